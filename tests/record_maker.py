@@ -204,30 +204,6 @@ def model():
         **tail()}
 
 
-def shards():
-    rows = []
-    for count in (1, 2, 4, 8):
-        for cache in (2 * 10**9, 10**9):
-            rate = 300_000 * (1 + 0.4 * math.log2(count)) * (1 if cache > 10**9 else 0.93)
-            rows.append({"shards": count, "engine": f"cache {cache // count} B each, snappy",
-                         "engineName": "snappy", "cacheBytes": cache, "loadSeconds": 1e7 / rate, "rate": rate,
-                         "low": rate * 0.95, "high": rate * 1.04,
-                         "ratio": rate / 300_000, "ratioTo": 1,
-                         "storageBytes": 62 * 10**7 + count * 10**6,
-                         "fileBytes": 10**9 + count * 3 * 10**8, "memoryBytes": count * 2 * 10**8,
-                         "queries": [{"name": name, "milliseconds": took, "low": took * 0.9,
-                                      "high": took * 1.2, "documentsPerMillisecond": 1e7 / took,
-                                      "ratio": ratio}
-                                     for name, took, ratio in (("makes", 4000 / count, float(count)),
-                                                               ("count", 1.5 * count, 1 / count))],
-                         "cpu": {"user": 0.6, "system": 0.1, "wait": 0.25 / count,
-                                 "idle": 0.3 - 0.25 / count},
-                         "queryCpu": {"user": 1 - 0.4 / count, "system": 0.05 / count, "wait": 0.0,
-                                      "idle": 0.35 / count}})
-    return {"program": "bench", "command": "shards", "documents": 10**7,
-            "machine": {"cores": 2, "processor": "AMD EPYC"}, "rows": rows, "warnings": [], "why": ""}
-
-
 # Values that none of the programs writes.
 STRANGE = [0, -1, 1e18, 1e300, -1e300, 1e-300, 2**63 - 1, -2**63, {"$numberDouble": "NaN"},
            {"$numberDouble": "Infinity"}, "x", "\u00e9" * 50, "", None, True, [], {}, [[]], {"a": 1},
@@ -261,7 +237,7 @@ ODD = {
     "drill": lambda: reload(1.0),
     "drill-stopped": lambda: reload(code=3),
 }
-ALL = {"load": load, "tune": tune, "reload": reload, "plan": plan, "model": model, "shards": shards, **ODD}
+ALL = {"load": load, "tune": tune, "reload": reload, "plan": plan, "model": model, **ODD}
 
 
 def main(folder):

@@ -121,9 +121,9 @@ static const sl_command commands[] = {
      true, sl_command_doctor},
     {"report", SL_COMMAND_REPORT, "[options] RECORD.json...",
      "Show records of runs as tables and charts.",
-     "A RECORD is the run.json of a load, a tune.json, reload.json or plan.json, a report of\n"
-     "`shardquery run`, or the output of tools/bench shards. Several records of one kind are\n"
-     "shown side by side. Loaders that share a load by --part or --only-shards are one load.\n"
+     "A RECORD is the run.json of a load, a tune.json, reload.json or plan.json, or a report of\n"
+     "`shardquery run`. Several records of one kind are shown side by side. Loaders that share a\n"
+     "load by --part or --only-shards are one load.\n"
      "docs/reports.md explains the charts.\n\n"
      "  shardload report shardload-mot.tests-20240131-101500/run.json\n"
      "  shardload report --html compare.html before/run.json after/run.json\n"

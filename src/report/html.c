@@ -31,6 +31,12 @@ static size_t markup_width(const char *text, size_t most) {
     return width;
 }
 
+/* The larger of `width` and the width of a text. */
+static size_t wider(size_t width, const char *text, size_t most) {
+    size_t own = markup_width(text, most);
+    return own > width ? own : width;
+}
+
 void sl_markup_text(FILE *out, const char *text, size_t most) {
     static const char specials[] = "<>&\"'";
     static const char *const entities[] = {"&lt;", "&gt;", "&amp;", "&quot;", "&#39;"};
@@ -326,10 +332,8 @@ static void picture_bars(FILE *out, const sl_bars *bars, const char *label) {
     double maximum = 0;
     for (size_t i = 0; i < bars->count; i++) {
         const sl_bar *bar = &bars->items[i];
-        size_t width = markup_width(bar->label, LABEL_LETTERS);
-        letters = width > letters ? width : letters;
-        width = markup_width(bar->text, LABEL_LETTERS);
-        words = width > words ? width : words;
+        letters = wider(letters, bar->label, LABEL_LETTERS);
+        words = wider(words, bar->text, LABEL_LETTERS);
         maximum = bar->value > maximum ? bar->value : maximum;
         maximum = bar->high > maximum ? bar->high : maximum;
     }
@@ -447,10 +451,8 @@ static void write_legend(const rail *r) {
 static void picture_strips(FILE *out, const sl_strips *strips, const char *label) {
     size_t letters = 0;
     double maximum = sl_strips_maximum(strips);
-    for (size_t i = 0; i < strips->count; i++) {
-        size_t width = markup_width(strips->items[i].label, LABEL_LETTERS);
-        letters = width > letters ? width : letters;
-    }
+    for (size_t i = 0; i < strips->count; i++)
+        letters = wider(letters, strips->items[i].label, LABEL_LETTERS);
     if (!(maximum > 0))
         return;
     bool limit = strips->limit > 0;
@@ -500,13 +502,10 @@ static double opacity_of(const sl_grid *grid, double value) {
 }
 
 static double rows_end(const sl_grid *grid) {
-    size_t letters = 0;
-    for (size_t i = 0; i < grid->row_count; i++) {
-        size_t width = markup_width(grid->rows[i], 24);
-        letters = width > letters ? width : letters;
-    }
-    size_t name = markup_width(grid->row_name, 24);
-    return 16 + CHARACTER * (double)(letters > name ? letters : name);
+    size_t letters = markup_width(grid->row_name, 24);
+    for (size_t i = 0; i < grid->row_count; i++)
+        letters = wider(letters, grid->rows[i], 24);
+    return 16 + CHARACTER * (double)letters;
 }
 
 static void draw_cell(FILE *out, const sl_grid *grid, const sl_cell *cell, double x, double y,

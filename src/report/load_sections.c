@@ -30,6 +30,14 @@
 /* Minimum interval between two borders. */
 #define INTERVAL_SECONDS 0.5
 
+static size_t stage_column(size_t stage) {
+    return SL_SERIES_FIXED + stage;
+}
+
+static size_t shard_column(const sl_series *series, size_t shard) {
+    return SL_SERIES_FIXED + series->stages + shard;
+}
+
 static const char *const fixed[SL_SERIES_FIXED] = {"documents", "textBytes", "bsonBytes",
                                                    "storedBytes"};
 
@@ -70,13 +78,13 @@ static void take(sl_series *series, const bson_t *point, double seconds) {
     sl_look_inside(point, "workerSeconds", &inner);
     for (size_t i = 0; i < series->stages; i++) {
         bool found = bson_iter_init_find(&at, &inner, series->stage_keys[i]);
-        put(series, sl_series_stage(series, i), found ? sl_value_number(&at) : 0);
+        put(series, stage_column(i), found ? sl_value_number(&at) : 0);
     }
     sl_look_inside(point, "shardDocuments", &inner);
     bool more = bson_iter_init(&at, &inner);
     for (size_t i = 0; i < series->shards; i++) {
         more = more && bson_iter_next(&at);
-        put(series, sl_series_shard(series, i), more ? sl_value_number(&at) : 0);
+        put(series, shard_column(series, i), more ? sl_value_number(&at) : 0);
     }
 }
 
@@ -124,8 +132,9 @@ double sl_series_rate(const sl_series *series, size_t column, size_t interval) {
     return rate <= SL_VALUE_MAX ? rate : 0;
 }
 
-void sl_series_curve(sl_page *page, sl_curves *curves, const char *name, const sl_series *series,
-                     size_t column, double offset) {
+/* Adds a curve of the rates, shifted by `offset` seconds. */
+static void add_curve(sl_page *page, sl_curves *curves, const char *name, const sl_series *series,
+                      size_t column, double offset) {
     sl_curve *curve = sl_page_curve(page, curves, name, series->intervals);
     if (!curve)
         return;
@@ -135,12 +144,65 @@ void sl_series_curve(sl_page *page, sl_curves *curves, const char *name, const s
         curve->y[i] = sl_series_rate(series, column, i);
 }
 
-const char *sl_series_step(sl_page *page, const sl_series *series) {
+/* The mean length of an interval as text. */
+static const char *step_of(sl_page *page, const sl_series *series) {
     char human[SL_HUMAN_ROOM];
     double span = series->intervals ? series->borders[series->intervals] : 0;
     return sl_page_text(
         page, "%s",
         sl_human_seconds(series->intervals ? span / (double)series->intervals : 0, human));
+}
+
+/* ---- totals ---- */
+
+/* The inserted, changed and already stored documents; NAN if the record has no totals. */
+static double documents_of(const bson_t *record) {
+    return sl_look_number(record, "accounting.inserted") +
+           sl_look_amount(record, "accounting.alreadyThere", 0) +
+           sl_look_amount(record, "accounting.changed", 0);
+}
+
+/* Records that the parser or the server rejected. */
+static double rejects_of(const bson_t *record) {
+    return sl_look_amount(record, "accounting.rejectedByParser", 0) +
+           sl_look_amount(record, "accounting.rejectedByServer", 0);
+}
+
+/* How long the workers of a load ran; of older records the load phase. */
+static double load_seconds(const bson_t *record) {
+    return sl_look_amount(record, "accounting.loadSeconds",
+                          sl_section_phase_seconds(record, "phases", SL_PHASE_LOAD));
+}
+
+/* The documents of this run per second of the load phase; NAN if unknown. */
+static double rate_of(const bson_t *record) {
+    double seconds = load_seconds(record);
+    double documents = documents_of(record) -
+                       sl_look_amount(record, "accounting.ofThoseByEarlierRuns.inserted", 0) -
+                       sl_look_amount(record, "accounting.ofThoseByEarlierRuns.alreadyThere", 0) -
+                       sl_look_amount(record, "accounting.ofThoseByEarlierRuns.changed", 0);
+    return seconds > 0 && documents >= 0 ? documents / seconds : NAN;
+}
+
+/* The documents of each outcome: "5,000 documents", "4,000 deleted, 12 not found". */
+static const char *describe_outcomes(sl_page *page, const bson_t *record) {
+    const sl_mode_row *mode = sl_section_mode(record);
+    const char *all = "";
+    const struct {
+        const char *label, *path;
+    } rows[] = {{mode->inserted, "accounting.inserted"},
+                {mode->changed, "accounting.changed"},
+                {mode->already_stored, "accounting.alreadyThere"}};
+    if (!mode->matches)
+        return sl_page_text(page, "%s documents",
+                            sl_section_number(page, documents_of(record), SL_UNIT_COUNT));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].label)
+            all = sl_page_text(page, "%s%s%s %s", all, *all ? ", " : "",
+                               sl_section_value(page, record, rows[i].path, SL_UNIT_COUNT),
+                               rows[i].label);
+    }
+    return all;
 }
 
 /* Adds a curve of the documents per second of each record, which begins at its offset. */
@@ -154,19 +216,40 @@ static void show_rates(sl_page *page, const sl_records *records, const char *tit
         if (!curves)
             curves = sl_page_add_curves(page, title, caption, "documents per second", SL_UNIT_COUNT,
                                         false);
-        sl_series_curve(page, curves, records->names[i], &series, SL_SERIES_DOCUMENTS,
-                        offset ? offset(records, i) : 0);
+        add_curve(page, curves, records->names[i], &series, SL_SERIES_DOCUMENTS,
+                  offset ? offset(records, i) : 0);
     }
+}
+
+/* ---- a loader's share of a load ---- */
+
+#define PARTS_OF_LOAD_MAX 9999
+
+typedef struct load_share {
+    const char *text;     /* "1/4", or the names of shards; NULL: all of the load */
+    bool is_part;         /* not a list of shards */
+    unsigned part, parts; /* K and N of "K/N", or 0 */
+} load_share;
+
+/* Parts have numbers, because --part also accepts 01/4. */
+static load_share share_of(const bson_t *record) {
+    load_share share = {.text = sl_look_text(record, "options.part")};
+    share.is_part = share.text != NULL;
+    if (!share.is_part)
+        share.text = sl_look_text(record, "options.only-shards");
+    else if (sscanf(share.text, "%8u/%8u", &share.part, &share.parts) != 2 ||
+             share.parts > PARTS_OF_LOAD_MAX)
+        share.part = share.parts = 0;
+    return share;
 }
 
 /* ---- one load: the verdict ---- */
 
 static void add_verdict(sl_page *page, const bson_t *record) {
-    double rate = sl_section_rate(record);
+    double rate = rate_of(record);
     sl_tone tone;
     const char *words = sl_section_exit(record, sl_look_number(record, "exitCode"), &tone);
-    const char *share = sl_look_text(record, "options.part");
-    share = share ? share : sl_look_text(record, "options.only-shards");
+    const char *share = share_of(record).text;
     if (tone == SL_TONE_GOOD && share) /* the other loaders' shares have separate records */
         words = sl_page_text(page, "This loader's share (%s) was %s", share,
                              sl_section_mode(record)->done);
@@ -180,7 +263,7 @@ static void add_verdict(sl_page *page, const bson_t *record) {
         tone = SL_TONE_BAD;
     sl_page_add_text(
         page, SL_BLOCK_VERDICT, tone, "%s: %s in %s%s. The totals of the records %s.%s", words,
-        sl_section_outcomes(page, record), sl_section_number(page, took, SL_UNIT_SECONDS), speed,
+        describe_outcomes(page, record), sl_section_number(page, took, SL_UNIT_SECONDS), speed,
         holds == 1   ? "add up"
         : holds == 0 ? "DO NOT ADD UP"
                      : "are missing",
@@ -191,7 +274,7 @@ static void add_verdict(sl_page *page, const bson_t *record) {
 
 /* Bytes per second of the load phase, without those of runs that were resumed; NAN: unknown. */
 static double speed_of(const bson_t *record, const char *total, const char *earlier) {
-    double seconds = sl_section_load_seconds(record);
+    double seconds = load_seconds(record);
     double bytes = sl_look_number(record, total) - sl_look_amount(record, earlier, 0);
     return seconds > 0 && bytes > 0 ? bytes / seconds : NAN;
 }
@@ -204,27 +287,16 @@ static double bson_speed(const bson_t *record) {
     return speed_of(record, "accounting.bsonBytes", "none");
 }
 
-static const char *text_speed_cell(sl_page *page, const bson_t *record, const char *path) {
-    (void)path;
-    return sl_page_text(page, "%s/s", sl_section_number(page, text_speed(record), SL_UNIT_BYTES));
-}
-
-static const char *bson_speed_cell(sl_page *page, const bson_t *record, const char *path) {
-    (void)path;
-    return sl_page_text(page, "%s/s", sl_section_number(page, bson_speed(record), SL_UNIT_BYTES));
-}
-
 static void add_figures(sl_page *page, const bson_t *record) {
     const sl_mode_row *mode = sl_section_mode(record);
     const sl_figure facts[] = {
-        {mode->documents, .value = sl_section_documents, .always = true},
-        {sl_page_text(page, "documents/s while %s", mode->doing), .value = sl_section_rate,
-         .always = true},
-        {"text/s", .value = text_speed, .right = text_speed_cell},
-        {"BSON/s", .value = bson_speed, .right = bson_speed_cell},
+        {mode->documents, .value = documents_of, .always = true},
+        {sl_page_text(page, "documents/s while %s", mode->doing), .value = rate_of, .always = true},
+        {"text/s", .value = text_speed, .unit = SL_UNIT_BYTES, .suffix = "/s"},
+        {"BSON/s", .value = bson_speed, .unit = SL_UNIT_BYTES, .suffix = "/s"},
         {"text", "accounting.textBytes", .unit = SL_UNIT_BYTES},
         {"BSON", "accounting.bsonBytes", .unit = SL_UNIT_BYTES},
-        {"rejects", .value = sl_section_rejects, .always = true},
+        {"rejects", .value = rejects_of, .always = true},
         {0},
     };
     sl_section_facts(page, record, facts);
@@ -261,7 +333,7 @@ static double add_bands(sl_page *page, sl_curves *curves, const bson_t *record) 
 
 static void show_throughput(sl_page *page, const bson_t *record, const sl_series *series) {
     bool layers = series->shards > 1 && series->shards <= LAYERS_MAX;
-    const char *step = sl_series_step(page, series);
+    const char *step = step_of(page, series);
     sl_curves *curves = sl_page_add_curves(
         page, layers ? "Documents per second, stacked by shard" : "Documents per second",
         sl_page_text(page,
@@ -271,10 +343,10 @@ static void show_throughput(sl_page *page, const bson_t *record, const sl_series
         "documents per second", SL_UNIT_COUNT, layers);
     double begun = add_bands(page, curves, record);
     if (!layers)
-        sl_series_curve(page, curves, "documents", series, SL_SERIES_DOCUMENTS, begun);
+        add_curve(page, curves, "documents", series, SL_SERIES_DOCUMENTS, begun);
     for (size_t i = 0; layers && i < series->shards; i++)
-        sl_series_curve(page, curves, shard_name(page, record, i), series,
-                        sl_series_shard(series, i), begun);
+        add_curve(page, curves, shard_name(page, record, i), series, shard_column(series, i),
+                  begun);
 }
 
 /* For many shards: adds a grid with a row per shard, over time. */
@@ -294,7 +366,7 @@ static void show_shards_over_time(sl_page *page, const bson_t *record, const sl_
     grid->row_name = "shard";
     grid->seconds = series->borders[series->intervals];
     for (size_t row = 0; row < series->shards; row++) {
-        const double *values = series->columns[sl_series_shard(series, row)];
+        const double *values = series->columns[shard_column(series, row)];
         grid->rows[row] = shard_name(page, record, row);
         for (size_t i = 0; i < columns; i++) {
             size_t from = i * per;
@@ -325,7 +397,7 @@ static void show_bytes(sl_page *page, const bson_t *record, const sl_series *ser
         /* For uncompressed sources the curves of stored bytes and of text are the same. */
         bool same = i == SL_SERIES_STORED && fabs(all - text) < 0.02 * text;
         if (all > 0 && !same)
-            sl_series_curve(page, curves, names[i], series, i, begun);
+            add_curve(page, curves, names[i], series, i, begun);
     }
 }
 
@@ -345,8 +417,8 @@ static void show_waiting_over_time(sl_page *page, const sl_series *series) {
         for (size_t i = 0; curve && i < series->intervals; i++) {
             double all = 0;
             for (size_t other = 0; other < series->stages; other++)
-                all += sl_series_rate(series, sl_series_stage(series, other), i);
-            double one = sl_series_rate(series, sl_series_stage(series, k), i);
+                all += sl_series_rate(series, stage_column(other), i);
+            double one = sl_series_rate(series, stage_column(k), i);
             curve->y[i] = all > 0 ? one / all : 0;
         }
     }
@@ -493,22 +565,8 @@ void sl_sections_load(sl_page *page, const bson_t *record) {
 
 /* Shares that are missing, or that several records have. */
 #define LISTED_MAX 20
-#define PARTS_OF_LOAD_MAX 9999
 /* More fields of the totals are ignored. */
 #define FIELDS_MAX 64
-
-/* The option by which a loader's share of a load is given, or NULL. */
-static const char *share_option(const bson_t *record) {
-    return sl_look_text(record, "options.part")          ? "options.part"
-           : sl_look_text(record, "options.only-shards") ? "options.only-shards"
-                                                         : NULL;
-}
-
-/* A loader's share: "1/4", or the names of shards. */
-static const char *share_of(const bson_t *record) {
-    const char *option = share_option(record);
-    return option ? sl_look_text(record, option) : NULL;
-}
 
 static bool same_text(const bson_t *a, const bson_t *b, const char *path) {
     const char *left = sl_look_text(a, path), *right = sl_look_text(b, path);
@@ -528,45 +586,27 @@ static bool same_sources(const bson_t *a, const bson_t *b) {
     return !sl_walk_next(&right);
 }
 
-/* The N of "K/N", or 0; sets `part` to K. */
-static unsigned read_part(const bson_t *record, unsigned *part) {
-    unsigned parts = 0;
-    const char *text = sl_look_text(record, "options.part");
-    bool read = text && sscanf(text, "%8u/%8u", part, &parts) == 2;
-    return read && parts <= PARTS_OF_LOAD_MAX ? parts : 0;
-}
-
-static unsigned parts_of(const bson_t *record) {
-    unsigned part = 0;
-    return read_part(record, &part);
-}
-
-/* Part numbers are compared as numbers, because --part also accepts 01/4. */
-static bool is_part(const bson_t *record, unsigned wanted) {
-    unsigned part = 0;
-    return read_part(record, &part) > 0 && part == wanted;
-}
-
 bool sl_sections_are_shared(const sl_records *records) {
     const bson_t *first = records->items[0];
-    const char *option = share_option(first);
-    for (size_t i = 0; i < records->count && option; i++) {
+    load_share share = share_of(first);
+    for (size_t i = 0; i < records->count && share.text; i++) {
         const bson_t *one = records->items[i];
-        const char *other = share_option(one);
-        if (!other || strcmp(option, other) != 0 || parts_of(first) != parts_of(one) ||
+        load_share other = share_of(one);
+        if (!other.text || share.is_part != other.is_part || share.parts != other.parts ||
             !same_text(first, one, "options.db") || !same_text(first, one, "options.collection") ||
             !same_sources(first, one))
             return false;
     }
-    return option && records->count > 1;
+    return share.text && records->count > 1;
 }
 
 /* The number of records with this part or, if `part` is 0, whose list contains this shard. */
 static size_t holders(const sl_records *records, const char *shard, unsigned part) {
     size_t found = 0;
     for (size_t i = 0; i < records->count; i++) {
-        const bson_t *one = records->items[i];
-        found += part > 0 ? is_part(one, part) : sl_list_has(share_of(one), ',', sl_text_of(shard));
+        load_share share = share_of(records->items[i]);
+        found += part > 0 ? share.parts > 0 && share.part == part
+                          : sl_list_has(share.text, ',', sl_text_of(shard));
     }
     return found;
 }
@@ -574,7 +614,7 @@ static size_t holders(const sl_records *records, const char *shard, unsigned par
 /* The shares that no record has or, `several`, that more than one has. "" if there are none. */
 static const char *shares(sl_page *page, const sl_records *records, bool several) {
     const bson_t *first = records->items[0];
-    unsigned parts = parts_of(first);
+    unsigned parts = share_of(first).parts;
     const char *all = "";
     unsigned listed = 0;
     char part[24];
@@ -634,7 +674,7 @@ static double load_phase(const bson_t *record) {
 /* Documents that the last run of a loader has loaded: without the documents of runs that it
  * resumed. */
 static double loaded_now(const bson_t *record) {
-    double count = sl_section_rate(record) * load_phase(record);
+    double count = rate_of(record) * load_phase(record);
     return count >= 0 ? count : 0;
 }
 
@@ -649,11 +689,11 @@ static verdict judge(const sl_records *records) {
     for (size_t i = 0; i < records->count; i++) {
         const bson_t *one = records->items[i];
         double code = sl_look_number(one, "exitCode");
-        double documents = sl_section_documents(one);
+        double documents = documents_of(one);
         int verified = sl_look_truth(one, "verification.ok");
         all.documents += documents >= 0 ? documents : 0;
         all.loaded += loaded_now(one);
-        all.rejects += sl_section_rejects(one);
+        all.rejects += rejects_of(one);
         all.interrupted = all.interrupted || code == 130;
         all.complete = all.complete && (code == 0 || code == 1);
         all.failed = all.failed || !(code == 0 || code == 1 || code == 130);
@@ -670,7 +710,7 @@ static void add_common_verdict(sl_page *page, const sl_records *records) {
     sl_tone tone;
     span time = span_of_all(records);
     const char *missing = shares(page, records, false);
-    const char *kind = parts_of(records->items[0]) ? "part" : "shard";
+    const char *kind = share_of(records->items[0]).parts ? "part" : "shard";
     double seconds = time.end - time.begin;
     const char *speed =
         seconds > 0 && all.loaded > 0
@@ -701,22 +741,36 @@ static void add_common_verdict(sl_page *page, const sl_records *records) {
 
 static const char *share_cell(sl_page *page, const bson_t *record, const char *path) {
     (void)page, (void)path;
-    return share_of(record);
+    return share_of(record).text;
+}
+
+/* Adds a table with a row for each record; the first column has their names. */
+static void list_records(sl_page *page, const sl_records *records, const char *title,
+                         const char *name, const sl_figure *columns) {
+    sl_figure all[SL_COLUMNS_MAX] = {{name, .left = sl_cell_text}};
+    for (size_t i = 0; columns[i].title && i + 2 < SL_COLUMNS_MAX; i++)
+        all[i + 1] = columns[i];
+    sl_page_table *table = sl_section_columns(page, title, all);
+    for (size_t i = 0; i < records->count && i < SL_ROWS_MAX; i++) {
+        sl_page_cell(page, table, records->names[i]);
+        sl_section_row(page, table, records->items[i], columns);
+    }
+    sl_section_more(page, table, records->count);
 }
 
 static void show_loaders(sl_page *page, const sl_records *records) {
     static const sl_figure columns[] = {
         {"share", .left = share_cell},
         {"host", "client.host", .left = sl_cell_text},
-        {"documents", .value = sl_section_documents},
-        {"documents/s", .value = sl_section_rate},
+        {"documents", .value = documents_of},
+        {"documents/s", .value = rate_of},
         {"load phase", .unit = SL_UNIT_SECONDS, .value = load_phase},
-        {"rejects", .value = sl_section_rejects},
+        {"rejects", .value = rejects_of},
         {"batches sent again", "accounting.retries", .unit = SL_UNIT_COUNT},
         {"exit", "exitCode", .unit = SL_UNIT_COUNT},
         {0},
     };
-    sl_section_records(page, records, "The loaders", "loader", columns);
+    list_records(page, records, "The loaders", "loader", columns);
 }
 
 static double begin_of(const sl_records *records, size_t index) {
@@ -831,13 +885,13 @@ static double drill_share(const bson_t *record) {
 }
 static double drill_rate(const bson_t *record) {
     bson_t load;
-    return sl_look_inside(record, "load", &load) ? sl_section_rate(&load) : NAN;
+    return sl_look_inside(record, "load", &load) ? rate_of(&load) : NAN;
 }
 
 static const sl_figure load_figures[] = {
-    {"documents", .value = sl_section_documents},
-    {"documents/s while loading", .value = sl_section_rate},
-    {"load phase", .unit = SL_UNIT_SECONDS, .value = sl_section_load_seconds},
+    {"documents", .value = documents_of},
+    {"documents/s while loading", .value = rate_of},
+    {"load phase", .unit = SL_UNIT_SECONDS, .value = load_seconds},
     {"all phases", .unit = SL_UNIT_SECONDS, .value = all_seconds},
     {"BSON sent", "accounting.bsonBytes", .unit = SL_UNIT_BYTES},
     {"batch, median", "batchMilliseconds.p50", .unit = SL_UNIT_MILLISECONDS},
@@ -853,7 +907,7 @@ static const sl_figure reload_figures[] = {
     {"all phases", .unit = SL_UNIT_SECONDS, .value = all_seconds},
     {"first correct answer after", "firstCorrectQuerySeconds", .unit = SL_UNIT_SECONDS},
     {"all data, predicted", "predicted.seconds", .unit = SL_UNIT_SECONDS},
-    {"documents", .value = sl_section_documents},
+    {"documents", .value = documents_of},
     {"documents/s while loading", .value = drill_rate},
     {0},
 };
@@ -1010,7 +1064,7 @@ static void list_endings(sl_page *page, const sl_records *records) {
         {"exit", "exitCode", .unit = SL_UNIT_COUNT},
         {0},
     };
-    sl_section_records(page, records, "The runs", "run", columns);
+    list_records(page, records, "The runs", "run", columns);
 }
 
 static sl_records limited(sl_page *page, const sl_records *records) {
@@ -1076,7 +1130,7 @@ static bool both_completed(sl_page *page, const sl_records *records, size_t inde
 static void compare_with_first(sl_page *page, const sl_records *records, size_t index,
                                const spread *first) {
     const bson_t *record = records->items[index];
-    double rate = sl_section_rate(record), base = sl_section_rate(records->items[0]);
+    double rate = rate_of(record), base = rate_of(records->items[0]);
     const char *name = records->names[index];
     if (!both_completed(page, records, index) || !(rate > 0) || !(base > 0))
         return;
@@ -1138,13 +1192,13 @@ static void compare_times(sl_page *page, const sl_records *records) {
 
 void sl_sections_loads(sl_page *page, const sl_records *records) {
     sl_records few = limited(page, records);
-    double first = sl_section_rate(few.items[0]);
+    double first = rate_of(few.items[0]);
     compare_rates(page, &few);
     list_endings(page, &few);
     sl_bars *bars = sl_page_add_bars(page, "Documents per second while loading",
                                      "The mean of the load phase of each run.", SL_UNIT_COUNT);
     for (size_t i = 0; i < few.count; i++) {
-        double rate = sl_section_rate(few.items[i]);
+        double rate = rate_of(few.items[i]);
         const char *ratio = ratio_text(page, rate, first);
         sl_page_bar(page, bars, few.names[i], rate,
                     sl_page_text(page, "%s%s%s%s", sl_section_number(page, rate, SL_UNIT_COUNT),

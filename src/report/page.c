@@ -208,11 +208,6 @@ void sl_page_cell(sl_page *page, sl_page_table *table, const char *text) {
         *cell = text ? text : "";
 }
 
-void sl_page_fact(sl_page *page, sl_page_table *facts, const char *name, const char *value) {
-    sl_page_cell(page, facts, name);
-    sl_page_cell(page, facts, value);
-}
-
 sl_curve *sl_page_curve(sl_page *page, sl_curves *curves, const char *name, size_t count) {
     double *x = sl_page_memory(page, (count + 1) * sizeof *x);
     double *y = sl_page_memory(page, (count + 1) * sizeof *y);

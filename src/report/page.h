@@ -167,7 +167,6 @@ sl_grid *sl_page_add_grid(sl_page *page, const char *title, const char *caption,
 
 /* A returned pointer is valid until the next item of its kind is added. */
 void sl_page_cell(sl_page *page, sl_page_table *table, const char *text);
-void sl_page_fact(sl_page *page, sl_page_table *facts, const char *name, const char *value);
 sl_curve *sl_page_curve(sl_page *page, sl_curves *curves, const char *name, size_t count);
 void sl_page_band(sl_page *page, sl_curves *curves, const char *name, double from, double to);
 sl_bar *sl_page_bar(sl_page *page, sl_bars *bars, const char *label, double value,

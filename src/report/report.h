@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports: one self-contained HTML file, or text for a terminal, made from the JSON records of
- * loads, trials, drills, plans and benchmarks (run.json, tune.json, reload.json, plan.json,
- * shards.json; docs/reports.md). */
+ * loads, trials, drills, plans and queries (run.json, tune.json, reload.json, plan.json;
+ * docs/reports.md). */
 #ifndef SHARDLOAD_REPORT_H
 #define SHARDLOAD_REPORT_H
 

@@ -14,8 +14,6 @@
 #include "util/phase_names.h"
 #include "util/text.h"
 
-#define COLUMNS_MAX 32
-
 /* ---- values ---- */
 
 const char *sl_section_time(sl_page *page, const bson_t *record, const char *path) {
@@ -115,25 +113,37 @@ const char *sl_cell_ratio(sl_page *page, const bson_t *item, const char *path) {
     return isnan(ratio) ? "-" : sl_page_text(page, "%.2f", ratio);
 }
 
+/* "2026-11-20 16:31 UTC", or NULL. */
+static const char *cell_moment(sl_page *page, const bson_t *item, const char *path) {
+    const char *when = sl_section_time(page, item, path);
+    return *when ? sl_page_text(page, "%s UTC", when) : NULL;
+}
+
 static const char *cell_of(sl_page *page, const bson_t *item, const sl_figure *figure) {
     sl_cell_function *make = figure->left ? figure->left : figure->right;
-    return make ? make(page, item, figure->path)
-                : sl_section_number(page, sl_section_figure(item, figure), figure->unit);
+    if (make)
+        return make(page, item, figure->path);
+    if (figure->least > 0 && sl_look_amount(item, "succeeded", INFINITY) < figure->least)
+        return "-";
+    const char *number = sl_section_number(page, sl_section_figure(item, figure), figure->unit);
+    return figure->suffix ? sl_page_text(page, "%s%s", number, figure->suffix) : number;
 }
 
 void sl_section_facts(sl_page *page, const bson_t *record, const sl_figure *facts) {
     sl_page_table *table = sl_page_add_facts(page);
     for (; facts->title; facts++) {
-        if (facts->always || sl_section_figure(record, facts) >= 0)
-            sl_page_fact(page, table, facts->title, cell_of(page, record, facts));
+        if (!facts->always && !(sl_section_figure(record, facts) >= 0))
+            continue;
+        sl_page_cell(page, table, facts->title);
+        sl_page_cell(page, table, cell_of(page, record, facts));
     }
 }
 
 sl_page_table *sl_section_columns(sl_page *page, const char *title, const sl_figure *columns) {
-    const char *titles[COLUMNS_MAX];
-    char left[COLUMNS_MAX];
+    const char *titles[SL_COLUMNS_MAX];
+    char left[SL_COLUMNS_MAX];
     size_t count = 0;
-    for (; columns[count].title && count < COLUMNS_MAX; count++) {
+    for (; columns[count].title && count < SL_COLUMNS_MAX; count++) {
         titles[count] = columns[count].title;
         left[count] = columns[count].left ? 'l' : 'r';
     }
@@ -144,19 +154,6 @@ void sl_section_row(sl_page *page, sl_page_table *table, const bson_t *item,
                     const sl_figure *columns) {
     for (; columns->title; columns++)
         sl_page_cell(page, table, cell_of(page, item, columns));
-}
-
-void sl_section_records(sl_page *page, const sl_records *records, const char *title,
-                        const char *name, const sl_figure *columns) {
-    sl_figure all[COLUMNS_MAX] = {{name, .left = sl_cell_text}};
-    for (size_t i = 0; columns[i].title && i + 2 < COLUMNS_MAX; i++)
-        all[i + 1] = columns[i];
-    sl_page_table *table = sl_section_columns(page, title, all);
-    for (size_t i = 0; i < records->count && i < SL_ROWS_MAX; i++) {
-        sl_page_cell(page, table, records->names[i]);
-        sl_section_row(page, table, records->items[i], columns);
-    }
-    sl_section_more(page, table, records->count);
 }
 
 /* Has a document of the array this figure? */
@@ -170,10 +167,11 @@ static bool any_has(const bson_t *record, const sl_array *array, const sl_figure
 }
 
 void sl_section_table(sl_page *page, const bson_t *record, const sl_array *array) {
-    sl_figure columns[COLUMNS_MAX] = {array->columns[0]};
+    sl_figure columns[SL_COLUMNS_MAX] = {array->columns[0]};
     sl_page_table *table = NULL;
     size_t count = 1, rows = 0;
-    for (const sl_figure *one = array->columns + 1; one->title && count + 1 < COLUMNS_MAX; one++) {
+    for (const sl_figure *one = array->columns + 1; one->title && count + 1 < SL_COLUMNS_MAX;
+         one++) {
         if (!array->sparse || any_has(record, array, one))
             columns[count++] = *one;
     }
@@ -373,42 +371,26 @@ void sl_section_setting(sl_page *page, const bson_t *record) {
     list_values(page, record, "client", "client");
     list_values(page, record, "machine", "machine");
     static const char *const titles[] = {"program", "value"};
-    static const char *const paths[] = {"program", "version", "driver", "instructions"};
+    static const sl_figure rows[] = {
+        {"program", .left = sl_cell_text},
+        {"version", .left = sl_cell_text},
+        {"driver", .left = sl_cell_text},
+        {"instructions", .left = sl_cell_text},
+        {"startedAt", .left = cell_moment},
+        {"endedAt", .left = cell_moment},
+        {0},
+    };
     sl_page_table *table = sl_page_add_table(page, NULL, titles, "ll", 2);
-    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        const char *value = sl_look_text(record, paths[i]);
+    for (const sl_figure *row = rows; row->title; row++) {
+        const char *value = row->left(page, record, row->title);
         if (!value)
             continue;
-        sl_page_cell(page, table, paths[i]);
+        sl_page_cell(page, table, row->title);
         sl_page_cell(page, table, value);
-    }
-    static const char *const times[] = {"startedAt", "endedAt"};
-    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
-        const char *when = sl_section_time(page, record, times[i]);
-        if (!*when)
-            continue;
-        sl_page_cell(page, table, times[i]);
-        sl_page_cell(page, table, sl_page_text(page, "%s UTC", when));
     }
 }
 
 /* ---- totals ---- */
-
-double sl_section_documents(const bson_t *record) {
-    return sl_look_number(record, "accounting.inserted") +
-           sl_look_amount(record, "accounting.alreadyThere", 0) +
-           sl_look_amount(record, "accounting.changed", 0);
-}
-
-double sl_section_rejects(const bson_t *record) {
-    return sl_look_amount(record, "accounting.rejectedByParser", 0) +
-           sl_look_amount(record, "accounting.rejectedByServer", 0);
-}
-
-double sl_section_load_seconds(const bson_t *record) {
-    return sl_look_amount(record, "accounting.loadSeconds",
-                          sl_section_phase_seconds(record, "phases", SL_PHASE_LOAD));
-}
 
 const char *sl_section_target(sl_page *page, const bson_t *record) {
     bson_iter_t at;
@@ -419,35 +401,6 @@ const char *sl_section_target(sl_page *page, const bson_t *record) {
             names[i] = bson_iter_utf8(&at, NULL);
     }
     return *names[0] && *names[1] ? sl_page_text(page, "%.80s.%.200s", names[0], names[1]) : "";
-}
-
-double sl_section_rate(const bson_t *record) {
-    double seconds = sl_section_load_seconds(record);
-    double documents = sl_section_documents(record) -
-                       sl_look_amount(record, "accounting.ofThoseByEarlierRuns.inserted", 0) -
-                       sl_look_amount(record, "accounting.ofThoseByEarlierRuns.alreadyThere", 0) -
-                       sl_look_amount(record, "accounting.ofThoseByEarlierRuns.changed", 0);
-    return seconds > 0 && documents >= 0 ? documents / seconds : NAN;
-}
-
-const char *sl_section_outcomes(sl_page *page, const bson_t *record) {
-    const sl_mode_row *mode = sl_section_mode(record);
-    const char *all = "";
-    const struct {
-        const char *label, *path;
-    } rows[] = {{mode->inserted, "accounting.inserted"},
-                {mode->changed, "accounting.changed"},
-                {mode->already_stored, "accounting.alreadyThere"}};
-    if (!mode->matches)
-        return sl_page_text(page, "%s documents",
-                            sl_section_number(page, sl_section_documents(record), SL_UNIT_COUNT));
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (rows[i].label)
-            all = sl_page_text(page, "%s%s%s %s", all, *all ? ", " : "",
-                               sl_section_value(page, record, rows[i].path, SL_UNIT_COUNT),
-                               rows[i].label);
-    }
-    return all;
 }
 
 void sl_section_accounting(sl_page *page, const bson_t *record) {
@@ -525,11 +478,6 @@ static const kind kinds[] = {
      .title = "Queries",
      .array = "queries",
      .one = sl_sections_queries},
-    {.program = "bench",
-     .command = "shards",
-     .title = "Shards on one machine",
-     .array = "rows",
-     .one = sl_sections_shards},
 };
 #define KINDS (sizeof kinds / sizeof kinds[0])
 
@@ -576,7 +524,7 @@ static const kind *kind_of(const bson_t *record, sl_error *error) {
     }
     sl_error_set(error, SL_EXIT_SOURCE,
                  "a record of \"%s\" cannot be shown; records of shardload load, tune, reload and "
-                 "plan, of shardquery run and of bench shards can",
+                 "plan, and of shardquery run can",
                  shown);
     return NULL;
 }

@@ -34,7 +34,6 @@ void sl_sections_reload(sl_page *page, const bson_t *record);
 void sl_sections_reloads(sl_page *page, const sl_records *records);
 void sl_sections_plan(sl_page *page, const bson_t *record);
 void sl_sections_capacity(sl_page *page, const bson_t *record);
-void sl_sections_shards(sl_page *page, const bson_t *record);
 void sl_sections_queries(sl_page *page, const bson_t *record);
 
 /* ---- rows ---- */
@@ -50,6 +49,8 @@ typedef struct sl_figure {
     sl_unit unit;                        /* of the number */
     sl_cell_function *left, *right;      /* the cell and its alignment, instead of a number */
     double (*value)(const bson_t *item); /* the number, instead of the one at the path */
+    const char *suffix;                  /* after the number, or NULL */
+    double least;                        /* operations that the number needs, or 0 */
     bool always;                         /* a fact that is shown as "-" if it is missing */
 } sl_figure;
 
@@ -65,10 +66,6 @@ void sl_section_facts(sl_page *page, const bson_t *record, const sl_figure *fact
 sl_page_table *sl_section_columns(sl_page *page, const char *title, const sl_figure *columns);
 void sl_section_row(sl_page *page, sl_page_table *table, const bson_t *item,
                     const sl_figure *columns);
-
-/* Adds a table with a row for each record; the first column has their names. */
-void sl_section_records(sl_page *page, const sl_records *records, const char *title,
-                        const char *name, const sl_figure *columns);
 
 /* An array of documents that is shown as a table or as bars. */
 typedef struct sl_array {
@@ -91,6 +88,7 @@ void sl_section_table(sl_page *page, const bson_t *record, const sl_array *array
 void sl_section_bars(sl_page *page, const bson_t *record, const sl_array *array);
 
 #define SL_ROWS_MAX 200 /* of a table */
+#define SL_COLUMNS_MAX 32
 /* Adds a last row "and N more" if there are more than SL_ROWS_MAX rows. `rows`: all of them. */
 void sl_section_more(sl_page *page, sl_page_table *table, size_t rows);
 /* Makes the last row bold. */
@@ -133,20 +131,10 @@ void sl_section_setting(sl_page *page, const bson_t *record);
 const char *sl_section_words(sl_page *page, const bson_iter_t *value);
 /* Adds the totals of a load's record ("accounting") as a table, with the labels of its --mode. */
 void sl_section_accounting(sl_page *page, const bson_t *record);
-/* The documents of each outcome: "5,000 documents", "4,000 deleted, 12 not found". */
-const char *sl_section_outcomes(sl_page *page, const bson_t *record);
-/* The inserted and already stored documents of a load's record; NAN if it has no totals. */
-double sl_section_documents(const bson_t *record);
-/* Records that the parser or the server rejected. */
-double sl_section_rejects(const bson_t *record);
-/* How long the workers of a load ran; of older records the load phase. */
-double sl_section_load_seconds(const bson_t *record);
 /* "mot.tests"; "" when the record names none. */
 const char *sl_section_target(sl_page *page, const bson_t *record);
 /* The number of samples from which on a 99th percentile is shown. */
 #define SL_SAMPLES_FOR_P99 200
-/* The documents of this run per second of the load phase; NAN if unknown. */
-double sl_section_rate(const bson_t *record);
 
 /* ---- the series of a load (load_sections.c) ----
  *
@@ -171,21 +159,7 @@ typedef struct sl_series {
 /* Reads the series of `record` into at most `most` intervals. Without a series, or without memory,
  * there are no intervals. */
 sl_series sl_series_read(sl_page *page, const bson_t *record, size_t most);
-
-static inline size_t sl_series_stage(const sl_series *series, size_t stage) {
-    (void)series;
-    return SL_SERIES_FIXED + stage;
-}
-static inline size_t sl_series_shard(const sl_series *series, size_t shard) {
-    return SL_SERIES_FIXED + series->stages + shard;
-}
-
 /* The rate of `column` in an interval, per second. */
 double sl_series_rate(const sl_series *series, size_t column, size_t interval);
-/* Adds a curve of the rates, shifted by `offset` seconds. */
-void sl_series_curve(sl_page *page, sl_curves *curves, const char *name, const sl_series *series,
-                     size_t column, double offset);
-/* The mean length of an interval as text. */
-const char *sl_series_step(sl_page *page, const sl_series *series);
 
 #endif

@@ -40,6 +40,17 @@ static void put_letters(const screen_out *screen, const char *text, size_t width
                 cut && width > 3 ? "..." : "", right ? 0 : blanks, "");
 }
 
+/* Writes all of a text. */
+static void put_text(const screen_out *screen, const char *text) {
+    put_letters(screen, text, sl_letters(sl_text_of(text)), false);
+}
+
+/* The larger of `width` and the width of a text. */
+static size_t wider(size_t width, const char *text) {
+    size_t letters = sl_letters(sl_text_of(text));
+    return letters > width ? letters : width;
+}
+
 static void put_repeated(const screen_out *screen, const char *text, size_t count) {
     while (count-- > 0)
         fputs(text, screen->out);
@@ -151,8 +162,7 @@ static void put_lines(const screen_out *screen, const sl_curves *curves, double 
     char text[SL_HUMAN_ROOM];
     for (size_t k = 0; k < curves->count; k++) {
         const sl_curve *curve = &curves->items[k];
-        size_t letters = sl_letters(sl_text_of(curve->name));
-        label = letters > label ? letters : label;
+        label = wider(label, curve->name);
         for (size_t i = 0; i < curve->count; i++)
             maximum = curve->y[i] > maximum ? curve->y[i] : maximum;
     }
@@ -192,11 +202,11 @@ static void terminal_bars(const screen_out *screen, const sl_bars *bars) {
     size_t label = 0, words = 0;
     double maximum = 0;
     for (size_t i = 0; i < bars->count; i++) {
-        size_t letters = sl_letters(sl_text_of(bars->items[i].label));
-        label = letters > label ? letters : label;
-        letters = sl_letters(sl_text_of(bars->items[i].text)) + (bars->items[i].high >= 0 ? 24 : 0);
+        const sl_bar *bar = &bars->items[i];
+        size_t letters = sl_letters(sl_text_of(bar->text)) + (bar->high >= 0 ? 24 : 0);
+        label = wider(label, bar->label);
         words = letters > words ? letters : words;
-        maximum = bars->items[i].value > maximum ? bars->items[i].value : maximum;
+        maximum = bar->value > maximum ? bar->value : maximum;
     }
     label = label > screen->columns / 3 ? screen->columns / 3 : label;
     size_t room = screen->columns > label + words + 10 ? screen->columns - label - words - 6 : 4;
@@ -208,7 +218,7 @@ static void terminal_bars(const screen_out *screen, const sl_bars *bars) {
         fputs("  ", screen->out);
         put_bar(screen, maximum > 0 && bar->value > 0 ? bar->value / maximum * (double)room : 0);
         fputs(" ", screen->out);
-        put_letters(screen, bar->text, sl_letters(sl_text_of(bar->text)), false);
+        put_text(screen, bar->text);
         if (bar->low >= 0 && bar->high >= 0)
             sl_print_to(screen->out, " (%s to %s)", sl_value_text(bar->low, bars->unit, low),
                         sl_value_text(bar->high, bars->unit, high));
@@ -223,7 +233,7 @@ static void put_strip(const screen_out *screen, const sl_strips *strips, const s
     size_t room = screen->columns - label - 18;
     double begun = 0, scale = maximum > 0 ? (double)room / maximum : 0;
     if (*strip->label) {
-        put_letters(screen, strip->label, sl_letters(sl_text_of(strip->label)), false);
+        put_text(screen, strip->label);
         fputs("\n", screen->out);
     }
     for (size_t i = 0; i < strip->count; i++) {
@@ -248,15 +258,13 @@ static void put_strip(const screen_out *screen, const sl_strips *strips, const s
 static void terminal_strips(const screen_out *screen, const sl_strips *strips) {
     size_t label = 0;
     double maximum = sl_strips_maximum(strips);
-    for (size_t i = 0; i < strips->name_count; i++) {
-        size_t letters = sl_letters(sl_text_of(strips->names[i]));
-        label = letters > label ? letters : label;
-    }
+    for (size_t i = 0; i < strips->name_count; i++)
+        label = wider(label, strips->names[i]);
     label = label > 16 ? 16 : label;
     for (size_t i = 0; i < strips->count; i++)
         put_strip(screen, strips, &strips->items[i], label, maximum);
     if (strips->limit > 0) {
-        put_letters(screen, strips->limit_name, sl_letters(sl_text_of(strips->limit_name)), false);
+        put_text(screen, strips->limit_name);
         fputs("\n", screen->out);
     }
 }
@@ -310,10 +318,8 @@ static void put_cells(const screen_out *screen, const sl_grid *grid, size_t labe
 
 static void terminal_grid(const screen_out *screen, const sl_grid *grid) {
     size_t label = sl_letters(sl_text_of(grid->row_name));
-    for (size_t i = 0; i < grid->row_count; i++) {
-        size_t letters = sl_letters(sl_text_of(grid->rows[i]));
-        label = letters > label ? letters : label;
-    }
+    for (size_t i = 0; i < grid->row_count; i++)
+        label = wider(label, grid->rows[i]);
     label = label > 16 ? 16 : label;
     if (grid->row_count == 0 || grid->column_count == 0)
         return;
@@ -359,10 +365,8 @@ static void put_words(const screen_out *screen, const char *text, unsigned inden
 
 static void put_facts(const screen_out *screen, const sl_page_table *facts) {
     size_t width = 0;
-    for (size_t i = 0; i < facts->count; i += 2) {
-        size_t letters = sl_letters(sl_text_of(facts->cells[i]));
-        width = letters > width ? letters : width;
-    }
+    for (size_t i = 0; i < facts->count; i += 2)
+        width = wider(width, facts->cells[i]);
     width = width > 40 ? 40 : width;
     for (size_t i = 0; i + 1 < facts->count; i += 2) {
         fputs("  ", screen->out);

@@ -48,7 +48,7 @@ class DatagenCase(support.Case):
 
 class SameSeed(DatagenCase):
     def test_the_same_options_give_the_same_bytes(self):
-        for words in (["--dialect", "A"], ["--dialect", "E"], [*ISD, "--stations", "20", "--ships"]):
+        for words in (["--dialect", "A"], ["--dialect", "E"], [*ISD, "--stations", "20"]):
             made = [self.generate(*words, "--rows", "5k", "--seed", seed) for seed in ("7", "7", "8")]
             self.assertEqual(made[0], made[1])
             self.assertNotEqual(made[0], made[2])
@@ -327,8 +327,8 @@ class Options(DatagenCase):
             "--format", "xml", "--frobnicate", "-q", "one.txt", "two.txt", "--rows")
         self.assertEqual(outcome.code, 2)
         for word in ("rows", "many", "seed", "'H'", "files", "gzip-level", "11", "some", "3x",
-                     "year", "--gzip takes no value", "xml", "frobnicate", "-q", "two.txt",
-                     "--rows needs a value"):
+                     "year", "'--gzip' doesn't allow an argument", "xml", "frobnicate", "'q'", "two.txt",
+                     "'--rows' requires an argument"):
             self.assertIn(word, outcome.err)
         self.assertEqual(list(self.scratch.glob("*.txt")), [], "something was written")
 

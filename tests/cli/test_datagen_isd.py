@@ -16,7 +16,7 @@ from test_datagen import DatagenCase
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 TAGS = ("ADD", "REM", "EQD", "QNN")
-TYPES = {"FM-12", "FM-13", "FM-15", "FM-16", "SAO", "SY-SA", "SOD", "SOM"}
+TYPES = {"FM-12", "FM-15", "FM-16", "SAO", "SY-SA", "SOD", "SOM"}
 
 # Published shares of records, in percent (counted over 119,511 records).
 GROUPS = {"GF1": 79, "MA1": 65, "GD1": 44, "GA1": 41, "AA1": 31, "MD1": 29, "MW1": 26, "GD2": 16,
@@ -184,7 +184,7 @@ class CompleteRecords(IsdCase):
     """The lengths in each record and the layout of its lines are right."""
 
     def test_the_lengths_in_every_record_are_consistent(self):
-        data = self.make("--rows", "40k", "--stations", "40", "--ships", "--dirt", "none")
+        data = self.make("--rows", "40k", "--stations", "40", "--dirt", "none")
         reading = Reading(data)
         self.assertEqual((len(reading.records), reading.rejects), (40000, []))
         self.assertEqual({record.type for record in reading.records}, TYPES)
@@ -202,7 +202,7 @@ class CompleteRecords(IsdCase):
         self.assertGreater(most, 20)
 
     def test_lines_follow_the_published_layout(self):
-        data = self.make("--rows", "5k", "--stations", "20", "--ships", "--dirt", "none")
+        data = self.make("--rows", "5k", "--stations", "20", "--dirt", "none")
         fixed = re.compile(
             r"\d{4}[0-9A-Z]\d{5}\d{5}20\d{10}[1-9A-O][+-]\d{5}[+-]\d{6}[A-Z0-9-]{2,5} *"
             r"[+-]\d{4}[A-Z0-9]{3,5} *V0[23]0\d{3}[0-9A-Z][CN9]\d{4}[0-9A-Z]\d{5}\d[M9][N9]\d{6}\d"
@@ -216,13 +216,13 @@ class CompleteRecords(IsdCase):
             self.assertEqual(line[60:63] == "999", line[64] in "C9", "a calm has no direction")
 
     def test_records_are_in_order_of_time(self):
-        texts = self.make_folder("--rows", "20k", "--stations", "8", "--ships", "--dirt", "heavy")
+        texts = self.make_folder("--rows", "20k", "--stations", "8", "--dirt", "heavy")
         for name, data in texts.items():
             times = [record.ts for record in Reading(data).records]
             self.assertEqual(times, sorted(times), name)
 
     def test_every_group_of_the_table_occurs(self):
-        data = self.make("--rows", "120k", "--stations", "60", "--ships")
+        data = self.make("--rows", "120k", "--stations", "60")
         found = set(re.findall(rb"[A-Z]{2}[1-9]", b"".join(
             group.encode() for record in Reading(data).records for group, _ in record.groups)))
         self.assertEqual({family.encode() for family in FAMILIES} - found, set())
@@ -267,10 +267,10 @@ class Years(IsdCase):
         self.assertEqual((reading.rejects, len(reading.records)), ([], 24000))
         return reading.records
 
-    def test_dirt_and_ships(self):
-        records = self.records("--dirt", "heavy", "--stations", "60", "--ships", "--seed", "3")
+    def test_stations_without_a_position_or_known_by_another_number(self):
+        records = self.records("--dirt", "heavy", "--stations", "60", "--seed", "3")
         self.assertTrue(any(record.position is None for record in records))
-        self.assertEqual({record.st[0] for record in records}, {"u", "w", "x"})
+        self.assertEqual({record.st[0] for record in records}, {"u", "w"})
 
     def test_a_leap_year(self):
         records = self.records("--year", "2016", "--stations", "30", "--dirt", "heavy")
@@ -317,63 +317,24 @@ class Dirt(IsdCase):
         self.assertGreater(wrong, 50)
 
 
-class BadRecords(IsdCase):
-    def test_bad_records_are_of_all_kinds_and_in_all_parts_of_the_file(self):
-        data = self.make("--rows", "6000", "--stations", "3", "--bad", "42", "--dirt", "heavy")
-        reading = Reading(data)
-        self.assertEqual((len(reading.records), len(reading.rejects)), (5958, 42))
-        lines = [data[offset:data.index(b"\n", offset)] for _, offset, _ in reading.rejects]
-        self.assertEqual({len(line) for line, (_, _, column) in zip(lines, reading.rejects) if column is None},
-                         {15, 61, 104})
-        dated = [line for line in lines if len(line) > 104]
-        for kind in (b".{15}2O14", b".{19}0230", b".{23}12:0", b".{23}2460", b".{15}        "):
-            self.assertTrue(any(re.match(kind, line) for line in dated), kind)
-        self.assertEqual({line * 10 // 6001 for line, _, _ in reading.rejects}, set(range(10)))
-
-    def test_the_first_record_of_a_file_is_good(self):
-        readings = [Reading(data) for data in
-                    self.make_folder("--rows", "400", "--stations", "100", "--bad", "100").values()]
-        self.assertEqual(sum(len(reading.rejects) for reading in readings), 100)
-        for reading in readings:
-            self.assertEqual(reading.lines, len(reading.records) + len(reading.rejects))
-            self.assertNotIn(1, [line for line, _, _ in reading.rejects])
-
-
 class Files(IsdCase):
-    WORDS = ("--rows", "12k", "--stations", "30", "--ships", "--bad", "7")
+    WORDS = ("--rows", "12k", "--stations", "30")
 
     def test_a_folder_has_a_file_for_each_station_and_year(self):
         texts = self.make_folder(*self.WORDS, "--gzip", "--year", "2010")
-        self.assertEqual(len(texts), 31)
-        self.assertIn("999999-99999-2010.gz", texts)
+        self.assertEqual(len(texts), 30)
         for name, data in texts.items():
             for line in data.decode().splitlines():
                 self.assertEqual(f"{line[4:10]}-{line[10:15]}-2010.gz", name)
-            self.assertGreaterEqual(Reading(data).lines, 2)
+            reading = Reading(data)
+            self.assertGreaterEqual(reading.lines, 2)
+            self.assertEqual(reading.lines, len(reading.records))
         self.assertEqual(sum(data.count(b"\n") for data in texts.values()), 12000)
-        self.assertEqual(sum(len(Reading(data).rejects) for data in texts.values()), 7)
 
     def test_one_file_contains_the_stations_of_the_folder(self):
-        # Without bad records, whose positions depend on the file.
-        texts, whole = self.make_folder(*self.WORDS[:-2]), self.make(*self.WORDS[:-2])
+        texts, whole = self.make_folder(*self.WORDS), self.make(*self.WORDS)
         names = list(dict.fromkeys(f"{line[4:10]}-{line[10:15]}-2014" for line in whole.decode().splitlines()))
         self.assertEqual(b"".join(texts[name] for name in names), whole)
-
-    def test_a_station_is_in_one_of_several_files(self):
-        whole = self.make("--rows", "9k", "--stations", "10")
-        outcome = self.run_program("shardload-datagen", "--format", "isd", "--rows", "9k",
-                                   "--stations", "10", "--files", "3", "part.gz", "--gzip")
-        self.assertEqual(outcome.code, 0, outcome.text)
-        parts = [gzip.decompress((self.scratch / f"part-{n}.gz").read_bytes()) for n in (1, 2, 3)]
-        self.assertEqual(b"".join(parts), whole)
-        stations = [{line[4:15] for line in part.splitlines()} for part in parts]
-        self.assertEqual(sum(map(len, stations)), 10)
-
-    def test_the_ships_file_is_far_larger_than_others(self):
-        texts = self.make_folder("--rows", "25k", "--stations", "400", "--ships")
-        ships = texts.pop("999999-99999-2014").count(b"\n")
-        mean = sum(data.count(b"\n") for data in texts.values()) / len(texts)
-        self.assertTrue(90 < ships / mean < 110, ships / mean)
 
     def test_an_existing_folder_needs_no_slash(self):
         (self.scratch / "there").mkdir()
@@ -392,18 +353,14 @@ class WrongOptions(IsdCase):
     def test_all_wrong_options_are_reported_together(self):
         message = self.refused("--format", "isd", "--dialect", "B", "--rows", "20", "--stations", "9",
                             "--bad", "6", "--files", "2", f"{self.scratch}/")
-        for problem in ("no dialects", "too few for 9 stations", "--bad needs 4 records",
-                        "a folder gets a file for each station"):
+        for problem in ("no dialects", "too few for 9 stations", "no bad records",
+                        "a file for each station"):
             self.assertIn(problem, message)
 
     def test_options_of_the_other_format(self):
         message = self.refused("--stations", "9", "--year", "1901", "x")
-        self.assertIn("--stations and --ships are for format isd", message)
+        self.assertIn("--stations is for format isd", message)
         self.assertIn("--year must be 1970 or later", message)
-
-    def test_more_files_than_stations(self):
-        self.assertIn("more than there are stations", self.refused(
-            "--format", "isd", "--stations", "2", "--files", "3", "x"))
 
     def test_a_folder_that_cannot_be_created(self):
         outcome = self.run_program("shardload-datagen", "--format", "isd", "no/such/folder/")

@@ -445,7 +445,7 @@ class Hostile(ReportCase):
     def test_damaged_records_are_drawn_or_refused(self):
         chance = random.Random(20)
         makers = [lambda: record_maker.load(4, 3), lambda: record_maker.load(2, 9, points=2),
-                  record_maker.tune, record_maker.plan, record_maker.model, record_maker.shards,
+                  record_maker.tune, record_maker.plan, record_maker.model,
                   lambda: {**record_maker.reload(), "load": record_maker.load(3)}]
         drawn = 0
         for number in range(90):
@@ -536,3 +536,257 @@ class Loads(ReportCase):
                                      code=support.EXIT_USAGE)
             self.assertIn(name, outcome.err)
             self.assertNotIn("= inserted", outcome.err)
+
+
+class Plans(ReportCase):
+    def test_what_a_plan_cannot_predict_is_at_the_top(self):
+        record = record_maker.plan()
+        page = self.page(self.record("plan", record))
+        self.assertNotIn("whose time is unknown", page.text)
+        record["predicted"]["phases"] += [{"name": name, "unknownBecause": "nobody did"}
+                                          for name in ("verify", "queries")]
+        for complete in (False, None):  # older plans have no "complete"
+            if complete is not None:
+                record["predicted"]["complete"] = complete
+            else:
+                del record["predicted"]["complete"]
+            path = self.record("plan", record)
+            page = self.page(path)
+            self.assertIn('class="verdict warning">Predicted: 300,000,000 records; 14 min 00 s '
+                          "(13 min 00 s to 17 min 00 s), WITHOUT verify, queries, whose time is "
+                          "unknown.", page.source)
+            for text in (page.text, self.text(path)):
+                self.assertIn("total, without the unknown phases", text)
+
+
+class CapacityModels(ReportCase):
+    def test_a_capacity_model(self):
+        path = self.scratch / "model.json"
+        self.shardload("plan", "--model", "isd-hundred-shards", "--report", path)
+        page = self.page(path)
+        for words in ("Computed, not measured: load is 3 h 02 min", "Decided by: network-time.",
+                      "index 4 min 36 s 5 min 00 s 0.92 predicted", "router-rate"):
+            self.assertIn(words, page.text)
+        self.assertIn("svg", page.elements)
+
+    def test_every_part_of_a_capacity_model(self):
+        path = self.record("model", record_maker.model())
+        page = self.page(path)
+        for text in (page.text, " ".join(self.text(path).split())):
+            for words in ("load is 2 h 00 min (1 h 36 min to 3 h 00 min). Decided by: routers-time.",
+                          "It has two machines.", "load by replicas"):
+                self.assertIn(words, text)
+        for words in ("as many as it should be", "2 h 30 min 0.80 fitted",
+                      "load two shards 1 min 00 s 50 s 1.20 predicted", "2.5 2 h 30 min", "2 bytes/s"):
+            self.assertIn(words, page.text)
+
+
+def parts(*numbers, of=4, **more):
+    return {f"part-{number}": record_maker.load(60, **{"part": f"{number}/{of}"}, **more)
+            for number in numbers}
+
+
+class Shared(ReportCase):
+    """Loaders that share one load by --part or --only-shards: their records are one load on one page. What is
+    missing, or counted twice, is in the first sentence."""
+
+    def pages(self, records, code=support.EXIT_OK):
+        paths = [self.record(name, record) for name, record in records.items()]
+        text = self.shardload("report", *paths, code=code).out
+        return self.page(*paths), " ".join(text.split())
+
+    def documents(self, records):
+        return sum(record["accounting"]["inserted"] for record in records.values())
+
+    def test_four_parts_are_one_load(self):
+        records = parts(1, 2, 3, 4)
+        for number, record in enumerate(records.values()):
+            record["startedAt"] = {"$date": f"2026-03-01T09:30:{10 * number:02}Z"}
+        page, text = self.pages(records)
+        self.assertIn("Load by 4 loaders", page.text)
+        self.assertNotIn("side by side", page.text)
+        for shown in (page.text, text):
+            self.assertIn("Everything was loaded: 4 loaders stored", shown)
+            self.assertIn("The totals of all loaders add up.", shown)
+            self.assertIn("The counts of the ranges on the cluster are right.", shown)
+            self.assertNotIn("No record for", shown)
+            for name in records:
+                self.assertIn(name, shown)
+        inserted = self.documents(records)
+        self.assertRegex(page.text, rf"= inserted {inserted:,}")
+        # The last loader began 30 s after the first one, and all phases of one take 76.3 s.
+        self.assertRegex(page.text, r"documents in 1 min 46 s at")
+
+    def test_what_is_missing_given_twice_or_has_failed(self):
+        def load(**options):
+            return record_maker.load(60, **options)
+        numbers = {name: load(part=name.replace("-", "/")) for name in ("01-2", "2-2")}
+        two, shards = parts(1, 2, of=2), {name: load(**{"only-shards": name}) for name in ("s0", "s1")}
+        wrong = {**two["part-1"]["accounting"], "holds": False}
+        for records, shown, absent in (
+                (parts(1, 3), ["Records of some loaders are missing", "No record for part 2/4, 4/4."], []),
+                ({"one": load(part="2/4")}, ["This loader's share (2/4) was loaded: "], ["Everything was loaded"]),
+                ({"one": load(**{"only-shards": "s0,s1"})}, ["This loader's share (s0,s1) was loaded: "],
+                 ["Everything was loaded"]),
+                # Parts are compared as numbers.
+                (numbers, ["Everything was loaded: 2 loaders stored"], ["No record for"]),
+                ({**numbers, "again": load(part="1/2")}, ["Several records belong to 1/2, so the sums below"], []),
+                ({**two, "copy": two["part-2"]},
+                 ["Several records belong to 2/2, so the sums below count some documents twice"], []),
+                (shards, ["Everything was loaded: 2 loaders stored"], []),
+                ({"s0": shards["s0"], "s0-again": shards["s0"]},
+                 ["Several records belong to s0", "No record for shard s1."], []),
+                ({**two, "part-2": {**two["part-2"], "exitCode": 4}}, ["A loader has failed"], []),
+                ({**two, "part-2": {**two["part-2"], "exitCode": 130}},
+                 ["A loader was interrupted, to be resumed"], []),
+                ({**two, "part-2": {**two["part-2"], "exitCode": 5, "verification": {"ok": False}}},
+                 ["THE COUNTS OF THE RANGES ON THE CLUSTER ARE WRONG"], []),
+                ({**two, "part-1": {**two["part-1"], "accounting": wrong}},
+                 ["The totals of a loader DO NOT ADD UP"], [])):
+            with self.subTest(shown[0], records=list(records)):
+                page, text = self.pages(records)
+                for words in shown:
+                    self.assertIn(words, page.text)
+                    self.assertIn(words, text)
+                for words in absent:
+                    self.assertNotIn(words, page.text + text)
+
+    def test_documents_of_a_resumed_run_count_but_not_for_the_rate(self):
+        records = parts(1, 2, of=2)
+        plain, _ = self.pages(records)
+        account = records["part-2"]["accounting"]
+        account["ofThoseByEarlierRuns"] = {"inserted": account["inserted"]}
+        page, _ = self.pages(records)
+
+        def rate(one):
+            return one.text.split(" per second. The totals")[0].rpartition(" at ")[2]
+
+        self.assertNotEqual(rate(plain), rate(page))
+        self.assertIn(f"= inserted {self.documents(records):,}", page.text)
+
+    def test_loads_that_do_not_belong_together_are_side_by_side(self):
+        for changes in ({"part": "2/3"}, {"part": None}, {"collection": "other"}, {"db": "other"}):
+            records = parts(1, 2, of=2)
+            records["part-2"]["options"].update(changes)
+            page, _ = self.pages(records)
+            self.assertIn("Load: 2 side by side", page.text, changes)
+        records = parts(1, 2, of=2)
+        records["part-1"]["sources"][0]["fingerprint"] = "a"
+        records["part-2"]["sources"][0]["fingerprint"] = "b"
+        self.assertIn("Load: 2 side by side", self.pages(records)[0].text)
+
+    def test_hundreds_of_loaders_and_absurd_values(self):
+        records = parts(*range(1, 217), of=9999)
+        page, _ = self.pages(records)
+        self.assertIn("216 loaders", page.text)
+        self.assertIn("and 16 more", page.text)
+        self.assertIn("and more.", page.text)
+        broken = parts(1, 2, of=2)
+        broken["part-1"].update(phases=[{"seconds": -1}, 3, {"name": 7}], startedAt=None, shards=[{}])
+        broken["part-2"]["accounting"] = {"a.b": 1, "inserted": "x"}
+        self.pages(broken)
+
+
+class Words(ReportCase):
+    """The text of a page: target and date in the title, the verdict of a comparison with its uncertainty, no
+    percentile of too few samples, only relevant options, rejects by reason, only settings that were tried."""
+
+    def title(self, page):
+        return re.search("<title>(.*?)</title>", page.source, re.DOTALL)[1]
+
+    def test_target_and_date_are_in_the_title(self):
+        record = record_maker.load(5)
+        record["options"].update(db="mot", collection="tests")
+        record["startedAt"] = {"$date": "2026-03-04T05:06:07Z"}
+        path = self.record("one", record)
+        self.assertEqual(self.title(self.page(path)), "Load: mot.tests, 2026-03-04 05:06 - one")
+        page = self.page(path, self.record("two", record))
+        self.assertEqual(self.title(page), "Load: 2 records, mot.tests, until 2026-03-04 05:06")
+
+    def test_the_verdict_of_a_comparison_has_an_uncertainty(self):
+        paths = [self.record(name, record_maker.load(seconds)) for name, seconds in
+                 (("first", 60), ("second", 60), ("short", 2))]
+        page = self.page(paths[0], paths[1])
+        self.assertRegex(page.text, r"second loaded .*rate of the first run \(95 %: [\d.]+ to [\d.]+\)")
+        self.assertIn("does not differ significantly", page.text)
+        self.assertRegex(self.text(paths[0], paths[1]), r"second loaded at a rate")
+        self.assertIn("too short to estimate the uncertainty", self.page(paths[0], paths[2]).text)
+
+    def test_a_faster_load_is_faster(self):
+        slow, fast = record_maker.load(60), record_maker.load(60)
+        for record, factor in ((slow, 1), (fast, 3)):
+            for key in ("records", "inserted"):
+                record["accounting"][key] *= factor
+            for number, point in enumerate(record["series"]):
+                point["documents"] = number * 100_000 * factor
+        page = self.page(self.record("slow", slow), self.record("fast", fast))
+        self.assertRegex(page.text, r"fast loaded faster: 3\.0\d times")
+
+    def test_words_follow_the_mode(self):
+        record = record_maker.load(5)
+        totals = record["accounting"]
+        totals.update(mode="delete", changed=totals["inserted"] - 12, alreadyThere=12, inserted=0)
+        page = self.page(self.record("load", record))
+        deleted = f"{totals['changed']:,}"
+        for words in (f"Everything was deleted: {deleted} deleted, 12 not found in", "documents/s while deleting",
+                      f"= deleted {deleted} ", "+ not found 12 ", "deleted or not found"):
+            self.assertIn(words, page.text)
+        for words in ("Everything was loaded", "already stored", "inserted"):
+            self.assertNotIn(words, page.text)
+        record["exitCode"] = 1
+        self.assertIn("Deleted, with rejects", self.text(self.record("load", record)))
+        totals.update(mode="upsert", inserted=5)
+        page = self.page(self.record("load", record))
+        for words in ("= inserted 5 ", f"+ modified {deleted} ", "+ unchanged 12 "):
+            self.assertIn(words, page.text)
+
+    def test_stages_have_the_same_words_with_every_key(self):
+        record = record_maker.load(5)
+        before = self.page(self.record("load", record)).source
+        text = json.dumps(record).replace('"the server"', '"server"')
+        self.assertEqual(self.page(self.record("load", json.loads(text))).source, before)
+
+    def test_percentiles_need_samples(self):
+        record = record_maker.load(5)
+        for batches, shown, missing in ((3, [], ["half of the batches", "90 %", "99 %", "99.9 %"]),
+                                        (50, ["half of the batches", "90 %"], ["99 %", "99.9 %"]),
+                                        (5000, ["90 %", "99 %", "99.9 %"], [])):
+            record["batchMilliseconds"]["batches"] = batches
+            text = self.page(self.record("load", record)).text
+            latencies = text[text.index("Latency of batches"):text.index("Totals")]
+            for words in shown + ["the slowest"]:
+                self.assertIn(f" {words} ", latencies)
+            for words in missing:
+                self.assertNotIn(f" {words} ", latencies)
+
+    def test_irrelevant_options_are_left_out(self):
+        record = record_maker.load(5)
+        record["options"].update({"skew": "0.99", "missing": "omit", "types": "auto", "names": "short",
+                                  "html": "page.html", "work-dir": "secret", "threads": "auto"})
+        record["sources"][0]["format"] = "delimited"
+        settings = self.page(self.record("load", record)).text.split("Settings")[1]
+        for name in ("types", "threads"):
+            self.assertIn(f" {name} ", settings)
+        for name in ("skew", "missing", "names", "html", "work-dir"):
+            self.assertNotIn(f" {name} ", settings)
+
+    def test_rejects_by_reason(self):
+        path = self.file("year.txt", support.mot_text(range(1, 50)) + "x|y\n" * 3 + "x|y|z\n"
+                         + support.mot_text([7]).splitlines()[1].replace("|49828|", "|abc|") + "\n")
+        outcome, work = self.parse("--html", "p.html", path, code=support.EXIT_REJECTS)
+        rejects = support.run_record(work)["rejects"]
+        self.assertEqual([kind["count"] for kind in rejects["kinds"]], [4, 1])
+        self.assertEqual(sum(kind["count"] for kind in rejects["kinds"]), 5)
+        page = (self.scratch / "p.html").read_text("utf-8")
+        for words in ("too few fields: N of N", "year.txt, line 51", "too few fields: 2 of 14",
+                      "test_mileage", "year.txt, line 55"):
+            self.assertIn(words, outcome.err)
+            self.assertIn(words, page)
+
+    def test_settings_that_were_not_tried_are_not_among_the_fastest(self):
+        record = record_maker.tune()
+        one = record["settings"][1]
+        one.update(threads=77, rate=None, trials=[])
+        text = self.page(self.record("tune", record)).text
+        fastest = text[text.index("The fastest"):]
+        self.assertNotIn(" 77 ", fastest)

@@ -156,17 +156,6 @@ class Shards(ToolCase):
         self.assertEqual(len([line for line in page.read_text("utf-8").splitlines()
                               if line.startswith(("| 1 |", "| 2 |"))]), 2 + 4)
 
-    def test_the_html_page_has_the_queries_and_the_server(self):
-        if self.run_program("shardload", "report", "--help").code != 0:
-            self.skipTest("this build of shardload has no command report")
-        page = self.scratch / "shards.html"
-        _, _, found = self.shards("--shards", 0, "--records", 1000, "--runs", 1, "--repeat", 1,
-                                  "--html", page)
-        text = page.read_text("utf-8")
-        self.assertIn("<html", text)
-        self.assertIn("green-ness", text)
-        self.assertIn(found["machine"]["server"], text)
-
     def test_engine_options_reach_the_servers(self):
         """Without compression the same documents take more space."""
         _, _, found = self.shards("--shards", 0, "--engine", "none", "--engine",

@@ -157,7 +157,7 @@ class Weather(support.ClusterCase):
 
     def test_the_queries_of_the_suite_give_the_answers_of_the_independent_reader(self):
         path = self.scratch / "weather"
-        self.run_program("shardload-datagen", "--format", "isd", "--rows", "30k", "--stations", "600", "--ships",
+        self.run_program("shardload-datagen", "--format", "isd", "--rows", "30k", "--stations", "600",
                          path).expect(support.EXIT_OK)
         self.load("--index", '{"ts": 1, "st": 1}', "--index", '{"position": "2dsphere"}', path)
         found = answers.of("isd", [path])

@@ -234,7 +234,7 @@ SEEDS = {
         json.dumps(record, separators=(",", ":")).encode() + bytes([flags])
         for flags, record in enumerate([
             record_maker.load(3, 2), record_maker.load(2, 9, points=2), record_maker.load(0),
-            record_maker.plan(), record_maker.shards(), record_maker.reload(0.5),
+            record_maker.plan(), record_maker.load(1, 1, rejects=3, code=1), record_maker.reload(0.5),
             {**record_maker.tune(), "settings": record_maker.tune()["settings"][:6]},
             record_maker.model(), record_maker.load(1, 1),
             # Odd flags give the record twice: two loaders of one load.

@@ -196,7 +196,8 @@ TEST(the_kind_of_a_record_is_recognised) {
         {smallest, NULL},
         {"{\"program\": \"shardload\", \"command\": \"tune\", \"settings\": []}", NULL},
         {"{\"program\": \"shardload\", \"command\": \"reload\", \"phases\": []}", NULL},
-        {"{\"program\": \"bench\", \"command\": \"shards\", \"rows\": []}", NULL},
+        {"{\"program\": \"shardquery\", \"command\": \"run\", \"queries\": []}", NULL},
+        {"{\"program\": \"bench\", \"command\": \"shards\", \"rows\": []}", "bench shards"},
         {"{}", "\"program\""},
         {"{\"program\": 7}", "\"program\""},
         {"{\"program\": \"shardquery\"}", "shardquery"},
@@ -204,7 +205,7 @@ TEST(the_kind_of_a_record_is_recognised) {
         {"{\"program\": \"shardload\", \"phases\": []}", "\"accounting\" is missing"},
         {"{\"program\": \"shardload\", \"phases\": {}, \"accounting\": {}}",
          "\"phases\" is missing"},
-        {"{\"program\": \"bench\", \"command\": \"shards\"}", "\"rows\" is missing"},
+        {"{\"program\": \"shardquery\", \"command\": \"run\"}", "\"queries\" is missing"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         bson_t *record = unit_json(cases[i].json);

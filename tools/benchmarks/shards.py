@@ -17,7 +17,7 @@ from pathlib import Path
 from . import machine, report, shards_report
 from .bench import Bench
 from .figures import Line, Skip
-from .process import Failure, remove_folder, run, with_signals_held
+from .process import Failure, remove_folder, with_signals_held
 from .shards_options import GIB, read_options, size_text
 
 SERVER_MEMORY = 250 << 20  # estimate of a server's memory without its cache, in bytes
@@ -194,10 +194,6 @@ def main(words, prepare):
     options = read_options(words)
     options.scale = 1.0
     build = prepare()
-    if options.html and not can_make_pages(build):
-        print("bench: --html needs the command `shardload report`, which this build lacks; without "
-              "--html the figures are shown as bars", file=sys.stderr)
-        return 1
     if options.records >= FAST_ENOUGH:  # figures of fewer records must not be quoted
         machine.wait_for_rest(180)
     folder = Path(tempfile.mkdtemp(prefix="shardload-bench-"))
@@ -217,30 +213,11 @@ def main(words, prepare):
             report.write(options.json, json.dumps(record, indent=2) + "\n")
         if options.markdown:
             report.write(options.markdown, output.markdown())
-        if options.html:
-            code = write_page(bench, options.html, record) or code
     finally:
         with_signals_held(lambda: clean_up(bench, folder))
     if why:
         print(f"bench: {why}", file=sys.stderr)
     return code
-
-
-def can_make_pages(build):
-    return run([build / "bin" / "shardload", "report", "--help"], range(256)).code == 0
-
-
-def write_page(bench, page, record):
-    """Writes an HTML page by `shardload report`. Returns an exit status."""
-    file = bench.folder / "shards.json"
-    file.write_text(json.dumps(record), encoding="utf-8")
-    try:
-        run([bench.bin / "shardload", "report", "--html", page, file])
-    except Failure as failure:
-        print(f"bench: {failure}", file=sys.stderr)
-        return 1
-    print(f"bench: written: {page}", file=sys.stderr)
-    return 0
 
 
 def clean_up(bench, folder):

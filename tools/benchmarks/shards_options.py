@@ -151,8 +151,7 @@ def parser_of():
                         help="argument for shardload load, such as --load-option=--clustered")
     parser.add_argument("--quick", action="store_true",
                         help=f"1 and 2 shards, {QUICK_RECORDS} records, 2 rounds, as a test")
-    for name, content in (("json", "all measured values"), ("markdown", "the table for docs"),
-                          ("html", "a page with charts, by shardload report")):
+    for name, content in (("json", "all measured values"), ("markdown", "the table for docs")):
         parser.add_argument(f"--{name}", metavar="FILE", help=f"write {content}")
     return parser
 
@@ -192,7 +191,7 @@ def read_options(words):
     options.repeat = whole("repeat", options.repeat, 5)
     options.queries = read_each("--query", options.query or ["green-ness"], query,
                                 "one of " + ", ".join(query_names()), problems)
-    problems += without_folder(options.json, options.markdown, options.html)
+    problems += without_folder(options.json, options.markdown)
     if problems:
         parser.error("\n  ".join(["", *problems]) if len(problems) > 1 else problems[0])
     options.counts = sorted(counts)

@@ -33,25 +33,17 @@ static void check(struct options *options, unsigned *problems) {
         options->stations = (uint32_t)(stations < 1              ? 1
                                        : stations < ISD_STATIONS ? stations
                                                                  : ISD_STATIONS);
-        options->stations = options->stations < options->files ? options->files : options->stations;
     }
-    uint64_t stations = options->stations + (options->ships ? 1u : 0u);
-    if (stations > 1 && stations > options->rows / LEAST_ROWS) {
-        usage_problem(problems,
-                      "--rows %" PRIu64 " is too few for %" PRIu64 " stations: each needs %d",
-                      options->rows, stations, LEAST_ROWS);
+    if (options->stations > 1 && options->stations > options->rows / LEAST_ROWS) {
+        usage_problem(problems, "--rows %" PRIu64 " is too few for %u stations: each needs %d",
+                      options->rows, options->stations, LEAST_ROWS);
     }
-    if (options->bad > options->rows / LEAST_ROWS) {
-        usage_problem(problems,
-                      "--bad needs %d records per bad record: --rows %" PRIu64 " is too few",
-                      LEAST_ROWS, options->rows);
+    if (options->bad > 0) {
+        usage_problem(problems, "--bad: format isd has no bad records");
     }
-    if (options->files > stations) {
-        usage_problem(problems, "--files %u is more than there are stations (%" PRIu64 ")",
-                      options->files, stations);
-    }
-    if (options->files > 1 && options->output != NULL && is_folder(options->output)) {
-        usage_problem(problems, "--files: a folder gets a file for each station");
+    if (options->files > 1) {
+        usage_problem(problems, "--files: format isd writes one file, or a folder with a file for "
+                                "each station");
     }
 }
 
@@ -62,15 +54,17 @@ struct run {
     struct isd_groups groups;
     struct isd_drawer drawer;
     struct isd_text text;
-    uint32_t files;
-    uint64_t rows, bad; // so far
+    bool folder;
 };
 
-// USAF-WBAN-YYYY in the folder.
-static char *station_path(const void *state, uint32_t index) {
+// The output, or in a folder USAF-WBAN-YYYY.
+static char *file_path(const void *state, uint32_t index) {
     const struct run *run = state;
     const struct isd_station *station = &run->world.stations[index];
     const char *folder = run->options->output;
+    if (!run->folder) {
+        return strdup(folder);
+    }
     const char *slash = folder[strlen(folder) - 1] == '/' ? "" : "/";
     const char *suffix = run->options->gzip_level > 0 ? ".gz" : "";
     char *path;
@@ -79,68 +73,38 @@ static char *station_path(const void *state, uint32_t index) {
     return length < 0 ? NULL : path;
 }
 
-static char *file_path(const void *state, uint32_t index) {
-    const struct run *run = state;
-    return options_file_path(run->options, index);
-}
-
-static uint32_t first_station(const struct run *run, uint32_t file) {
-    return (uint32_t)((uint64_t)run->world.station_count * file / run->files);
-}
-
-// Writes the stations of one file, with its share of the bad records. The first record is never
-// bad, because a loader recognises the format by it.
+// Writes all stations, or in a folder one.
 static const char *write_rows(void *state, struct output *output, uint32_t index) {
     struct run *run = state;
-    const struct options *options = run->options;
-    uint32_t end = first_station(run, index + 1);
-    uint64_t rows = 0, written = 0, line = 0;
-    for (uint32_t i = first_station(run, index); i < end; i++) {
-        rows += run->world.stations[i].rows;
-    }
-    // Without records there are no bad ones.
-    uint64_t all = options->rows > 0 ? options->rows : 1;
-    uint64_t bad = options->bad * (run->rows + rows) / all - options->bad * run->rows / all;
+    uint32_t end = run->folder ? index + 1 : run->world.station_count;
     struct isd_row row = {0};
-    for (uint32_t i = first_station(run, index); i < end && !output_failed(output); i++) {
+    for (uint32_t i = run->folder ? index : 0; i < end && !output_failed(output); i++) {
         const struct isd_station *station = &run->world.stations[i];
         isd_drawer_start(&run->drawer, station);
         for (uint64_t k = 0; k < station->rows && !output_failed(output); k++) {
             isd_draw(&run->drawer, &row);
-            char *p = output_room(output);
-            // The lines after the first are divided into equal parts; bad record n is in the middle
-            // of part n.
-            line++;
-            if (written < bad && line == 2 + (2 * written + 1) * (rows - 1) / (2 * bad)) {
-                p = isd_text_bad(&run->text, &row, run->bad++, p);
-                written++;
-            } else {
-                p = isd_text_row(&run->text, &row, p);
-            }
-            output_commit(output, p);
+            output_commit(output, isd_text_row(&run->text, &row, output_room(output)));
         }
     }
-    run->rows += rows;
     return NULL;
 }
 
 // Prepares the run and writes everything.
 static bool run_all(struct run *run, const struct options *options, struct failure *failure) {
-    bool folder = is_folder(options->output);
     run->options = options;
+    run->folder = is_folder(options->output);
     isd_groups_init(&run->groups);
     if (!isd_world_init(&run->world, options)) {
         return false;
     }
-    isd_drawer_init(&run->drawer, options, &run->world, &run->groups);
+    isd_drawer_init(&run->drawer, options, &run->groups);
     isd_text_init(&run->text, options, &run->groups);
-    if (folder && mkdir(options->output, 0777) != 0 && errno != EEXIST) {
+    if (run->folder && mkdir(options->output, 0777) != 0 && errno != EEXIST) {
         failure_set(failure, "cannot make %s: %s", options->output, strerror(errno));
         return false;
     }
-    run->files = folder ? run->world.station_count : options->files;
-    return output_files(options, run->files, folder ? station_path : file_path, write_rows, run,
-                        failure);
+    return output_files(options, run->folder ? run->world.station_count : 1, file_path, write_rows,
+                        run, failure);
 }
 
 static bool write_all(const struct options *options, struct failure *failure) {
@@ -154,12 +118,12 @@ const struct format isd_format = {
     .name = "isd",
     .summary = "weather observations of NOAA's Integrated Surface Data, packed ASCII",
     .help =
-        "  The stations belong to several networks. --ships adds a file of ships' reports, which "
-        "is\n"
-        "  much longer than the others. If OUTPUT is a folder, or ends in /, each station has a\n"
-        "  file, named USAF-WBAN-YYYY (.gz with --gzip). Station 722540 and some more are within\n"
-        "  100 km of 30.3 N, 97.7 W and have records in January. --dirt adds midnights written as\n"
-        "  2400, stations without a position, wrong lengths and unknown groups.\n",
+        "  The stations belong to several networks. If OUTPUT is a folder, or ends in /, each "
+        "station\n"
+        "  has a file, named USAF-WBAN-YYYY (.gz with --gzip). Station 722540 and some more are\n"
+        "  within 100 km of 30.3 N, 97.7 W and have records in January. --dirt adds midnights "
+        "written\n"
+        "  as 2400, stations without a position, wrong lengths and unknown groups.\n",
     .check = check,
     .write = write_all,
 };

@@ -21,7 +21,6 @@ enum {
 // In the order of the columns of data/isd-shares.txt.
 enum isd_type {
     TYPE_FM_12,
-    TYPE_FM_13,
     TYPE_FM_15,
     TYPE_FM_16,
     TYPE_SAO,
@@ -78,9 +77,9 @@ struct isd_groups {
 // Reads the tables.
 void isd_groups_init(struct isd_groups *groups);
 
-// ---- isd_stations.c: stations and ships ----
+// ---- isd_stations.c: stations ----
 
-enum isd_network { NETWORK_SYNOPTIC, NETWORK_AIRPORT, NETWORK_SAO, NETWORK_SHIPS };
+enum isd_network { NETWORK_SYNOPTIC, NETWORK_AIRPORT, NETWORK_SAO };
 
 struct isd_station {
     char usaf[12]; // six characters
@@ -97,21 +96,9 @@ struct isd_station {
     uint64_t rows;
 };
 
-// A position that a ship reports from.
-struct isd_place {
-    int32_t latitude;
-    int32_t longitude;
-};
-
-enum { LANES_MAX = 32, LANE_PLACES = 64, SHIPS_A_LANE = 8 };
-
-// The stations, the last of which is the ships' file when there is one.
 struct isd_world {
     struct isd_station *stations;
-    uint32_t station_count; // the ships' file included
-    uint32_t land_count;
-    struct isd_place lanes[LANES_MAX][LANE_PLACES]; // the places along each lane
-    uint32_t lane_count;
+    uint32_t station_count;
 };
 
 // Generates the stations for the options into a zeroed world. False if memory is exhausted. To be
@@ -127,7 +114,6 @@ enum isd_oddity { ODDITY_NONE, ODDITY_LENGTH, ODDITY_UNKNOWN_GROUP };
 
 struct isd_row {
     const struct isd_station *station;
-    int32_t latitude, longitude;
     int32_t minute; // of the year, UTC; the next year's first is possible
     bool late;      // midnight, to be written as 2400
     uint8_t type;
@@ -187,7 +173,6 @@ struct isd_climate {
 };
 
 struct isd_drawer {
-    const struct isd_world *world;
     const struct isd_groups *groups;
     struct rng rng;
     int32_t year_start; // day
@@ -203,13 +188,11 @@ struct isd_drawer {
 
     struct isd_climate climate;
     struct isd_weather_state at_station;
-    struct isd_weather_state ships[LANES_MAX * SHIPS_A_LANE];
-    uint32_t ship_count;
 };
 
-// Borrows the world and the groups.
+// Borrows the groups.
 void isd_drawer_init(struct isd_drawer *drawer, const struct options *options,
-                     const struct isd_world *world, const struct isd_groups *groups);
+                     const struct isd_groups *groups);
 
 // Starts a station, whose records are then drawn in the order of time.
 void isd_drawer_start(struct isd_drawer *drawer, const struct isd_station *station);
@@ -234,8 +217,5 @@ void isd_text_init(struct isd_text *text, const struct options *options,
 
 // Writes a record, its line feed included, at `p` and returns its end. At most OUTPUT_ROOM bytes.
 char *isd_text_row(struct isd_text *text, const struct isd_row *row, char *p);
-
-// Writes `row` as a bad record of kind `which` modulo the number of kinds.
-char *isd_text_bad(struct isd_text *text, const struct isd_row *row, uint64_t which, char *p);
 
 #endif

@@ -74,7 +74,7 @@ static void draw_weather(struct isd_weather_state *now, const struct isd_climate
     int32_t old_pressure = now->pressure;
     wander(now, bits, more);
     int32_t day = row->minute / DAY_MINUTES;
-    int32_t east = row->longitude == 999999 ? 0 : row->longitude;
+    int32_t east = row->station->longitude == 999999 ? 0 : row->station->longitude;
     int32_t local = row->minute + east / 250; // four minutes a degree
     // Warmest at three in the afternoon, and less so under clouds.
     int32_t swing = climate->day * (12 - now->cover) / 12;
@@ -163,7 +163,6 @@ static const int32_t steps[][STEPS] = {
     [NETWORK_SYNOPTIC] = {180, 60, 30, 10, 5},
     [NETWORK_AIRPORT] = {60, 30, 20, 10, 5},
     [NETWORK_SAO] = {60, 30, 20, 10, 5},
-    [NETWORK_SHIPS] = {180, 60, 30, 10, 5},
 };
 
 static const struct {
@@ -179,8 +178,7 @@ static uint32_t threshold(uint32_t one_in) {
 }
 
 void isd_drawer_init(struct isd_drawer *drawer, const struct options *options,
-                     const struct isd_world *world, const struct isd_groups *groups) {
-    drawer->world = world;
+                     const struct isd_groups *groups) {
     drawer->groups = groups;
     drawer->year_start = year_start(options->year);
     drawer->year_days = year_start(options->year + 1) - drawer->year_start;
@@ -188,7 +186,6 @@ void isd_drawer_init(struct isd_drawer *drawer, const struct options *options,
     drawer->odd_groups = threshold(odd_rates[options->dirt].groups);
     drawer->odd_weather = threshold(odd_rates[options->dirt].weather);
     rng_init(&drawer->rng, options->seed ^ 0x157D);
-    drawer->ship_count = world->lane_count * SHIPS_A_LANE;
 }
 
 void isd_drawer_start(struct isd_drawer *drawer, const struct isd_station *station) {
@@ -198,9 +195,6 @@ void isd_drawer_start(struct isd_drawer *drawer, const struct isd_station *stati
     drawer->climate = climate_at(station->latitude, station->elevation);
     drawer->at_station =
         (struct isd_weather_state){.spread = 40, .wind = 30, .direction = 200, .cover = 4};
-    for (uint32_t i = 0; i < drawer->ship_count; i++) {
-        drawer->ships[i] = drawer->at_station;
-    }
     const int32_t *step = steps[station->network];
     uint64_t wanted = station->rows * 10 / 9 + 1;
     uint64_t in_year = 0;
@@ -215,10 +209,7 @@ void isd_drawer_start(struct isd_drawer *drawer, const struct isd_station *stati
     uint64_t spare_days = (in_year - drawer->slots) * (uint64_t)drawer->step / DAY_MINUTES;
     uint32_t slots_a_day = (uint32_t)(DAY_MINUTES / drawer->step);
     uint32_t bits = high32(rng_next(&drawer->rng));
-    if (station->network == NETWORK_SHIPS) {
-        drawer->slots = in_year;
-    }
-    if (station->central || station->network == NETWORK_SHIPS) {
+    if (station->central) {
         drawer->first_slot = 0; // January is included
     } else if (station->late) {
         drawer->first_slot = (int32_t)(in_year - drawer->slots); // December is included
@@ -250,9 +241,6 @@ static void draw_time(struct isd_drawer *drawer, uint32_t bits, struct isd_row *
             row->late = row->minute % DAY_MINUTES == 0;
         }
         break;
-    case NETWORK_SHIPS:
-        row->type = TYPE_FM_13;
-        break;
     case NETWORK_SAO:
         row->type = start % (DAY_MINUTES / 4) == 0 ? TYPE_SY_SA : TYPE_SAO;
         break;
@@ -274,21 +262,6 @@ static void draw_time(struct isd_drawer *drawer, uint32_t bits, struct isd_row *
     }
 }
 
-// A ship moves along its lane and back, one position every 18 hours.
-static struct isd_weather_state *board_ship(struct isd_drawer *drawer, uint32_t bits,
-                                            struct isd_row *row) {
-    const struct isd_world *world = drawer->world;
-    uint32_t ship = scale32(bits, drawer->ship_count);
-    uint32_t leg = (uint32_t)row->minute / (18 * 60) + ship * 37;
-    leg %= 2 * LANE_PLACES;
-    leg = leg < LANE_PLACES ? leg : 2 * LANE_PLACES - 1 - leg;
-    row->latitude = world->lanes[ship / SHIPS_A_LANE][leg].latitude;
-    row->longitude = world->lanes[ship / SHIPS_A_LANE][leg].longitude;
-    drawer->climate = climate_at(row->latitude, 0);
-    drawer->climate.day = 8;
-    return &drawer->ships[ship];
-}
-
 // ---- observations ----
 
 // Nearly always the network's ordinary mark; now and then one of the others.
@@ -297,7 +270,7 @@ static char draw_quality(const struct isd_station *station, uint32_t bits) {
     if ((bits & 0x1FF) == 0) {
         return others[bits >> 9 & 15];
     }
-    return station->network == NETWORK_SYNOPTIC || station->network == NETWORK_SHIPS ? '1' : '5';
+    return station->network == NETWORK_SYNOPTIC ? '1' : '5';
 }
 
 static void draw_shown(struct isd_drawer *drawer, struct isd_row *row) {
@@ -394,16 +367,9 @@ static void draw_groups(struct isd_drawer *drawer, struct isd_row *row) {
 void isd_draw(struct isd_drawer *drawer, struct isd_row *row) {
     const struct isd_station *station = drawer->station;
     uint64_t bits = rng_next(&drawer->rng);
-    struct isd_weather_state *now = &drawer->at_station;
     row->station = station;
     draw_time(drawer, low32(bits), row);
-    if (station->network == NETWORK_SHIPS) {
-        now = board_ship(drawer, high32(bits), row);
-    } else {
-        row->latitude = station->latitude;
-        row->longitude = station->longitude;
-    }
-    draw_weather(now, &drawer->climate, &drawer->rng, row);
+    draw_weather(&drawer->at_station, &drawer->climate, &drawer->rng, row);
     draw_shown(drawer, row);
     draw_groups(drawer, row);
     uint64_t odd = rng_next(&drawer->rng);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Generates stations and ships: positions, names, numbers of records.
+// Generates stations: positions, names, numbers of records.
 //
 // Networks are assigned in proportion to their shares, not at random, so that a few stations
 // already have the published mix of report types. Station numbers are unique, so that no two
@@ -15,7 +15,6 @@ enum {
     REGIONS_MAX = 64,
     LAND_NETWORKS = 3,
     CENTRAL_EVERY = 40,  // of the airports, one so many is near 30.3 N, 97.7 W
-    SHIPS_WEIGHT = 100,  // the ships' file is so many times as long as others
     WEIGHT_LOW = 600,    // of a station's number of records
     WEIGHT_SPREAD = 801, // up to 1,400: 1,000 on average
     BLOCK_STATIONS = 10000
@@ -153,22 +152,13 @@ static void make_stations(struct isd_world *world, const struct options *options
     struct regions regions;
     read_regions(&regions);
     uint32_t given[LAND_NETWORKS] = {0};
-    for (uint32_t i = 0; i < world->land_count; i++) {
+    for (uint32_t i = 0; i < world->station_count; i++) {
         struct isd_station *station = &world->stations[i];
         station->network = (uint8_t)next_network(given, i);
         station->central =
             station->network == NETWORK_AIRPORT && given[NETWORK_AIRPORT] % CENTRAL_EVERY == 0;
         given[station->network]++;
         make_station(station, &regions, i, options->dirt, rng);
-    }
-    if (world->station_count > world->land_count) {
-        struct isd_station *ships = &world->stations[world->land_count];
-        *ships = (struct isd_station){.usaf = "999999",
-                                      .wban = "99999",
-                                      .call = "99999",
-                                      .elevation = 9999,
-                                      .network = NETWORK_SHIPS,
-                                      .version = '2'};
     }
 }
 
@@ -177,11 +167,7 @@ static void make_stations(struct isd_world *world, const struct options *options
 static void spread_rows(struct isd_world *world, uint64_t rows, struct rng *rng) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < world->station_count; i++) {
-        // With few stations the ships' file is shorter, so that most records are of stations.
-        uint32_t ships = (world->land_count + 3) / 4;
-        uint32_t weight = i < world->land_count
-                              ? (uint32_t)between(rng, WEIGHT_LOW, WEIGHT_LOW + WEIGHT_SPREAD - 1)
-                              : 1000 * (ships < SHIPS_WEIGHT ? ships : SHIPS_WEIGHT);
+        uint32_t weight = (uint32_t)between(rng, WEIGHT_LOW, WEIGHT_LOW + WEIGHT_SPREAD - 1);
         world->stations[i].rows = weight;
         sum += weight;
     }
@@ -196,35 +182,12 @@ static void spread_rows(struct isd_world *world, uint64_t rows, struct rng *rng)
     }
 }
 
-// ---- ships ----
-
-// Ships report tenths of a degree.
-static struct isd_place place_on(const struct table_row *lane, int32_t step) {
-    int32_t latitude = signed_number(lane, 0);
-    int32_t longitude = signed_number(lane, 1);
-    latitude += (signed_number(lane, 2) - latitude) * step / (LANE_PLACES - 1);
-    longitude += (signed_number(lane, 3) - longitude) * step / (LANE_PLACES - 1);
-    return (struct isd_place){latitude * 100, longitude * 100};
-}
-
-static void make_lanes(struct isd_world *world) {
-    const char *cursor = table_find("isd-lanes.txt");
-    struct table_row row;
-    for (; world->lane_count < LANES_MAX && table_next(&cursor, &row); world->lane_count++) {
-        for (int32_t i = 0; i < LANE_PLACES; i++) {
-            world->lanes[world->lane_count][i] = place_on(&row, i);
-        }
-    }
-}
-
 bool isd_world_init(struct isd_world *world, const struct options *options) {
-    world->land_count = options->stations;
-    world->station_count = world->land_count + (options->ships ? 1 : 0);
+    world->station_count = options->stations;
     world->stations = calloc(world->station_count, sizeof *world->stations);
     if (world->stations == NULL) {
         return false;
     }
-    make_lanes(world);
     struct rng rng;
     rng_init(&rng, options->seed);
     make_stations(world, options, &rng);

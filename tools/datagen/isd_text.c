@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes ISD records as text, also bad records. Each function writes at `p` and returns the end of
+// Writes ISD records as text. Each function writes at `p` and returns the end of
 // what it wrote.
 #include <string.h>
 
@@ -32,7 +32,7 @@ static char *put_nines(char *p, unsigned width) {
 }
 
 static char quality_of(const struct isd_row *row) {
-    return row->type == TYPE_FM_12 || row->type == TYPE_FM_13 ? '1' : '5';
+    return row->type == TYPE_FM_12 ? '1' : '5';
 }
 
 static int32_t smaller(int32_t a, int32_t b) {
@@ -475,10 +475,10 @@ static const struct {
     const char *const *entries;
     uint32_t mask; // one less than the number of entries
 } quality_entries[ISD_TYPES] = {
-    [TYPE_FM_12] = {synoptic_entries, 7}, [TYPE_FM_13] = {synoptic_entries, 7},
-    [TYPE_FM_15] = {airport_entries, 7},  [TYPE_FM_16] = {airport_entries, 7},
-    [TYPE_SAO] = {airways_entries, 3},    [TYPE_SY_SA] = {airways_entries, 3},
-    [TYPE_SOD] = {summary_entries, 3},    [TYPE_SOM] = {summary_entries, 3},
+    [TYPE_FM_12] = {synoptic_entries, 7}, [TYPE_FM_15] = {airport_entries, 7},
+    [TYPE_FM_16] = {airport_entries, 7},  [TYPE_SAO] = {airways_entries, 3},
+    [TYPE_SY_SA] = {airways_entries, 3},  [TYPE_SOD] = {summary_entries, 3},
+    [TYPE_SOM] = {summary_entries, 3},
 };
 
 static char *put_element_quality(struct isd_text *text, const struct isd_row *row, char *p) {
@@ -534,9 +534,9 @@ static const struct {
     char name[6];
     char source;
 } types[ISD_TYPES] = {
-    [TYPE_FM_12] = {"FM-12", '4'}, [TYPE_FM_13] = {"FM-13", '2'}, [TYPE_FM_15] = {"FM-15", '7'},
-    [TYPE_FM_16] = {"FM-16", '7'}, [TYPE_SAO] = {"SAO  ", 'C'},   [TYPE_SY_SA] = {"SY-SA", 'C'},
-    [TYPE_SOD] = {"SOD  ", '6'},   [TYPE_SOM] = {"SOM  ", '6'},
+    [TYPE_FM_12] = {"FM-12", '4'}, [TYPE_FM_15] = {"FM-15", '7'}, [TYPE_FM_16] = {"FM-16", '7'},
+    [TYPE_SAO] = {"SAO  ", 'C'},   [TYPE_SY_SA] = {"SY-SA", 'C'}, [TYPE_SOD] = {"SOD  ", '6'},
+    [TYPE_SOM] = {"SOM  ", '6'},
 };
 
 // Bytes 5 to 60; the four before, the length, are known at the end.
@@ -546,7 +546,7 @@ static char *put_control(const struct isd_text *text, const struct isd_row *row,
     int32_t minute = row->late ? DAY_MINUTES : row->minute % DAY_MINUTES;
     return put(p, "%.6s%.5s%.8s%02d%02d%c%+06d%+07d%.5s%+05d%.5sV0%c0", station->usaf,
                station->wban, text->days[day], minute / 60, minute % 60, types[row->type].source,
-               row->latitude, row->longitude, types[row->type].name, station->elevation,
+               station->latitude, station->longitude, types[row->type].name, station->elevation,
                station->call, station->version);
 }
 
@@ -606,28 +606,4 @@ static char *put_record(struct isd_text *text, const struct isd_row *row, char *
 
 char *isd_text_row(struct isd_text *text, const struct isd_row *row, char *p) {
     return put(put_record(text, row, p), "\n");
-}
-
-// ---- bad records ----
-
-// The kinds of bad records: truncated, or with an invalid date and time.
-static const struct {
-    unsigned cut; // bytes that are left, or 0
-    unsigned at;
-    const char *text;
-} spoilers[] = {
-    {104, 0, ""},    {0, 15, "2O14"}, {61, 0, ""},     {0, 19, "0230"},
-    {0, 23, "12:0"}, {15, 0, ""},     {0, 23, "2460"}, {0, 15, "        "},
-};
-enum { SPOILERS = sizeof spoilers / sizeof spoilers[0] };
-
-char *isd_text_bad(struct isd_text *text, const struct isd_row *row, uint64_t which, char *p) {
-    char *end = put_record(text, row, p);
-    unsigned way = which % SPOILERS;
-    if (spoilers[way].cut > 0) {
-        end = p + spoilers[way].cut;
-    } else {
-        memcpy(p + spoilers[way].at, spoilers[way].text, strlen(spoilers[way].text));
-    }
-    return put(end, "\n");
 }

@@ -15,10 +15,10 @@
 //   mot_draw.c      draws test records, also with the irregularities of real files
 //   mot_text.c      a record as text, and bad records
 //   isd.c           the format of the ISD weather records: the loop over stations
-//   isd_stations.c  generates stations and the lanes of ships
+//   isd_stations.c  generates stations
 //   isd_groups.c    reads the groups of records and their frequencies
 //   isd_draw.c      generates weather, draws records: their times and observations
-//   isd_text.c      a record as text, and bad records
+//   isd_text.c      a record as text
 #include "options.h"
 
 int main(int argc, char **argv) {

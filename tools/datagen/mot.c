@@ -76,8 +76,8 @@ static const struct mot_dialect *find_dialect(const char *name) {
 }
 
 static void check(struct options *options, unsigned *problems) {
-    if (options->stations > 0 || options->ships) {
-        usage_problem(problems, "--stations and --ships are for format isd");
+    if (options->stations > 0) {
+        usage_problem(problems, "--stations is for format isd");
     }
     if (options->year != 0 && options->year < YEAR_FIRST) {
         usage_problem(problems, "--year must be %d or later, not %d", YEAR_FIRST, options->year);

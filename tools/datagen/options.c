@@ -4,6 +4,7 @@
 #include "options.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,7 +99,6 @@ static const struct option_row {
     {"files", "N", "split the records evenly over N files (default 1)", NUMBER(files, 1, 100000)},
     {"stations", "N", "weather stations (default: one for each 4000 records)",
      NUMBER(stations, 1, ISD_STATIONS)},
-    {"ships", NULL, "also write a file of ships' reports", FIELD(ships)},
     {"gzip", NULL, "compress with gzip", FIELD(gzip)},
     {"gzip-level", "1-9", "compress with gzip at this level (default 6)", NUMBER(gzip_level, 1, 9)},
     {"dirt", "LEVEL",
@@ -156,27 +156,13 @@ static void print_help(void) {
           "    shardload-datagen --dialect E --rows 12m --files 12 --gzip test_result.csv.gz\n"
           "  A small file with every irregularity and 20 records that must be rejected:\n"
           "    shardload-datagen --dialect D --rows 20k --dirt heavy --bad 20 d.csv\n"
-          "  Weather of 200 stations and some ships, a compressed file for each station:\n"
-          "    shardload-datagen --format isd --rows 1m --stations 200 --ships --gzip weather/\n"
+          "  Weather of 200 stations, a compressed file for each station:\n"
+          "    shardload-datagen --format isd --rows 1m --stations 200 --gzip weather/\n"
           "  Pipe the records into another program:\n"
           "    shardload-datagen --rows 10m - | wc -l\n"
           "\n"
           "Exit status: 0 done, 1 could not write, 2 wrong options (all are reported at once).\n",
           stdout);
-}
-
-// The row of an option "--name" or "--name=value"; sets *value to what follows the =, or NULL.
-static const struct option_row *find_option(const char *argument, const char **value) {
-    const char *name = argument + 2;
-    size_t length = strcspn(name, "=");
-    *value = name[length] == '=' ? name + length + 1 : NULL;
-    for (size_t i = 0; i < OPTION_COUNT; i++) {
-        if (strlen(option_table[i].name) == length &&
-            memcmp(option_table[i].name, name, length) == 0) {
-            return &option_table[i];
-        }
-    }
-    return NULL;
 }
 
 // Checks combinations of options.
@@ -196,41 +182,39 @@ static void check_together(const struct options *options, unsigned *problems) {
     }
 }
 
+// Reads the options by getopt_long, which reports unknown options and missing values. False for
+// --help.
+static bool read_options(struct options *options, int argc, char **argv, unsigned *problems) {
+    struct option long_options[OPTION_COUNT + 2] = {{0}};
+    for (int i = 0; i < OPTION_COUNT; i++) {
+        int argument = option_table[i].argument != NULL ? required_argument : no_argument;
+        long_options[i] = (struct option){option_table[i].name, argument, NULL, i};
+    }
+    long_options[OPTION_COUNT] = (struct option){"help", no_argument, NULL, 'h'};
+    for (int found; (found = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
+        if (found == 'h') {
+            return false;
+        } else if (found == '?') {
+            ++*problems;
+        } else {
+            set_option(&option_table[found], options, optarg, problems);
+        }
+    }
+    options->output = optind < argc ? argv[optind] : NULL;
+    if (optind + 1 < argc) {
+        usage_problem(problems, "more than one OUTPUT: '%s'", argv[optind + 1]);
+    }
+    return true;
+}
+
 bool options_parse(struct options *options, int argc, char **argv, int *status) {
     unsigned problems = 0;
     *options = (struct options){
         .format = formats[0], .rows = 100000, .seed = 1, .files = 1, .dirt = DIRT_PUBLISHED};
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            print_help();
-            *status = 0;
-            return false;
-        }
-    }
-    for (int i = 1; i < argc; i++) {
-        const char *argument = argv[i];
-        if (argument[0] != '-' || argument[1] == '\0') {
-            if (options->output != NULL) {
-                usage_problem(&problems, "more than one OUTPUT: '%s'", argument);
-            }
-            options->output = argument;
-            continue;
-        }
-        const char *value = NULL;
-        const struct option_row *row =
-            strncmp(argument, "--", 2) == 0 ? find_option(argument, &value) : NULL;
-        if (row == NULL) {
-            usage_problem(&problems, "there is no option '%s'", argument);
-        } else if (row->argument == NULL && value != NULL) {
-            usage_problem(&problems, "--%s takes no value", row->name);
-        } else if (row->argument != NULL && value == NULL && i + 1 == argc) {
-            usage_problem(&problems, "--%s needs a value (%s)", row->name, row->argument);
-        } else {
-            if (row->argument != NULL && value == NULL) {
-                value = argv[++i];
-            }
-            set_option(row, options, value, &problems);
-        }
+    *status = 0;
+    if (!read_options(options, argc, argv, &problems)) {
+        print_help();
+        return false;
     }
     if (options->gzip && options->gzip_level == 0) {
         options->gzip_level = 6;
@@ -240,9 +224,8 @@ bool options_parse(struct options *options, int argc, char **argv, int *status) 
     if (problems > 0) {
         fputs("Try --help.\n", stderr);
         *status = 2;
-        return false;
     }
-    return true;
+    return problems == 0;
 }
 
 char *options_file_path(const struct options *options, uint32_t index) {

@@ -21,9 +21,8 @@ struct options {
     uint64_t seed;
     uint32_t files;
     uint32_t stations; // 0 until the format has filled in its default, if it has stations
-    bool ships;
-    bool gzip;      // with the default level
-    int gzip_level; // 0 means plain text
+    bool gzip;         // with the default level
+    int gzip_level;    // 0 means plain text
     enum dirt_level dirt;
     uint64_t bad;       // records that a loader must reject
     const char *output; // path, or "-"
