@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""restore --oplog-replay: order, names, limits, what is refused, damage, kills at any command, and the replay
+through a router."""
+import gzip
+import itertools
+import random
+import signal
+
+import dump_making as making
+import oplog_making as oplogs
+import proxy
+import support
+from fault_case import ROUNDS
+from oplog_making import (A, INDEX, apply_ops, command, create, delete, diff, insert, modify, transaction,
+                          update)
+from restore_case import Restoring, documents
+
+KILLS = 20 * ROUNDS
+COMMANDS = 800     # a restore of `everything` sends about as many
+
+
+class Oplogs(Restoring):
+    def dump(self, *namespaces, oplog=(), raw=None):
+        dump = self.dump_folder(*namespaces)
+        entries = oplogs.at(self.db, [oplogs.NO_OP, *oplog])
+        (dump / "oplog.bson").write_bytes(oplogs.written(entries) if raw is None else raw)
+        return dump
+
+    def replay(self, dump, *words, **more):
+        return self.restore(dump, "--oplog-replay", *words, **more)
+
+    def names(self):
+        return set(self.database.list_collection_names()) - {"system.views"}
+
+
+class Standalone(Oplogs):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def test_indexes_and_options_follow_the_replay(self):
+        options = {"validator": {"a": {"$gt": 0}}, "validationLevel": "strict", "validationAction": "error"}
+        dump = self.dump(
+            self.namespace("t", [A], options=options, indexes=[{**INDEX, "unique": True}]),
+            oplog=[insert({"_id": 2, "a": 1}), insert({"_id": 3, "a": 0}), modify(2, set={"a": 5}),
+                   command("createIndexes", "t", v=2, key={"f": 1}, name="f_1")])
+        outcome, rows = self.replay(dump)
+        self.check("t", [A, {"_id": 2, "a": 5}, {"_id": 3, "a": 0}])
+        _, found, indexes = self.facts("t")
+        self.assertEqual(found, options)
+        self.assertEqual(set(indexes), {"_id_", "a_1", "f_1"})
+        self.assertEqual(rows["t"]["indexes"], 2)
+        self.assertIn(f"oplog: 4 operations are replayed, up to timestamp {oplogs.SECONDS}:5", outcome.err)
+        self.assertEqual(self.names(), {"t"})
+
+    def test_without_the_option_the_oplog_is_reported(self):
+        dump = self.dump(self.namespace("t", [A]), oplog=[delete(1)])
+        self.restore(dump, code=support.EXIT_SOURCE, message="--oplog-replay replays them")
+        self.check("t", [A])
+
+    def test_renamed_collections_keep_their_indexes(self):
+        dump = self.dump(self.namespace("t", [A], indexes=[INDEX]), self.namespace("r", [{"_id": 7}]), oplog=[
+            command("renameCollection", "DB.t", to="DB.r", dropTarget=True), insert({"_id": 2}, "DB.r"),
+            create("t"), insert({"_id": 3}), command("renameCollection", "DB.t", to="DB.q"),
+            insert({"_id": 4}, "DB.implicit"), command("drop", "implicit"), insert({"_id": 5}, "DB.implicit")])
+        outcome, _ = self.replay(dump)
+        self.check("r", [A, {"_id": 2}])
+        self.check("q", [{"_id": 3}])
+        self.check("implicit", [{"_id": 5}])
+        self.assertEqual(self.names(), {"r", "q", "implicit"})
+        self.assertEqual(set(self.facts("r")[2]), {"_id_", "a_1"})
+        self.assertIn("total", outcome.text)
+
+    def test_updates_of_documents_that_do_not_exist_have_no_effect(self):
+        dump = self.dump(self.namespace("t", [A]), oplog=[modify(8, set={"a": 1}), diff(9, u={"a": 1})])
+        outcome, _ = self.replay(dump)
+        self.assertIn("oplog: 2 updates of documents that did not exist", outcome.err)
+        self.check("t", [A])
+
+    def test_a_drop_of_the_database_leaves_other_collections(self):
+        self.database.other.insert_one({"_id": "mine"})
+        self.replay(self.dump(self.namespace("t", [A]), oplog=[command("dropDatabase", 1)]))
+        self.assertEqual(self.names(), {"other"})
+
+    def test_patterns_select_and_rename_operations(self):
+        def made():
+            return self.dump(self.namespace("t", [A]), self.namespace("u", [A]), oplog=[
+                modify(1, set={"a": 2}), delete(1, "DB.u"), insert({"_id": 5}, "DB.new"), create("made"),
+                command("createIndexes", "t", **INDEX)])
+        self.replay(made(), "--ns-exclude", "*.u", "--ns-exclude", "*.made", "--ns-from", "*.t", "--ns-to", "*.v")
+        self.check("v", [{**A, "a": 2}])
+        self.assertEqual(set(self.facts("v")[2]), {"_id_", "a_1"})
+        self.check("new", [{"_id": 5}])
+        self.assertEqual(self.names(), {"v", "new"})
+        dump = self.dump(self.namespace("t", [A]), oplog=[command("renameCollection", "DB.t", to="DB.x")])
+        self.replay(dump, "--ns-exclude", "*.x", code=support.EXIT_USAGE,
+                    message=f"renames {self.db}.t to {self.db}.x, but only one of them is selected")
+
+    def test_limits(self):
+        dump = self.dump(self.namespace("t", [A]), oplog=[insert({"_id": n}) for n in range(2, 7)])
+        for limit, count in ((f"{oplogs.SECONDS}:4", 3), (f"{oplogs.SECONDS}:", 1), (str(oplogs.SECONDS + 1), 6)):
+            self.database.drop_collection("t")
+            self.replay(dump, "--oplog-limit", limit)
+            self.assertEqual(self.database.t.count_documents({}), count)
+        for wrong in ("0", "x", "1:2:3", "1:x", "", "99999999999", "-5"):
+            self.replay(dump, f"--oplog-limit={wrong}", code=support.EXIT_USAGE)
+        self.restore(dump, "--oplog-limit", "5", code=support.EXIT_USAGE, message="is for --oplog-replay only")
+
+    def test_another_file(self):
+        dump = self.dump_folder(self.namespace("t", [A]))
+        path = self.file("changes.bson.gz", gzip.compress(oplogs.written(oplogs.at(self.db, [delete(1)]))))
+        self.replay(dump, code=support.EXIT_SOURCE, message="the dump has no oplog")
+        self.replay(dump, "--oplog-file", path)
+        self.check("t", [])
+        self.replay(self.dump(self.namespace("t", [A])), "--oplog-file", path, code=support.EXIT_USAGE,
+                    message="remove")
+
+    def test_archives(self):
+        entries = oplogs.written(oplogs.at(self.db, [insert({"_id": n}) for n in range(10)]))
+        archive = self.file("dump.archive", making.archive([
+            self.namespace("t", [A]), making.Namespace("", "oplog", [entries], metadata=False)]))
+        self.replay(archive)
+        self.assertEqual(self.database.t.count_documents({}), 10)
+        self.shardload("restore", "--dry-run", "--oplog-replay", archive,
+                       message="a dry run does not read the oplog of an archive")
+        self.restore(archive, "--drop", code=support.EXIT_SOURCE, message="--oplog-replay replays them")
+
+    def test_what_is_not_replayed_is_refused_before_anything_is_changed(self):
+        part = transaction(2, apply_ops([delete(1)], partialTxn=True), False)
+        cases = [({"op": "zz", "ns": "DB.t", "o": {}}, 'the operation "zz"'),
+                 (command("frobnicate", "t"), "the command frobnicate"),
+                 (command("convertToCapped", "t", size=4096), "the command convertToCapped is not replayed: which"),
+                 (update(1, {"$v": 1, "$inc": {"a": 1}}), 'the field "$inc"'),
+                 (diff(1, b={"x": 1}), 'the part "b"'),
+                 (update(1, {"$v": 3}), "unknown version"),
+                 ({"op": "d", "ns": "DB.t", "o": {}}, "without _id"),
+                 (insert({"_id": 1}, "nodot"), 'the namespace "nodot"'),
+                 (part, "the beginning of this transaction is not in the oplog"),
+                 (oplogs.committed(7), "the beginning of this transaction is not in the oplog"),
+                 (create("x", autoIndexId=False), "autoIndexId"),
+                 (apply_ops([command("frobnicate", "t")]), "the command frobnicate")]
+        for entry, message in cases:
+            with self.subTest(message):
+                dump = self.dump(self.namespace("t", [A]), oplog=[insert({"_id": 5}), entry])
+                outcome, _ = self.replay(dump, code=support.EXIT_SOURCE, message=message)
+                self.assertIn(f"(timestamp {oplogs.SECONDS}:3)", outcome.err)
+                self.assertEqual(self.names(), set())
+
+    def test_damage(self):
+        good = oplogs.written(oplogs.at(self.db, [insert({"_id": n}) for n in range(5)]))
+        size = len(good) // 5
+        damaged = [good[:-3], good[:size * 2] + b"\xff\xff\xff\x7f" + good[size * 2 + 4:],
+                   good[:size * 2] + good[size * 2:size * 2 + 4] + b"\x99" + good[size * 2 + 5:], good + b"\x01\0"]
+        for raw, at in zip(damaged, (4, 2, 2, 5)):
+            with self.subTest(at=at):
+                dump = self.dump(self.namespace("t", [A]), raw=raw)
+                outcome, _ = self.replay(dump, code=support.EXIT_SOURCE, message="the entry is damaged")
+                self.assertIn(f"oplog.bson, byte {at * size} ", outcome.err)
+                self.assertEqual(self.names(), set())
+        self.replay(dump, "--oplog-limit", f"{oplogs.SECONDS}:4")
+        self.assertEqual(self.database.t.count_documents({}), 3)    # of _id 0, 1, 2
+
+    def test_large_and_deep_entries(self):
+        deep = {}
+        for _ in range(97):
+            deep = {"a": deep}
+        large = {"_id": 2, "s": "x" * ((16 << 20) - 30)}
+        self.replay(self.dump(self.namespace("t", [A]), oplog=[
+            apply_ops([insert({"_id": 1, "deep": deep})]), insert(large), modify(2, set={"s": "short"}),
+            insert({**large, "_id": 3})]))
+        self.check("t", [{"_id": 1, "deep": deep}, {"_id": 2, "s": "short"}, {**large, "_id": 3}])
+
+    def test_collections_that_exist_with_a_unique_index(self):
+        self.database.t.create_index("a", unique=True)
+        self.database.t.insert_one({"_id": 9, "a": 9})
+        self.replay(self.dump(self.namespace("t", [{"_id": 1, "a": 1}, {"_id": 2, "a": 2}]), oplog=[
+            modify(1, set={"a": 0}), modify(2, set={"a": 1}), modify(1, set={"a": 2})]))
+        self.check("t", [{"_id": 9, "a": 9}, {"_id": 1, "a": 2}, {"_id": 2, "a": 1}])
+
+    def test_a_failed_namespace_stops_before_the_replay(self):
+        dump = self.dump(self.namespace("a", documents(3)), self.namespace("t", [A]), oplog=[delete(1)])
+        (dump / self.db / "a.bson").rename(dump / self.db / "a.bson.gz")
+        whole = gzip.compress((dump / self.db / "a.bson.gz").read_bytes())
+        (dump / self.db / "a.bson.gz").write_bytes(whole[:-5])
+        outcome, _ = self.replay(dump, code=support.EXIT_SOURCE)
+        self.assertIn("the oplog is not replayed, because not all namespaces are restored", outcome.err)
+        self.check("t", [A])
+
+    # ---- kills ----
+
+    def everything(self):
+        """A dump whose restore and replay use each kind of command."""
+        one = ({"_id": n, "v": 0} for n in itertools.count(1000))
+        changes = itertools.chain.from_iterable(
+            [modify(n % 300, set={"v": n}), insert(next(one)), delete(n % 400), diff(n % 300, u={"w": [n]}),
+             modify(n % 7, "DB.u", set={"v": n})] for n in range(600))
+        capped = [insert({"_id": n}, "DB.c") for n in range(12)]
+        views = [insert({"_id": "DB.w", "viewOn": "t", "pipeline": []}, "DB.system.views"),
+                 delete("DB.v", "DB.system.views")]
+        renamed = [create("r"), insert({"_id": 1}, "DB.r"), command("renameCollection", "DB.r", to="DB.s"),
+                   create("r"), insert({"_id": 2}, "DB.r"), command("renameCollection", "DB.r", to="DB.s"),
+                   command("drop", "gone"), create("gone"), insert({"_id": 3}, "DB.gone")]
+        indexes = [command("createIndexes", "t", **INDEX), command("dropIndexes", "u", index="a_1"),
+                   transaction(1, apply_ops([insert({"_id": "in"})], partialTxn=True)),
+                   transaction(1, apply_ops([insert({"_id": "out"})]), False)]
+        entries = list(changes)
+        for more in (capped, views, renamed, indexes):
+            entries[len(entries) // 2:0] = more
+        return self.dump(self.namespace("t", [{"_id": n, "v": -1} for n in range(500)]),
+                         self.namespace("u", [{"_id": n, "v": -1} for n in range(5)], indexes=[INDEX]),
+                         self.namespace("gone", [{"_id": 1}], indexes=[INDEX]),
+                         self.namespace("c", options={"capped": True, "size": 8192, "max": 7}),
+                         self.namespace("v", options={"viewOn": "t", "pipeline": []}), oplog=entries)
+
+    def content(self):
+        return {name: (self.facts(name), [] if self.facts(name)[0] == "view" else sorted(self.stored(name)))
+                for name in self.names()}
+
+    def test_killed_at_random_commands_and_resumed(self):
+        dump, draw = self.everything(), random.Random("oplog")
+        self.replay(dump)
+        expected = self.content()
+        self.assertEqual(set(expected), {"t", "u", "s", "gone", "c", "w"})
+        kills = 0
+        while kills < KILLS:
+            self.client.drop_database(self.database_name)
+            work, resume, code = f"killed-{next(self._counter)}", [], -signal.SIGKILL
+            while code == -signal.SIGKILL:
+                code = self.run_and_kill(dump, draw, work, *resume)
+                resume = ["--resume"]
+                kills += code == -signal.SIGKILL
+            self.assertEqual(code, 0)
+            self.assertEqual(self.content(), expected)
+
+    def run_and_kill(self, dump, draw, work, *more):
+        """Runs until a command is sent, or until the restore ends before that."""
+        between = proxy.Proxy(support.port_of(self.uri))
+        running = self.begin(dump, "--oplog-replay", *more, "--uri", self.proxy_uri(between), "-j", 1, work=work)
+        action = draw.choice([proxy.call, proxy.call_after])
+        between.on_command(draw.randrange(10, COMMANDS), action(running.kill))
+        outcome = running.wait()
+        between.close()
+        return outcome.code
+
+    def test_a_resume_needs_the_same_oplog(self):
+        dump = self.everything()
+        between = proxy.Proxy(support.port_of(self.uri))
+        running = self.begin(dump, "--oplog-replay", "--uri", self.proxy_uri(between), "-j", 1)
+        self.wait_for(lambda: not running.running() or (self.scratch / "work" / "oplog-position").exists(), "replay")
+        running.kill()
+        between.close()
+        raw = (dump / "oplog.bson").read_bytes()
+        (dump / "oplog.bson").write_bytes(raw + oplogs.written([oplogs.NO_OP]))
+        self.replay(dump, "--resume", work=self.scratch / "work", code=support.EXIT_SOURCE,
+                    message="is not the oplog with which this restore began")
+        (dump / "oplog.bson").write_bytes(raw)
+        self.restore(dump, "--resume", work=self.scratch / "work", code=support.EXIT_USAGE)
+        self.replay(dump, "--resume", work=self.scratch / "work")
+
+
+class Sharded(Oplogs):
+    variable = "SHARDLOAD_TEST_URI"
+
+    def test_documents_of_sharded_collections(self):
+        keys = self.file("keys.yaml", f"{self.db}.t: {{key: {{k: 1}}}}\n{self.db}.h: {{key: {{_id: hashed}}}}\n")
+        made = [{"_id": n, "k": n * 37 % 200, "v": 0} for n in range(200)]
+        moved = [modify(n, set={"k": 199 - n * 37 % 200}) for n in range(50, 100)]
+        dump = self.dump(
+            self.namespace("t", made), self.namespace("h", made), self.namespace("plain", made),
+            oplog=[modify(n, f"DB.{name}", set={"v": n}) for n in range(100) for name in ("t", "h", "plain")] +
+            [delete(n, f"DB.{name}") for n in range(150, 170) for name in ("t", "h", "plain")] + moved +
+            [diff(n, u={"w": 1}) for n in range(40, 60)] + [insert({"_id": 500, "k": 3}), insert({"_id": 501}),
+             update(502, {"_id": 502, "k": 4}), modify(501, set={"k": 150}), insert({"_id": 1}, "DB.new")])
+        self.replay(dump, "--shard-keys", keys)
+        plain = {one["_id"]: dict(one) for one in made if not 150 <= one["_id"] < 170}
+        for n in range(100):
+            plain[n]["v"] = n
+        self.check("h", plain.values())
+        self.check("plain", plain.values())
+        for n in range(50, 100):
+            plain[n]["k"] = 199 - n * 37 % 200
+        for n in range(40, 60):
+            plain[n]["w"] = 1
+        plain.update({500: {"_id": 500, "k": 3}, 501: {"_id": 501, "k": 150}, 502: {"_id": 502, "k": 4}})
+        self.check("t", plain.values())
+        self.assertEqual(self.names(), {"t", "h", "plain", "new"})
+        self.assertEqual(len({chunk["shard"] for chunk in self.chunks()}), 2)
+
+
+del Oplogs   # not a test itself
