@@ -702,6 +702,40 @@ typedef struct walk {
     size_t databases;
 } walk;
 
+/* Is this the name of a file with documents or metadata? */
+static bool is_of_collection(const char *path) {
+    char name[PATH_ROOM];
+    snprintf(name, sizeof name, "%s", path);
+    cut(name, ".gz");
+    return cut(name, ".bson") || cut(name, ".metadata.json");
+}
+
+static int is_file_of_collection(const struct dirent *entry) {
+    return is_of_collection(entry->d_name);
+}
+
+/* Does a load or restore keep its files there? */
+static bool is_work_directory(const char *folder) {
+    static const char *const marks[] = {SL_WORK_LOG, "restore", "journal"};
+    bool found[3];
+    for (size_t i = 0; i < 3; i++) {
+        char path[PATH_ROOM + 20];
+        snprintf(path, sizeof path, "%s/%s", folder, marks[i]);
+        found[i] = access(path, F_OK) == 0;
+    }
+    return found[0] && (found[1] || found[2]);
+}
+
+/* Is it the folder of one database? */
+static bool is_database_folder(const char *folder) {
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, is_file_of_collection, alphasort);
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    free(entries);
+    return count > 0;
+}
+
 static bool visit(walk *w, const char *folder, sl_error *error);
 
 static bool visit_entry(walk *w, const char *folder, const char *name, sl_error *error) {
@@ -721,10 +755,9 @@ static bool visit_entry(walk *w, const char *folder, const char *name, sl_error 
         return sl_dump_note_add(w->dump, path, true, "no file", error);
     }
     if (S_ISDIR(facts.st_mode)) {
-        char log[PATH_ROOM + 20];
-        snprintf(log, sizeof log, "%s/shardload.log", path);
-        if (access(log, F_OK) == 0) /* the work directory of a restore in the dump's folder */
-            return true;
+        if (is_work_directory(path))
+            return sl_dump_note_add(w->dump, path, false, "the work directory of a load or restore",
+                                    error);
         snprintf(w->database, sizeof w->database, "%s", name); /* mongodump does not escape it */
         w->databases++;
         bool ok = visit(w, path, error);
@@ -824,28 +857,6 @@ void sl_dump_sort(sl_dump *dump) {
 static bool is_folder(const char *path) {
     struct stat facts;
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
-}
-
-/* Is this the name of a file with documents or metadata? */
-static bool is_of_collection(const char *path) {
-    char name[PATH_ROOM];
-    snprintf(name, sizeof name, "%s", path);
-    cut(name, ".gz");
-    return cut(name, ".bson") || cut(name, ".metadata.json");
-}
-
-static int is_file_of_collection(const struct dirent *entry) {
-    return is_of_collection(entry->d_name);
-}
-
-/* Is it the folder of one database? */
-static bool is_database_folder(const char *folder) {
-    struct dirent **entries = NULL;
-    int count = scandir(folder, &entries, is_file_of_collection, alphasort);
-    for (int i = 0; i < count; i++)
-        free(entries[i]);
-    free(entries);
-    return count > 0;
 }
 
 bool sl_dump_is_in_place(const char *path, const sl_name_options *names) {

@@ -153,7 +153,8 @@ class Standalone(Restoring):
         outcome, rows = self.restore(dump)
         self.assertEqual((rows["t"]["inserted"], rows["t"]["alreadyThere"], rows["t"]["existed"]),
                          (300, 200, True))
-        self.assertIn("the options of the dump are not set", outcome.err)
+        self.assertIn("exists with other options than in the dump, which are not set: validator; `shardload verify",
+                      outcome.err)
         self.assertEqual(self.facts("t")[1], {})
         self.database.t.update_one({"_id": made[3]["_id"]}, {"$set": {"s": "changed"}})
         outcome, rows = self.restore(dump, code=support.EXIT_REJECTS)
@@ -384,7 +385,31 @@ class Standalone(Restoring):
     def test_a_work_directory_in_the_folder_of_the_dump(self):
         dump = self.dump_folder(self.namespace("a", documents(10)))
         self.restore(dump, work=dump / "work")
-        self.restore(dump, "--resume", work=dump / "work")
+        outcome, _ = self.restore(dump, "--resume", work=dump / "work")
+        self.assertIn("work (the work directory of a load or restore)", outcome.out.splitlines()[-1])
+        (dump / self.db / "shardload.log").write_text("no work directory")
+        outcome, _ = self.restore(dump, "--drop", code=support.EXIT_SOURCE)
+        self.check("a", documents(10))
+        self.assertRegex(outcome.out, r"(?m)^not restored: .*shardload\.log \(no \.bson and no \.metadata")
+
+    def test_a_second_restore_adds_nothing(self):
+        """Not a document that violates the validator, which the server refuses before it finds that it is stored.
+        Options whose fields have another order, and defaults, are no difference."""
+        made = documents(300)
+        validator = {"validator": {"n": {"$gte": 100}, "s": {"$exists": True}}}
+        dump = self.dump_folder(self.namespace("t", made, options=validator, indexes=INDEXES))
+        self.restore(dump)
+        self.database.command("collMod", "t", validator=dict(reversed(validator["validator"].items())))
+        outcome, rows = self.restore(dump)
+        self.assertEqual((rows["t"]["alreadyThere"], rows["t"]["rejected"]), (300, 0))
+        self.assertNotIn("other options", outcome.err)
+        self.shardload("verify", "--uri", self.uri, "--content", "--dump", dump)
+        self.database.t.update_one({"_id": made[3]["_id"]}, {"$set": {"s": "changed"}},
+                                   bypass_document_validation=True)
+        self.database.t.delete_one({"_id": made[4]["_id"]})
+        _, rows = self.restore(dump, code=support.EXIT_REJECTS)
+        self.assertEqual((rows["t"]["alreadyThere"], rows["t"]["rejected"]), (298, 2))
+        self.shardload("verify", "--uri", self.uri, "--dump", dump, code=support.EXIT_VERIFICATION)
 
     def test_what_sink_bson_wrote(self):
         made = documents(300)
