@@ -411,6 +411,23 @@ class Standalone(Restoring):
         self.assertEqual((rows["t"]["alreadyThere"], rows["t"]["rejected"]), (298, 2))
         self.shardload("verify", "--uri", self.uri, "--dump", dump, code=support.EXIT_VERIFICATION)
 
+    def test_documents_that_a_server_stores_are_restored_byte_for_byte(self):
+        """Keys and strings that are not UTF-8, 180 levels, binary data with a wrong inner length. What the server
+        refuses is a reject."""
+        def nested(levels):
+            document = bson.encode({})
+            for _ in range(levels - 2):
+                document = making.document(b"\x03a\0" + document)
+            return making.document(b"\x10_id\0\1\0\0\0\x03a\0" + document)
+        broken = [making.document(b"\x02_id\0" + making.text(b"caf\xe9")),
+                  making.document(b"\x10_id\0\2\0\0\0\x02\xa3\0" + making.text(b"\xff\xfe") + b"\x0br\0\xff\0\0"),
+                  making.document(b"\x10_id\0\3\0\0\0\x05b\0\4\0\0\0\2\t\0\0\0"), nested(180)]
+        dump = self.dump_folder(self.namespace("t", broken), self.namespace("deep", [nested(190), {"_id": 2}]))
+        _, rows = self.restore(dump, code=support.EXIT_REJECTS)
+        self.check("t", broken)
+        self.assertEqual((rows["deep"]["inserted"], rows["deep"]["rejected"]), (1, 1))
+        self.shardload("verify", "--uri", self.uri, "--content", "--ns-include", "*.t", "--dump", dump)
+
     def test_what_sink_bson_wrote(self):
         made = documents(300)
         source = self.file("a.bson", b"".join(map(bson.encode, made)))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A slow, recursive validation of BSON, written from bsonspec.org 1.1, to compare the checker with.
- * (libbson's bson_validate accepts invalid UTF-8 in some places.) */
+/* A slow, recursive validation of BSON, written from bsonspec.org 1.1, to compare the checker with. As
+ * a server, it accepts text that is not UTF-8 and any content of binary data. */
 #ifndef BSON_REFERENCE_H
 #define BSON_REFERENCE_H
 
@@ -13,6 +13,7 @@
 
 typedef struct reference {
     const uint8_t *at, *end;
+    bool *odd_binary; /* set for binary data of subtype 2 with another inner length */
 } reference;
 
 static inline bool reference_take(reference *r, size_t count) {
@@ -30,18 +31,9 @@ static inline bool reference_length(reference *r, int32_t *length) {
     return *length >= 0;
 }
 
-/* libbson accepts C0 80 as a NUL; the specification does not. */
-static inline bool reference_utf8(const uint8_t *text, size_t length) {
-    for (size_t i = 0; i + 1 < length; i++) {
-        if (text[i] == 0xC0 && text[i + 1] == 0x80)
-            return false;
-    }
-    return bson_utf8_validate((const char *)text, length, true);
-}
-
 static inline bool reference_cstring(reference *r) {
     const uint8_t *nul = memchr(r->at, 0, (size_t)(r->end - r->at));
-    if (!nul || !reference_utf8(r->at, (size_t)(nul - r->at)))
+    if (!nul)
         return false;
     r->at = nul + 1;
     return true;
@@ -51,7 +43,7 @@ static inline bool reference_string(reference *r) {
     int32_t length;
     const uint8_t *text = r->at + 4;
     return reference_length(r, &length) && length > 0 && reference_take(r, (size_t)length) &&
-           text[length - 1] == 0 && reference_utf8(text, (size_t)length - 1);
+           text[length - 1] == 0;
 }
 
 static inline bool reference_document(reference *r, unsigned level);
@@ -71,16 +63,14 @@ static inline bool reference_value(reference *r, uint8_t type, unsigned level) {
         return reference_string(r);
     case 0x03:
     case 0x04:
-        return level < 100 && reference_document(r, level + 1);
+        return level < 200 && reference_document(r, level + 1);
     case 0x05:
         if (!reference_length(r, &length) || !reference_take(r, 1 + (size_t)length))
             return false;
         if (begin[4] == 2) {
-            int32_t inner;
-            if (length < 4)
-                return false;
-            memcpy(&inner, begin + 5, 4);
-            return inner == length - 4;
+            int32_t inner = INT32_MIN;
+            memcpy(&inner, begin + 5, length < 4 ? 0 : 4);
+            *r->odd_binary |= inner != length - 4;
         }
         return true;
     case 0x06:
@@ -97,7 +87,7 @@ static inline bool reference_value(reference *r, uint8_t type, unsigned level) {
     case 0x0C:
         return reference_string(r) && reference_take(r, 12);
     case 0x0F:
-        return reference_length(r, &length) && reference_string(r) && level < 100 &&
+        return reference_length(r, &length) && reference_string(r) && level < 200 &&
                reference_document(r, level + 1) && r->at == begin + length;
     case 0x10:
         return reference_take(r, 4);
@@ -127,14 +117,21 @@ static inline bool reference_document(reference *r, unsigned level) {
     return true;
 }
 
-/* Is the document at `bytes`, of which `length` bytes are given, valid? */
-static inline bool reference_accepts(const uint8_t *bytes, size_t length) {
-    reference r = {bytes, bytes + length};
+/* Is the document at `bytes`, of which `length` bytes are given, valid? `*odd`: it has binary data
+ * that libbson refuses and a server stores. */
+static inline bool reference_judges(const uint8_t *bytes, size_t length, bool *odd) {
+    reference r = {bytes, bytes + length, odd};
     int32_t declared;
     if (length < 4)
         return false;
     memcpy(&declared, bytes, 4);
+    *odd = false;
     return declared <= (16 << 20) && reference_document(&r, 0);
+}
+
+static inline bool reference_accepts(const uint8_t *bytes, size_t length) {
+    bool odd;
+    return reference_judges(bytes, length, &odd);
 }
 
 #endif
