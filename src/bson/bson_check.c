@@ -186,6 +186,9 @@ static uint64_t skip_binary(const walk *w, uint64_t at, sl_bson_verdict *verdict
         *verdict = wrong(w, at, "binary data has an impossible length");
     else if (next > w->stop)
         *verdict = crossed(w, at, next);
+    else if (w->document[at + 4] == 2 &&
+             (length < 4 || load_32(w->document + at + 5) != length - 4))
+        *verdict = wrong(w, at + 5, "binary data of subtype 2 has a wrong inner length");
     return next;
 }
 

@@ -35,9 +35,11 @@ typedef struct sl_bson_facts {
 
 /* Checks the document at `document`, of which `available` bytes are given, followed by
  * SL_BSON_SLACK readable ones: its size (up to SL_BSON_DOCUMENT_MAX), every length and terminator,
- * types, the values of booleans, nesting: all that a server checks before it stores a document. A
- * string may contain NUL bytes. The keys of an array may be any keys, and keys may repeat. Sets all
- * facts, which cover the elements of the document itself, not of embedded documents. */
+ * types, the values of booleans, nesting. That is what a server checks before it stores a document;
+ * unlike a server, it also checks the inner length of binary data of subtype 2, because libbson
+ * cannot read such a document. A string may contain NUL bytes. The keys of an array may be any
+ * keys, and keys may repeat. Sets all facts, which cover the elements of the document itself, not
+ * of embedded documents (`not_utf8` covers both). */
 sl_bson_verdict sl_bson_check(const uint8_t *document, size_t available, sl_bson_facts *facts);
 
 /* As sl_bson_check, with the same result, but faster if the document has the same keys as documents

@@ -59,6 +59,7 @@ typedef struct sl_namespace {
     bson_t *later;          /* options that are set after the load: validator ... */
     bson_t *indexes;        /* array of index specifications, without the index of _id */
     uint32_t index_count;
+    char *conversions;       /* what was changed for current servers; NULL: nothing */
     bool capped, collated;   /* collated: the collection has a default collation */
     bool left_out;           /* by a filter */
     const bson_t *shard_key; /* from --shard-keys, borrowed; NULL: not sharded */
@@ -87,6 +88,7 @@ typedef struct sl_dump {
  * belong together. */
 typedef struct sl_name_options {
     const char *database, *collection; /* only this one; NULL: all */
+    bool no_options, no_indexes;       /* of collections: leave them out */
     bool database_users; /* also the users and roles that the dump of one database has */
     const char *const *include;
     size_t include_count; /* 0: all */

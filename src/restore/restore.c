@@ -568,8 +568,8 @@ static void restore_print_outcomes(const sl_restore *restore) {
     print_table(table);
 }
 
-/* The number of parts that were not restored for the same reason as note `index`. 0: that reason has
- * been counted for an earlier note. */
+/* The number of parts that were not restored for the same reason as note `index`. 0: that reason
+ * has been counted for an earlier note. */
 static size_t same_reason(const sl_dump *dump, size_t index) {
     size_t count = 0;
     for (size_t i = 0; i < dump->note_count; i++) {
@@ -640,6 +640,12 @@ static void restore_log_notes(const sl_restore *restore) {
         const sl_dump_note *note = &restore->dump.notes[i];
         sl_log(note->lost ? SL_LOG_WARNING : SL_LOG_INFO, "not restored: %s: %s", note->what,
                note->why);
+    }
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        const sl_namespace *item = &restore->dump.items[i];
+        if (!item->left_out && item->conversions)
+            sl_log_warning("%s.%s: converted for current servers: %s", item->database,
+                           item->collection, item->conversions);
     }
 }
 

@@ -384,8 +384,8 @@ static void begin(step *s, sl_restore *restore, sl_connection *connection, size_
 /* ---- users and roles ---- */
 
 /* They are loaded into a collection of database admin beside the registry. Then the server merges
- * this collection into those that it has: it replaces users and roles that exist if --drop is given,
- * and removes those that the dump does not have. */
+ * this collection into those that it has: with --drop it replaces users and roles that exist, and
+ * removes those that the dump does not have. */
 static void use_merged_collection(step *s) {
     if (!sl_kinds[s->item->kind].merged_by)
         return;

@@ -443,9 +443,9 @@ static uint32_t place_in_piece(const sl_parcel *parcel, const sl_write_error *on
 
 #define DOCUMENT_VALIDATION_FAILURE 121
 
-/* Equal documents count as stored in a restore. A server validates a document before it notices that
- * the document is stored, so those that the validator refuses are searched for. They are added to
- * `documents`, in the order of the answer, and to `found`. */
+/* Equal documents count as stored in a restore. A server validates a document before it notices
+ * that the document is stored, so those that the validator refuses are searched for. They are added
+ * to `documents`, in the order of the answer, and to `found`. */
 static sl_scan_result find_invalid(const sl_outlet *outlet, bson_iter_t errors,
                                    const sl_piece *piece, const sl_parcel *parcel,
                                    const bson_t **documents, sl_duplicates *found,

@@ -5,11 +5,13 @@ import datetime
 import hashlib
 import os
 import pathlib
+import re
 import subprocess
 
 import bson
 import pymongo
 
+import dump_making as making
 import servers
 import support
 
@@ -258,3 +260,41 @@ class RealDumps(support.Case):
                     self.restore(client, drop + own, at)
                     self.assert_same(names(state(client)), names(expected))
                     self.verify(client, own, at, code=0 if drop else support.EXIT_VERIFICATION)
+
+    def test_indexes_of_old_servers_are_converted_as_by_mongorestore(self):
+        """Without being asked: with --convertLegacyIndexes, mongorestore builds the same indexes."""
+        client = self.connect("6.0")
+        clear(client)
+        old = [{"v": 1, "key": {"a": True}, "ns": "shop.t", "name": "a_true", "dropDups": True, "safe": None},
+               {"v": 0, "key": {"b": 0, "c": -1.5}, "name": "b"}, {"v": 1, "key": {"e": "2d", "d": ""}, "name": "d"},
+               {"v": 1, "key": {"f": bson.Decimal128("-0")}, "name": "f", "unique": 1, "background": True},
+               {"v": 1, "key": {"g": {"x": 1}}, "name": "g_1"}, {"v": 1, "key": {"h": 1}, "name": "h"}]
+        at = making.folder(self.scratch / "old", [making.Namespace(
+            "shop", "t", [{"_id": 1}], options={"autoIndexId": False, "flags": 1}, indexes=old)])
+        self.run_vendor("mongorestore", client, "--convertLegacyIndexes {at}", at)
+        expected = state(client)
+        clear(client)
+        outcome = self.restore(client, "{at}", at)
+        self.assert_same(state(client), expected)
+        for message in ("option autoIndexId: false becomes true", "index a_true: values of its key",
+                        "index a_true: unknown options left out (dropDups, safe)"):
+            self.assertIn(message, outcome.err)
+        self.verify(client, "{at}", at)
+
+    def test_the_page_has_every_option_of_mongorestore(self):
+        """Each row: the same option, ours, "not needed" or "not done" with the reason."""
+        help_text = vendor("mongorestore", "--help").decode()
+        theirs = set(re.findall(r"(?m)^ {2,8}(?:-\w, )?--(\w+)", help_text))
+        help_text = self.shardload("restore", "--help", "all").out
+        ours = set(re.findall(r"(?m)^ +(?:-\w, )?(--[\w-]+)", help_text)) | {"-j"}
+        page = (support.TREE / "docs" / "from-mongorestore.md").read_text("utf-8")
+        rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `--")]
+        listed = {}
+        for options, answer, *reason in rows:
+            for option in re.findall(r"`--(\w+)`", options):
+                self.assertNotIn(option, listed)
+                listed[option] = answer
+                known = {f"--{option}"} if answer == "same" else set(re.findall(r"`(-[\w-]+)`", answer))
+                self.assertTrue(known and known <= ours or answer in ("not needed", "not done") and reason,
+                                (option, answer))
+        self.assertEqual(set(listed), theirs | {"batchSize"})      # which mongorestore accepts and does not list

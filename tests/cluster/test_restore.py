@@ -294,7 +294,8 @@ class Standalone(Restoring):
         keys = self.file("keys.yaml", f"{self.db}.a: {{key: {{n: 1}}}}\n")
         cases = [(["--ns-include", "*.a"], '--ns-include was "*.a"'),
                  (["--ns-exclude", "*.a", "--ns-exclude", "*.z"], '--ns-exclude was "*.a", "*.z"'),
-                 (["--ns-from", "*.a", "--ns-to", "*.c"], '--ns-from was "*.a"')]
+                 (["--ns-from", "*.a", "--ns-to", "*.c"], '--ns-from was "*.a"'),
+                 (["-d", self.db, "-c", "a"], '--db was "')]
         if self.variable == Sharded.variable:
             cases.append((["--shard-keys", keys], "--shard-keys was"))
         for words, shown in cases:
@@ -411,9 +412,28 @@ class Standalone(Restoring):
         self.assertEqual((rows["t"]["alreadyThere"], rows["t"]["rejected"]), (298, 2))
         self.shardload("verify", "--uri", self.uri, "--dump", dump, code=support.EXIT_VERIFICATION)
 
+    def test_options_and_indexes_are_left_out_on_request(self):
+        dump = self.dump_folder(
+            self.namespace("t", documents(3), options={**VALIDATOR, "capped": True, "size": 4096}, indexes=INDEXES),
+            self.namespace("v", options={"viewOn": "t", "pipeline": []}))
+        words = ("--no-options-restore", "--no-index-restore")
+        _, rows = self.restore(dump, *words)
+        self.assertEqual((self.facts("t")[1], set(self.facts("t")[2]), self.facts("v")[0]), ({}, {"_id_"}, "view"))
+        self.assertEqual(rows["t"]["indexes"], 0)
+        self.shardload("verify", "--uri", self.uri, *words, "--content", "--dump", dump)
+
+    def test_buckets_with_metadata_of_their_own_become_a_time_series_collection(self):
+        made = self.buckets()
+        dump = self.dump_folder(self.namespace(
+            "system.buckets.t", made, kind="collection", indexes=[{"v": 2, "key": {"meta": 1}, "name": "m"}],
+            options={**SERIES, "clusteredIndex": True, "validator": {"meta": 1}}))
+        outcome, _ = self.restore(dump)
+        self.assertEqual(self.facts("t")[:2], ("timeseries", SERIES))
+        self.check("system.buckets.t", made)
+        self.assertIn("converted for current servers: its indexes, of buckets, left out", outcome.err)
+
     def test_documents_that_a_server_stores_are_restored_byte_for_byte(self):
-        """Keys and strings that are not UTF-8, 180 levels, binary data with a wrong inner length. What the server
-        refuses is a reject."""
+        """Keys and strings that are not UTF-8, 180 levels. What the server refuses is a reject."""
         def nested(levels):
             document = bson.encode({})
             for _ in range(levels - 2):
@@ -421,7 +441,7 @@ class Standalone(Restoring):
             return making.document(b"\x10_id\0\1\0\0\0\x03a\0" + document)
         broken = [making.document(b"\x02_id\0" + making.text(b"caf\xe9")),
                   making.document(b"\x10_id\0\2\0\0\0\x02\xa3\0" + making.text(b"\xff\xfe") + b"\x0br\0\xff\0\0"),
-                  making.document(b"\x10_id\0\3\0\0\0\x05b\0\4\0\0\0\2\t\0\0\0"), nested(180)]
+                  nested(180)]
         dump = self.dump_folder(self.namespace("t", broken), self.namespace("deep", [nested(190), {"_id": 2}]))
         _, rows = self.restore(dump, code=support.EXIT_REJECTS)
         self.check("t", broken)

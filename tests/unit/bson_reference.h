@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A slow, recursive validation of BSON, written from bsonspec.org 1.1, to compare the checker with. As
- * a server, it accepts text that is not UTF-8 and any content of binary data. */
+/* A slow, recursive validation of BSON, written from bsonspec.org 1.1, to compare the checker with.
+ * As a server, it accepts text that is not UTF-8. */
 #ifndef BSON_REFERENCE_H
 #define BSON_REFERENCE_H
 
@@ -13,7 +13,6 @@
 
 typedef struct reference {
     const uint8_t *at, *end;
-    bool *odd_binary; /* set for binary data of subtype 2 with another inner length */
 } reference;
 
 static inline bool reference_take(reference *r, size_t count) {
@@ -68,9 +67,11 @@ static inline bool reference_value(reference *r, uint8_t type, unsigned level) {
         if (!reference_length(r, &length) || !reference_take(r, 1 + (size_t)length))
             return false;
         if (begin[4] == 2) {
-            int32_t inner = INT32_MIN;
-            memcpy(&inner, begin + 5, length < 4 ? 0 : 4);
-            *r->odd_binary |= inner != length - 4;
+            int32_t inner;
+            if (length < 4)
+                return false;
+            memcpy(&inner, begin + 5, 4);
+            return inner == length - 4;
         }
         return true;
     case 0x06:
@@ -117,21 +118,14 @@ static inline bool reference_document(reference *r, unsigned level) {
     return true;
 }
 
-/* Is the document at `bytes`, of which `length` bytes are given, valid? `*odd`: it has binary data
- * that libbson refuses and a server stores. */
-static inline bool reference_judges(const uint8_t *bytes, size_t length, bool *odd) {
-    reference r = {bytes, bytes + length, odd};
+/* Is the document at `bytes`, of which `length` bytes are given, valid? */
+static inline bool reference_accepts(const uint8_t *bytes, size_t length) {
+    reference r = {bytes, bytes + length};
     int32_t declared;
     if (length < 4)
         return false;
     memcpy(&declared, bytes, 4);
-    *odd = false;
     return declared <= (16 << 20) && reference_document(&r, 0);
-}
-
-static inline bool reference_accepts(const uint8_t *bytes, size_t length) {
-    bool odd;
-    return reference_judges(bytes, length, &odd);
 }
 
 #endif
