@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
 #include "bson/dump_archive.h"
 #include "bson/extjson.h"
@@ -394,6 +395,34 @@ bool sl_dump_open_documents(const char *path, sl_source_set **set, sl_reader **r
         return false;
     sl_source_set_splitter(*set, 0, sl_format_bson.splitter(NULL, &lines), NULL, false);
     return sl_reader_create(*set, reader, error);
+}
+
+bool sl_dump_each_document(const char *path,
+                           bool (*each)(void *context, const bson_t *document, sl_error *error),
+                           void *context, sl_error *error) {
+    sl_source_set *set = NULL;
+    sl_reader *reader = NULL;
+    sl_source_block block;
+    bool ok = sl_dump_open_documents(path, &set, &reader, error);
+    for (bool more = ok; ok && more;) {
+        sl_read_result result = sl_reader_next(reader, &block, error);
+        ok = result != SL_READ_FAILED;
+        more = result == SL_READ_BLOCK;
+        for (size_t at = 0; ok && more && at < block.text.length;) {
+            sl_bson_facts facts;
+            bson_t document;
+            const uint8_t *bytes = (const uint8_t *)block.text.bytes + at;
+            ok = (sl_bson_check(bytes, block.text.length - at, &facts) == SL_BSON_VALID &&
+                  bson_init_static(&document, bytes, facts.length))
+                     ? each(context, &document, error)
+                     : sl_error_set(error, SL_EXIT_SOURCE, "%s, byte %llu: damaged", path,
+                                    (unsigned long long)block.offset + at);
+            at += facts.length;
+        }
+    }
+    sl_reader_destroy(reader);
+    sl_source_set_destroy(set);
+    return ok;
 }
 
 /* ---- options ---- */
@@ -822,9 +851,6 @@ static bool add_file(sl_dump *dump, const sl_name_options *names, const char *da
     const char *why = sl_dump_not_restored(names, database, collection);
     if (why)
         return !data || sl_dump_note_add(dump, path, false, why, error);
-    if (strcmp(collection, "system.indexes") == 0)
-        return sl_dump_note_add(dump, path, true,
-                                "indexes of a dump older than 3.0 are not restored", error);
     if (data && zipped && bytes == 0)
         return sl_dump_note_add(dump, path, true,
                                 "an empty file, but the compressed documents of an empty "
@@ -1031,6 +1057,43 @@ void sl_dump_sort(sl_dump *dump) {
         qsort(dump->items, dump->count, sizeof *dump->items, compare_items);
 }
 
+/* ---- indexes of dumps before 3.0 ---- */
+
+/* Such a dump has no metadata. Its indexes are the documents of the collection system.indexes of
+ * each database. */
+typedef struct old_indexes {
+    sl_dump *dump;
+    const char *database;
+    int pass;
+} old_indexes;
+
+static bool take_old_index(void *context, const bson_t *index, sl_error *error) {
+    const old_indexes *old = context;
+    const char *name = sl_look_string(index, "ns");
+    size_t length = strlen(old->database);
+    if (strncmp(name, old->database, length) != 0 || name[length] != '.')
+        return true;
+    sl_namespace *item = sl_dump_find(old->dump, old->database, name + length + 1);
+    return !item || item->metadata || append_index(item, index, old->pass) ||
+           sl_error_memory(error, "reading indexes");
+}
+
+static bool take_old_indexes(sl_dump *dump, sl_error *error) {
+    for (size_t i = dump->count; i-- > 0;) {
+        const sl_namespace *item = &dump->items[i];
+        bool empty = item->data_bytes == 0;
+        if (strcmp(item->collection, "system.indexes") != 0)
+            continue;
+        for (int pass = 0; pass < 2 && item->data && !empty; pass++) {
+            old_indexes old = {dump, item->database, pass};
+            if (!sl_dump_each_document(item->data, take_old_index, &old, error))
+                return false;
+        }
+        remove_item(dump, i);
+    }
+    return true;
+}
+
 /* ---- reading a dump in its place ---- */
 
 static bool is_folder(const char *path) {
@@ -1123,7 +1186,7 @@ bool sl_dump_open_in_place(sl_dump *dump, const char *path, const sl_name_option
     }
     if (used > 0)
         return sl_error_set(error, SL_EXIT_SOURCE, SL_LINES, problems);
-    if (!join_buckets(dump, error) || !check_data(dump, error) ||
+    if (!take_old_indexes(dump, error) || !join_buckets(dump, error) || !check_data(dump, error) ||
         (!folder && !name_collection(dump, names, error)))
         return false;
     sl_dump_sort(dump);

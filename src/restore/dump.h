@@ -153,6 +153,10 @@ bool sl_metadata_parse(sl_namespace *item, const char *name, const char *text, s
  * text. Destroy both, also after a failure. */
 bool sl_dump_open_documents(const char *path, sl_source_set **set, sl_reader **reader,
                             sl_error *error);
+/* Calls `each` for the documents of a file, until it returns false. SL_EXIT_SOURCE at damage. */
+bool sl_dump_each_document(const char *path,
+                           bool (*each)(void *context, const bson_t *document, sl_error *error),
+                           void *context, sl_error *error);
 /* The first bytes of a file, up to `room`, uncompressed. `*whole`: these are all of its bytes. */
 bool sl_dump_head(const char *path, char *head, size_t room, size_t *length, bool *whole,
                   sl_error *error);

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
 #include "restoring.h"
 #include "util/interrupt.h"
@@ -205,7 +204,8 @@ static bool compare_documents_of_none(comparison *c, sl_error *error) {
 /* ---- users and roles ---- */
 
 /* Compares a user or role with that of the server. Their contents are not shown. */
-static bool compare_user(comparison *c, const bson_t *user, sl_error *error) {
+static bool compare_user(void *context, const bson_t *user, sl_error *error) {
+    comparison *c = context;
     bson_t filter = BSON_INITIALIZER, found, there;
     bson_iter_t iter;
     bool has_id = bson_iter_init_find(&iter, user, "_id");
@@ -226,34 +226,6 @@ static bool compare_user(comparison *c, const bson_t *user, sl_error *error) {
     return ok;
 }
 
-static bool compare_users(comparison *c, sl_error *error) {
-    sl_source_set *set = NULL;
-    sl_reader *reader = NULL;
-    sl_source_block block;
-    bool ok = sl_dump_open_documents(c->item->data, &set, &reader, error);
-    for (bool more = ok; more;) {
-        sl_read_result result = sl_reader_next(reader, &block, error);
-        ok = result != SL_READ_FAILED;
-        more = result == SL_READ_BLOCK;
-        for (size_t at = 0; more && at < block.text.length;) {
-            sl_bson_facts facts;
-            bson_t user;
-            const uint8_t *bytes = (const uint8_t *)block.text.bytes + at;
-            if (sl_bson_check(bytes, block.text.length - at, &facts) != SL_BSON_VALID ||
-                !bson_init_static(&user, bytes, facts.length)) {
-                ok = sl_error_set(error, SL_EXIT_SOURCE, "%s: damaged", c->item->data);
-                break;
-            }
-            more = ok = compare_user(c, &user, error);
-            at += facts.length;
-        }
-        more = more && ok;
-    }
-    sl_reader_destroy(reader);
-    sl_source_set_destroy(set);
-    return ok;
-}
-
 /* ---- the dump ---- */
 
 /* Compares one namespace. Returns its exit code. */
@@ -263,7 +235,7 @@ static sl_exit compare(comparison *c, bool content, uint64_t problems_shown) {
     sl_error error = {0};
     sl_exit code = SL_EXIT_OK;
     if (sl_kinds[c->item->kind].merged_by) {
-        if (compare_users(c, &error))
+        if (sl_dump_each_document(c->item->data, compare_user, c, &error))
             return c->differs ? SL_EXIT_VERIFICATION : SL_EXIT_OK;
         sl_log_error(SL_LINES, error.message);
         return error.code;
