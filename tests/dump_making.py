@@ -35,6 +35,14 @@ class Namespace:
              "options": self.options}, json_options=CANONICAL)
 
 
+def document(elements):
+    return struct.pack("<i", len(elements) + 5) + elements + b"\0"
+
+
+def text(value):
+    return struct.pack("<i", len(value) + 1) + value + b"\0"
+
+
 def escaped(name):
     return "".join(c if c.isalnum() or c in "._-$" else "".join(f"%{b:02X}" for b in c.encode())
                    for c in name)

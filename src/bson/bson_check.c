@@ -124,8 +124,7 @@ static uint64_t skip_text(const walk *w, uint64_t at, sl_bson_verdict *verdict) 
                                    : wrong(w, at, "a key or text without length has no end");
         return at;
     }
-    if (!is_utf8(text, (size_t)(nul - text)))
-        *verdict = wrong(w, at, "a key or text is not UTF-8");
+    w->facts->not_utf8 |= !is_utf8(text, (size_t)(nul - text));
     return at + (uint64_t)(nul - text) + 1;
 }
 
@@ -143,8 +142,8 @@ static uint64_t skip_string(const walk *w, uint64_t at, sl_bson_verdict *verdict
         *verdict = crossed(w, at, next);
     else if (w->document[next - 1] != 0)
         *verdict = wrong(w, next - 1, "a string has no NUL at its end");
-    else if (!is_utf8(w->document + at + 4, length - 1))
-        *verdict = wrong(w, at + 4, "a string is not UTF-8");
+    else
+        w->facts->not_utf8 |= !is_utf8(w->document + at + 4, length - 1);
     return next;
 }
 
@@ -310,11 +309,9 @@ static uint64_t skip_header(const walk *w, uint64_t at, sl_bson_verdict *verdict
                                       : "an element has an unknown type");
     else if (!nul)
         *verdict = is_truncated(w) ? SL_BSON_MORE : wrong(w, at, "a key has no end");
-    else if (!is_utf8(key, (size_t)(nul - key)))
-        *verdict = wrong(w, at + 1, "a key or text is not UTF-8");
     else
-        return (uint64_t)(nul - w->document) + 1;
-    return at;
+        w->facts->not_utf8 |= !is_utf8(key, (size_t)(nul - key));
+    return *verdict == SL_BSON_VALID ? (uint64_t)(nul - w->document) + 1 : at;
 }
 
 #define MISSING_MAX 3u /* elements in a row */
@@ -436,7 +433,7 @@ static sl_bson_verdict check_elements(walk *w) {
             note_id(w->facts, at, next);
         if (inner > 0) {
             if (depth == SL_BSON_NESTING_MAX)
-                return wrong(w, at, "more than 100 levels of embedded documents");
+                return wrong(w, at, "more than 200 levels of embedded documents");
             around[depth].end = (uint32_t)w->end;
             around[depth++].header = parent;
             begin(w, next);

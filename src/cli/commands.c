@@ -155,6 +155,8 @@ static void set_up_names(const sl_options *options, name_lists *names, sl_name_o
     check_patterns("ns-exclude", &names->exclude, error);
     *to = (sl_name_options){.database = database,
                             .collection = collection,
+                            .no_options = sl_option_flag(options, "no-options-restore"),
+                            .no_indexes = sl_option_flag(options, "no-index-restore"),
                             .database_users = sl_option_flag(options, "restore-db-users-and-roles"),
                             .include = names->include.items,
                             .include_count = names->include.count,

@@ -179,6 +179,11 @@ const sl_option_row sl_load_rows[] = {
              "into its folder. Those of a dump of all databases are restored without this option; "
              "--ns-exclude 'admin.system.*' leaves them out. Existing users are kept; with --drop they are "
              "replaced, and those that the dump does not have are removed."},
+    {.name = "no-options-restore", SL_ROW_FLAG, SL_ROW_OF(RESTORE | VERIFY, "Source", DOCUMENTS),
+     .help = "Leave out the options of collections (validator, capped, collation ...). What makes a namespace a "
+             "view or a time-series collection is restored."},
+    {.name = "no-index-restore", SL_ROW_FLAG, SL_ROW_OF(RESTORE | VERIFY, "Source", DOCUMENTS),
+     .help = "Leave out the indexes of collections, except that of _id."},
     {.name = "oplog-replay", SL_ROW_COMMON, SL_ROW_FLAG, SL_ROW_OF(RESTORE, "Source", DOCUMENTS),
      .help = "Replay the oplog that mongodump --oplog wrote, after the documents are loaded, so "
              "that the collections are from one point in time."},

@@ -93,6 +93,8 @@ static sl_bson_verdict check_two(const uint8_t *bytes, size_t available, bool en
                                  uint64_t damage) {
     sl_bson_facts first, second;
     sl_bson_verdict verdict = sl_bson_check(bytes, available, &first);
+    if (verdict == SL_BSON_VALID && first.not_utf8) /* more likely to be damaged bytes */
+        return SL_BSON_INVALID;
     if (verdict == SL_BSON_VALID && !(ended && first.length == available && damage != IN_TRUNCATED))
         verdict = sl_bson_check(bytes + first.length, available - first.length, &second);
     return verdict == SL_BSON_MORE && ended ? SL_BSON_INVALID : verdict;

@@ -4,12 +4,14 @@
 #include "dump.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
 #include "bson/dump_archive.h"
 #include "bson/extjson.h"
@@ -245,6 +247,12 @@ bool sl_name_pattern_check(const char *option, const char *pattern, sl_error *er
 
 /* ---- all namespaces ---- */
 
+static bool is_among(const char *name, const char *const *names) {
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names != NULL;
+}
+
 /* A pattern that no namespace matches may contain a typing error. */
 static void warn_of_unused(const char *option, const char *const *patterns, size_t count,
                            const sl_dump *dump) {
@@ -308,6 +316,29 @@ static bool check_unique(const sl_dump *dump, size_t index, sl_error *error) {
     return true;
 }
 
+/* Removes what --no-options-restore and --no-index-restore leave out. What makes a namespace a view
+ * or a time-series collection stays. */
+static bool leave_out(const sl_name_options *options, sl_namespace *item, sl_error *error) {
+    static const char *const kept[] = {"viewOn", "pipeline", "timeseries", NULL};
+    bson_iter_t iter;
+    if (options->no_indexes) {
+        bson_reinit(item->indexes);
+        item->index_count = 0;
+    }
+    if (!options->no_options)
+        return true;
+    bson_t *rest = bson_new();
+    bool ok = true;
+    for (bool more = bson_iter_init(&iter, item->options); ok && more && bson_iter_next(&iter);)
+        ok = !is_among(bson_iter_key(&iter), kept) ||
+             bson_append_iter(rest, bson_iter_key(&iter), -1, &iter);
+    bson_destroy(item->options);
+    item->options = rest;
+    bson_reinit(item->later);
+    item->capped = item->collated = false;
+    return ok || sl_error_memory(error, "listing the dump");
+}
+
 bool sl_names_apply_to(const sl_name_options *options, sl_dump *dump, size_t index,
                        sl_error *error) {
     sl_namespace *item = &dump->items[index];
@@ -324,8 +355,8 @@ bool sl_names_apply_to(const sl_name_options *options, sl_dump *dump, size_t ind
         if (new_name(options->from[k], options->to[k], name, renamed))
             target = renamed;
     }
-    return item->left_out ||
-           (set_target(item, name, target, error) && check_unique(dump, index, error));
+    return item->left_out || (set_target(item, name, target, error) &&
+                              check_unique(dump, index, error) && leave_out(options, item, error));
 }
 
 bool sl_names_apply(const sl_name_options *options, sl_dump *dump, sl_error *error) {
@@ -369,16 +400,49 @@ bool sl_dump_open_documents(const char *path, sl_source_set **set, sl_reader **r
     return sl_reader_create(*set, reader, error);
 }
 
-/* ---- options ---- */
-
-static bool is_among(const char *name, const char *const *names) {
-    while (*names && strcmp(*names, name) != 0)
-        names++;
-    return *names != NULL;
+bool sl_dump_each_document(const char *path,
+                           bool (*each)(void *context, const bson_t *document, sl_error *error),
+                           void *context, sl_error *error) {
+    sl_source_set *set = NULL;
+    sl_reader *reader = NULL;
+    sl_source_block block;
+    bool ok = sl_dump_open_documents(path, &set, &reader, error);
+    for (bool more = ok; ok && more;) {
+        sl_read_result result = sl_reader_next(reader, &block, error);
+        ok = result != SL_READ_FAILED;
+        more = result == SL_READ_BLOCK;
+        for (size_t at = 0; ok && more && at < block.text.length;) {
+            sl_bson_facts facts;
+            bson_t document;
+            const uint8_t *bytes = (const uint8_t *)block.text.bytes + at;
+            ok = (sl_bson_check(bytes, block.text.length - at, &facts) == SL_BSON_VALID &&
+                  bson_init_static(&document, bytes, facts.length))
+                     ? each(context, &document, error)
+                     : sl_error_set(error, SL_EXIT_SOURCE, "%s, byte %llu: damaged", path,
+                                    (unsigned long long)block.offset + at);
+            at += facts.length;
+        }
+    }
+    sl_reader_destroy(reader);
+    sl_source_set_destroy(set);
+    return ok;
 }
 
-bool sl_namespace_take_options(sl_namespace *item, const bson_t *options, const char *name,
-                               sl_error *error) {
+/* ---- options ---- */
+
+/* Describes what is changed for current servers. */
+static bool note_conversion(sl_namespace *item, const char *what, const char *name,
+                            const char *how) {
+    char *joined;
+    const char *before = item->conversions ? item->conversions : "";
+    if (asprintf(&joined, "%s%s%s%s%s", before, before[0] ? "; " : "", what, name, how) < 0)
+        return false;
+    free(item->conversions);
+    item->conversions = joined;
+    return true;
+}
+
+bool sl_namespace_take_options(sl_namespace *item, const bson_t *options, sl_error *error) {
     /* Options of servers before 4.0, and options that the server sets itself. */
     static const char *const dropped[] = {"autoIndexId", "flags", "temp", "uuid", "create", NULL};
     static const char *const later[] = {"validator", "validationLevel", "validationAction",
@@ -386,12 +450,10 @@ bool sl_namespace_take_options(sl_namespace *item, const bson_t *options, const 
     bson_iter_t iter;
     for (bool ok = bson_iter_init(&iter, options); ok && bson_iter_next(&iter);) {
         const char *key = bson_iter_key(&iter);
-        if (strcmp(key, "autoIndexId") == 0 && !bson_iter_as_bool(&iter))
-            return sl_error_set(error, SL_EXIT_SOURCE,
-                                "%s: the option autoIndexId: false, a collection without an index "
-                                "of _id, is not supported by servers since 4.0; remove it from "
-                                "the file to restore the collection with that index",
-                                name);
+        if (strcmp(key, "autoIndexId") == 0 && !bson_iter_as_bool(&iter) &&
+            !note_conversion(item, "option ", key,
+                             ": false becomes true; servers since 4.0 need the index of _id"))
+            return sl_error_memory(error, "reading metadata");
         if (is_among(key, dropped))
             continue;
         bson_t *to = is_among(key, later) ? item->later : item->options;
@@ -416,45 +478,165 @@ bool sl_index_is_of_id(const bson_t *index) {
             sl_look_int64(&key, "_id", 0) == 1);
 }
 
-bool sl_namespace_add_index(sl_namespace *item, const bson_t *index) {
-    char number[16];
-    bson_t made;
-    snprintf(number, sizeof number, "%u", item->index_count);
-    bool ok = BSON_APPEND_DOCUMENT_BEGIN(item->indexes, number, &made);
+/* Options that servers know. They refuse others, which old servers stored. */
+static const char *const index_options[] = {"v",
+                                            "key",
+                                            "name",
+                                            "expireAfterSeconds",
+                                            "partialFilterExpression",
+                                            "collation",
+                                            "storageEngine",
+                                            "weights",
+                                            "default_language",
+                                            "language_override",
+                                            "textIndexVersion",
+                                            "2dsphereIndexVersion",
+                                            "coarsestIndexedLevel",
+                                            "finestIndexedLevel",
+                                            "bits",
+                                            "min",
+                                            "max",
+                                            "bucketSize",
+                                            "wildcardProjection",
+                                            "columnstoreProjection",
+                                            "prepareUnique",
+                                            "clustered",
+                                            NULL};
+
+static const char *const index_flags[] = {"unique", "sparse", "hidden", "background", NULL};
+
+/* Is the value of a field of an index's key one that current servers refuse? Old servers treated it
+ * as 1. */
+static bool is_old_direction(const bson_iter_t *value) {
+    char text[BSON_DECIMAL128_STRING];
+    bson_decimal128_t decimal;
+    if (BSON_ITER_HOLDS_UTF8(value))
+        return !*bson_iter_utf8(value, NULL);
+    if (bson_iter_decimal128(value, &decimal)) {
+        bson_decimal128_to_string(&decimal, text);
+        return strtod(text, NULL) == 0;
+    }
+    bool number = BSON_ITER_HOLDS_NUMBER(value);
+    return !number || bson_iter_as_double(value) == 0 || isnan(bson_iter_as_double(value));
+}
+
+static bool append_key(bson_t *made, const bson_t *key, bool *converted) {
+    bson_t to;
     bson_iter_t iter;
-    for (bool more = ok && bson_iter_init(&iter, index); ok && more && bson_iter_next(&iter);) {
-        if (strcmp(bson_iter_key(&iter), "ns") != 0) /* the namespace, which servers before 4.4
-                                                        include */
-            ok = bson_append_iter(&made, bson_iter_key(&iter), -1, &iter);
+    bool ok = BSON_APPEND_DOCUMENT_BEGIN(made, "key", &to);
+    for (bool more = ok && bson_iter_init(&iter, key); ok && more && bson_iter_next(&iter);) {
+        bool old = is_old_direction(&iter);
+        *converted = *converted || old;
+        ok = old ? BSON_APPEND_INT32(&to, bson_iter_key(&iter), 1)
+                 : bson_append_iter(&to, bson_iter_key(&iter), -1, &iter);
+    }
+    return ok && bson_append_document_end(made, &to);
+}
+
+/* Writes an index of the dump as current servers accept it. `converted`: its key was changed;
+ * `removed`: the names of options that they do not know. */
+static bool convert_index(const sl_namespace *item, const bson_t *index, bson_t *made,
+                          bool *converted, char removed[200]) {
+    bson_iter_t iter;
+    bson_t key;
+    size_t used = 0;
+    bool ok = true;
+    removed[0] = '\0';
+    for (bool more = bson_iter_init(&iter, index); ok && more && bson_iter_next(&iter);) {
+        const char *name = bson_iter_key(&iter);
+        if (strcmp(name, "key") == 0 && sl_document_at(&iter, &key))
+            ok = append_key(made, &key, converted);
+        else if (strcmp(name, "v") == 0 && bson_iter_as_int64(&iter) < 2)
+            ok = BSON_APPEND_INT32(made, "v", 2);
+        else if (is_among(name,
+                          index_flags)) /* may be a number, which servers store as a boolean */
+            ok = BSON_APPEND_BOOL(made, name, bson_iter_as_bool(&iter));
+        else if (is_among(name, index_options))
+            ok = bson_append_iter(made, name, -1, &iter);
+        else if (strcmp(name, "ns") != 0) /* the namespace, which servers before 4.4 include */
+            used += sl_print_text(removed + used, 200 - used, "%s%s", used ? ", " : "", name);
     }
     /* An index without collation in the dump has the simple collation. `createIndexes` would give
      * it the collation of the collection. */
     if (ok && item->collated && !bson_has_field(index, "collation")) {
         bson_t simple = BSON_INITIALIZER;
         ok = BSON_APPEND_UTF8(&simple, "locale", "simple") &&
-             BSON_APPEND_DOCUMENT(&made, "collation", &simple);
+             BSON_APPEND_DOCUMENT(made, "collation", &simple);
         bson_destroy(&simple);
     }
-    ok = ok && bson_append_document_end(item->indexes, &made);
-    item->index_count += ok;
     return ok;
 }
 
-static bool take_indexes(sl_namespace *item, bson_iter_t *field, const char *name,
+/* Have the indexes the same key? */
+static bool same_key(const bson_t *one, const bson_t *other) {
+    bson_t a, b;
+    bson_iter_t of_a, of_b;
+    bool same = sl_look_inside(one, "key", &a) && sl_look_inside(other, "key", &b) &&
+                bson_count_keys(&a) == bson_count_keys(&b) && bson_iter_init(&of_a, &a) &&
+                bson_iter_init(&of_b, &b);
+    while (same && bson_iter_next(&of_a) && bson_iter_next(&of_b))
+        same = strcmp(bson_iter_key(&of_a), bson_iter_key(&of_b)) == 0 &&
+               BSON_ITER_HOLDS_UTF8(&of_a) == BSON_ITER_HOLDS_UTF8(&of_b) &&
+               bson_iter_as_double(&of_a) == bson_iter_as_double(&of_b);
+    return same;
+}
+
+static bool has_key_of(const sl_namespace *item, const bson_t *index) {
+    bson_iter_t iter;
+    bson_t one;
+    bool found = false;
+    for (bool more = bson_iter_init(&iter, item->indexes); more && bson_iter_next(&iter);)
+        found = found || (sl_document_at(&iter, &one) && same_key(&one, index));
+    return found;
+}
+
+/* Adds an index, unless it is in `pass` 0 and its key must be converted, or in pass 1 and not: an
+ * index with a converted key is left out if another index has that key. */
+static bool append_index(sl_namespace *item, const bson_t *index, int pass) {
+    bson_t made = BSON_INITIALIZER;
+    bool converted = false;
+    char number[16], removed[200], how[300];
+    const char *name = sl_look_string(index, "name");
+    bool ok = convert_index(item, index, &made, &converted, removed);
+    if (ok && converted == (pass > 0) && !sl_index_is_of_id(&made)) {
+        bool twice = converted && has_key_of(item, &made);
+        if (converted)
+            ok = note_conversion(item, "index ", name,
+                                 twice ? ": left out, because another index has its key after the "
+                                         "conversion"
+                                       : ": values of its key that servers refuse now become 1");
+        snprintf(how, sizeof how, ": unknown options left out (%s)", removed);
+        if (ok && !twice && removed[0])
+            ok = note_conversion(item, "index ", name, how);
+        snprintf(number, sizeof number, "%u", item->index_count);
+        ok = ok && (twice || BSON_APPEND_DOCUMENT(item->indexes, number, &made));
+        item->index_count += ok && !twice;
+    }
+    bson_destroy(&made);
+    return ok;
+}
+
+bool sl_namespace_add_index(sl_namespace *item, const bson_t *index) {
+    return append_index(item, index, 0) && append_index(item, index, 1);
+}
+
+static bool take_indexes(sl_namespace *item, const bson_iter_t *field, const char *name,
                          sl_error *error) {
     bson_iter_t iter;
-    if (!BSON_ITER_HOLDS_ARRAY(field) || !bson_iter_recurse(field, &iter))
-        return sl_error_set(error, SL_EXIT_SOURCE, "%s: \"indexes\" is not an array", name);
-    while (bson_iter_next(&iter)) {
-        bson_t index;
-        if (!sl_document_at(&iter, &index))
-            return sl_error_set(error, SL_EXIT_SOURCE, "%s: index %s is not an object", name,
-                                bson_iter_key(&iter));
-        if (!bson_has_field(&index, "key") || !bson_has_field(&index, "name"))
-            return sl_error_set(error, SL_EXIT_SOURCE, "%s: index %s has no key or no name", name,
-                                bson_iter_key(&iter));
-        if (!sl_index_is_of_id(&index) && !sl_namespace_add_index(item, &index))
-            return sl_error_memory(error, "reading metadata");
+    for (int pass = 0; pass < 2; pass++) {
+        if (!BSON_ITER_HOLDS_ARRAY(field) || !bson_iter_recurse(field, &iter))
+            return sl_error_set(error, SL_EXIT_SOURCE, "%s: \"indexes\" is not an array", name);
+        while (bson_iter_next(&iter)) {
+            bson_t index;
+            if (!sl_document_at(&iter, &index))
+                return sl_error_set(error, SL_EXIT_SOURCE, "%s: index %s is not an object", name,
+                                    bson_iter_key(&iter));
+            if (!bson_has_field(&index, "key") || !bson_has_field(&index, "name"))
+                return sl_error_set(error, SL_EXIT_SOURCE, "%s: index %s has no key or no name",
+                                    name, bson_iter_key(&iter));
+            if (!append_index(item, &index, pass))
+                return sl_error_memory(error, "reading metadata");
+        }
     }
     return true;
 }
@@ -476,7 +658,7 @@ static bool take_fields(sl_namespace *item, const bson_t *document, const char *
         bson_t options;
         if (!sl_document_at(&iter, &options))
             return sl_error_set(error, SL_EXIT_SOURCE, "%s: \"options\" is not an object", name);
-        if (!sl_namespace_take_options(item, &options, name, error))
+        if (!sl_namespace_take_options(item, &options, error))
             return false;
     }
     return !bson_iter_init_find(&iter, document, "indexes") ||
@@ -581,6 +763,7 @@ static void clear_item(sl_namespace *item) {
     free(item->to_collection);
     free(item->data);
     free(item->metadata);
+    free(item->conversions);
     bson_destroy(item->options);
     bson_destroy(item->later);
     bson_destroy(item->indexes);
@@ -692,9 +875,6 @@ static bool add_file(sl_dump *dump, const sl_name_options *names, const char *da
     const char *why = sl_dump_not_restored(names, database, collection);
     if (why)
         return !data || sl_dump_note_add(dump, path, false, why, error);
-    if (strcmp(collection, "system.indexes") == 0)
-        return sl_dump_note_add(dump, path, true,
-                                "indexes of a dump older than 3.0 are not restored", error);
     if (data && zipped && bytes == 0)
         return sl_dump_note_add(dump, path, true,
                                 "an empty file, but the compressed documents of an empty "
@@ -722,6 +902,40 @@ typedef struct walk {
     size_t databases;
 } walk;
 
+/* Is this the name of a file with documents or metadata? */
+static bool is_of_collection(const char *path) {
+    char name[PATH_ROOM];
+    snprintf(name, sizeof name, "%s", path);
+    cut(name, ".gz");
+    return cut(name, ".bson") || cut(name, ".metadata.json");
+}
+
+static int is_file_of_collection(const struct dirent *entry) {
+    return is_of_collection(entry->d_name);
+}
+
+/* Does a load or restore keep its files there? */
+static bool is_work_directory(const char *folder) {
+    static const char *const marks[] = {SL_WORK_LOG, "restore", "journal"};
+    bool found[3];
+    for (size_t i = 0; i < 3; i++) {
+        char path[PATH_ROOM + 20];
+        snprintf(path, sizeof path, "%s/%s", folder, marks[i]);
+        found[i] = access(path, F_OK) == 0;
+    }
+    return found[0] && (found[1] || found[2]);
+}
+
+/* Is it the folder of one database? */
+static bool is_database_folder(const char *folder) {
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, is_file_of_collection, alphasort);
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    free(entries);
+    return count > 0;
+}
+
 static bool visit(walk *w, const char *folder, sl_error *error);
 
 static bool visit_entry(walk *w, const char *folder, const char *name, sl_error *error) {
@@ -741,10 +955,9 @@ static bool visit_entry(walk *w, const char *folder, const char *name, sl_error 
         return sl_dump_note_add(w->dump, path, true, "no file", error);
     }
     if (S_ISDIR(facts.st_mode)) {
-        char log[PATH_ROOM + 20];
-        snprintf(log, sizeof log, "%s/shardload.log", path);
-        if (access(log, F_OK) == 0) /* the work directory of a restore in the dump's folder */
-            return true;
+        if (is_work_directory(path))
+            return sl_dump_note_add(w->dump, path, false, "the work directory of a load or restore",
+                                    error);
         snprintf(w->database, sizeof w->database, "%s", name); /* mongodump does not escape it */
         w->databases++;
         bool ok = visit(w, path, error);
@@ -780,6 +993,29 @@ static bool visit(walk *w, const char *folder, sl_error *error) {
 
 /* ---- time-series collections, views, order ---- */
 
+/* Makes buckets that have metadata of their own, but whose time-series collection has none, that
+ * collection. Their options and indexes are those of buckets, which the server creates itself. */
+static bool name_series(sl_namespace *buckets, sl_error *error) {
+    bson_t options = BSON_INITIALIZER;
+    bson_iter_t iter;
+    size_t prefix = strlen(SL_BUCKETS);
+    memmove(buckets->collection, buckets->collection + prefix,
+            strlen(buckets->collection + prefix) + 1);
+    bool ok = (bson_iter_init_find(&iter, buckets->options, "timeseries") &&
+               bson_append_iter(&options, "timeseries", -1, &iter)) ||
+              sl_error_memory(error, "listing the dump");
+    bson_destroy(buckets->options);
+    buckets->options = bson_copy(&options);
+    bson_reinit(buckets->later);
+    bson_destroy(&options);
+    if (buckets->index_count > 0)
+        ok = ok && (note_conversion(buckets, "its indexes", "", ", of buckets, left out") ||
+                    sl_error_memory(error, "listing the dump"));
+    bson_reinit(buckets->indexes);
+    buckets->index_count = 0;
+    return ok;
+}
+
 /* Gives the documents of system.buckets.NAME to the collection NAME. */
 static bool join_buckets(sl_dump *dump, sl_error *error) {
     for (size_t i = dump->count; i-- > 0;) {
@@ -793,6 +1029,12 @@ static bool join_buckets(sl_dump *dump, sl_error *error) {
             return sl_error_memory(error, "listing the dump");
         buckets = &dump->items[i];
         bool known = dump->count == count && item->kind == SL_NAMESPACE_TIME_SERIES && !item->data;
+        if (dump->count > count && buckets->kind == SL_NAMESPACE_TIME_SERIES) {
+            remove_item(dump, count);
+            if (!name_series(&dump->items[i], error))
+                return false;
+            continue;
+        }
         if (known) {
             item->data = buckets->data;
             item->data_bytes = buckets->data_bytes;
@@ -842,33 +1084,48 @@ void sl_dump_sort(sl_dump *dump) {
         qsort(dump->items, dump->count, sizeof *dump->items, compare_items);
 }
 
+/* ---- indexes of dumps before 3.0 ---- */
+
+/* Such a dump has no metadata. Its indexes are the documents of the collection system.indexes of
+ * each database. */
+typedef struct old_indexes {
+    sl_dump *dump;
+    const char *database;
+    int pass;
+} old_indexes;
+
+static bool take_old_index(void *context, const bson_t *index, sl_error *error) {
+    const old_indexes *old = context;
+    const char *name = sl_look_string(index, "ns");
+    size_t length = strlen(old->database);
+    if (strncmp(name, old->database, length) != 0 || name[length] != '.')
+        return true;
+    sl_namespace *item = sl_dump_find(old->dump, old->database, name + length + 1);
+    return !item || item->metadata || append_index(item, index, old->pass) ||
+           sl_error_memory(error, "reading indexes");
+}
+
+static bool take_old_indexes(sl_dump *dump, sl_error *error) {
+    for (size_t i = dump->count; i-- > 0;) {
+        const sl_namespace *item = &dump->items[i];
+        bool empty = item->data_bytes == 0;
+        if (strcmp(item->collection, "system.indexes") != 0)
+            continue;
+        for (int pass = 0; pass < 2 && item->data && !empty; pass++) {
+            old_indexes old = {dump, item->database, pass};
+            if (!sl_dump_each_document(item->data, take_old_index, &old, error))
+                return false;
+        }
+        remove_item(dump, i);
+    }
+    return true;
+}
+
 /* ---- reading a dump in its place ---- */
 
 static bool is_folder(const char *path) {
     struct stat facts;
     return stat(path, &facts) == 0 && S_ISDIR(facts.st_mode);
-}
-
-/* Is this the name of a file with documents or metadata? */
-static bool is_of_collection(const char *path) {
-    char name[PATH_ROOM];
-    snprintf(name, sizeof name, "%s", path);
-    cut(name, ".gz");
-    return cut(name, ".bson") || cut(name, ".metadata.json");
-}
-
-static int is_file_of_collection(const struct dirent *entry) {
-    return is_of_collection(entry->d_name);
-}
-
-/* Is it the folder of one database? */
-static bool is_database_folder(const char *folder) {
-    struct dirent **entries = NULL;
-    int count = scandir(folder, &entries, is_file_of_collection, alphasort);
-    for (int i = 0; i < count; i++)
-        free(entries[i]);
-    free(entries);
-    return count > 0;
 }
 
 bool sl_dump_is_in_place(const char *path, const sl_name_options *names) {
@@ -956,7 +1213,7 @@ bool sl_dump_open_in_place(sl_dump *dump, const char *path, const sl_name_option
     }
     if (used > 0)
         return sl_error_set(error, SL_EXIT_SOURCE, SL_LINES, problems);
-    if (!join_buckets(dump, error) || !check_data(dump, error) ||
+    if (!take_old_indexes(dump, error) || !join_buckets(dump, error) || !check_data(dump, error) ||
         (!folder && !name_collection(dump, names, error)))
         return false;
     sl_dump_sort(dump);

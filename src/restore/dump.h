@@ -59,6 +59,7 @@ typedef struct sl_namespace {
     bson_t *later;          /* options that are set after the load: validator ... */
     bson_t *indexes;        /* array of index specifications, without the index of _id */
     uint32_t index_count;
+    char *conversions;          /* what was changed for current servers; NULL: nothing */
     bool capped, collated;      /* collated: the collection has a default collation */
     bool left_out;              /* by a filter */
     bool oplog_only;            /* the dump does not have it, its oplog creates it */
@@ -93,6 +94,7 @@ typedef struct sl_dump {
  * belong together. */
 typedef struct sl_name_options {
     const char *database, *collection; /* only this one; NULL: all */
+    bool no_options, no_indexes;       /* of collections: leave them out */
     bool database_users; /* also the users and roles that the dump of one database has */
     const char *const *include;
     size_t include_count; /* 0: all */
@@ -151,9 +153,8 @@ bool sl_dump_add_oplog(sl_dump *dump, const char *path, sl_error *error);
 /* Adds a note. `what` and `why` are copied. */
 bool sl_dump_note_add(sl_dump *dump, const char *what, bool lost, const char *why, sl_error *error);
 
-/* Adds options as listCollections returns them to a namespace. `name` is used in messages. */
-bool sl_namespace_take_options(sl_namespace *item, const bson_t *options, const char *name,
-                               sl_error *error);
+/* Adds options as listCollections returns them to a namespace. False without memory. */
+bool sl_namespace_take_options(sl_namespace *item, const bson_t *options, sl_error *error);
 /* Adds an index to a namespace. False without memory. */
 bool sl_namespace_add_index(sl_namespace *item, const bson_t *index);
 /* Is it the index of _id, or the clustered index? Both are created with the collection. */
@@ -168,6 +169,10 @@ bool sl_metadata_parse(sl_namespace *item, const char *name, const char *text, s
  * text. Destroy both, also after a failure. */
 bool sl_dump_open_documents(const char *path, sl_source_set **set, sl_reader **reader,
                             sl_error *error);
+/* Calls `each` for the documents of a file, until it returns false. SL_EXIT_SOURCE at damage. */
+bool sl_dump_each_document(const char *path,
+                           bool (*each)(void *context, const bson_t *document, sl_error *error),
+                           void *context, sl_error *error);
 /* The first bytes of a file, up to `room`, uncompressed. `*whole`: these are all of its bytes. */
 bool sl_dump_head(const char *path, char *head, size_t room, size_t *length, bool *whole,
                   sl_error *error);

@@ -204,7 +204,7 @@ bool sl_oplog_create_options(const sl_operation *operation, sl_namespace *made, 
                     ? "idIndex|writeConcern|recordIdsReplicated|clusteredIndex|validator"
                     : "idIndex|writeConcern|recordIdsReplicated",
                 &options);
-    bool ok = sl_namespace_take_options(made, &options, operation->name, error);
+    bool ok = sl_namespace_take_options(made, &options, error);
     bson_destroy(&options);
     return ok;
 }

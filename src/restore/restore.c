@@ -601,6 +601,57 @@ static void restore_print_outcomes(const sl_restore *restore) {
     print_table(table);
 }
 
+/* The number of parts that were not restored for the same reason as note `index`. 0: that reason
+ * has been counted for an earlier note. */
+static size_t same_reason(const sl_dump *dump, size_t index) {
+    size_t count = 0;
+    for (size_t i = 0; i < dump->note_count; i++) {
+        bool same = strcmp(dump->notes[i].why, dump->notes[index].why) == 0;
+        if (same && i < index)
+            return 0;
+        count += same;
+    }
+    return count;
+}
+
+/* Prints one line: what was not restored, and why. */
+static void restore_print_missing(const sl_restore *restore) {
+    const sl_dump *dump = &restore->dump;
+    size_t incomplete = 0, not_begun = 0;
+    const char *before = "not restored: ";
+    for (size_t i = 0; i < dump->count; i++) {
+        const sl_restored *o = &restore->outcomes[i];
+        bool failed = o->code != SL_EXIT_OK && o->code != SL_EXIT_REJECTS;
+        incomplete += !dump->items[i].left_out && o->begun && failed;
+        not_begun += !dump->items[i].left_out && !o->begun;
+    }
+    const struct {
+        size_t count;
+        const char *what;
+    } counts[] = {{incomplete, "incomplete (errors above)"}, {not_begun, "not begun"}};
+    for (size_t i = 0; i < 2; i++) {
+        if (counts[i].count > 0) {
+            sl_print("%s%zu namespace%s %s", before, counts[i].count,
+                     counts[i].count == 1 ? "" : "s", counts[i].what);
+            before = "; ";
+        }
+    }
+    for (size_t i = 0; i < dump->note_count; i++) {
+        size_t count = same_reason(dump, i);
+        if (count == 0)
+            continue;
+        sl_print("%s", before);
+        if (count == 1)
+            sl_print("%s", dump->notes[i].what);
+        else
+            sl_print("%zu parts", count);
+        sl_print(" (%s)", dump->notes[i].why);
+        before = "; ";
+    }
+    if (before[0] == ';')
+        sl_print("\n");
+}
+
 /* Logs which namespaces have rejects, and where these are. */
 static void restore_log_rejects(const sl_restore *restore) {
     char name[2 * SL_NAME_ROOM], folder[SL_RESTORE_DIRECTORY_ROOM + 80], count[SL_HUMAN_ROOM];
@@ -622,6 +673,12 @@ static void restore_log_notes(const sl_restore *restore) {
         const sl_dump_note *note = &restore->dump.notes[i];
         sl_log(note->lost ? SL_LOG_WARNING : SL_LOG_INFO, "not restored: %s: %s", note->what,
                note->why);
+    }
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        const sl_namespace *item = &restore->dump.items[i];
+        if (!item->left_out && item->conversions)
+            sl_log_warning("%s.%s: converted for current servers: %s", item->database,
+                           item->collection, item->conversions);
     }
 }
 
@@ -1000,6 +1057,7 @@ static sl_exit run(sl_restore *restore) {
     }
     sl_exit code = restore_all(restore);
     restore_print_outcomes(restore);
+    restore_print_missing(restore);
     restore_log_rejects(restore);
     bool complete = code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
     if (!complete)

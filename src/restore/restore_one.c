@@ -392,8 +392,8 @@ static void begin(step *s, sl_restore *restore, sl_connection *connection, size_
 /* ---- users and roles ---- */
 
 /* They are loaded into a collection of database admin beside the registry. Then the server merges
- * this collection into those that it has: it replaces users and roles that exist if --drop is
- * given, and removes those that the dump does not have. */
+ * this collection into those that it has: with --drop it replaces users and roles that exist, and
+ * removes those that the dump does not have. */
 static void use_merged_collection(step *s) {
     if (!sl_kinds[s->item->kind].merged_by)
         return;
@@ -499,6 +499,14 @@ static bool write_outcome(const step *s, const char *name, sl_error *error) {
 
 /* ---- the collection ---- */
 
+static void list_difference(void *context, const char *key, const char *dumped,
+                            const char *stored) {
+    char *list = context;
+    size_t used = strlen(list);
+    (void)dumped, (void)stored;
+    sl_print_text(list + used, 400 - used, "%s%s", used ? ", " : "", key);
+}
+
 /* The options of an existing collection that differ from those of the dump are reported; documents
  * are nevertheless added to it, as mongorestore does. */
 static bool use_existing(step *s, const sl_collection_facts *facts, sl_error *error) {
@@ -509,25 +517,19 @@ static bool use_existing(step *s, const sl_collection_facts *facts, sl_error *er
                             "it; --ns-from and --ns-to restore it under another name",
                             s->name, facts->type, type);
     s->outcome->existed = true;
-    bson_t expected = BSON_INITIALIZER;
-    bool ok =
-        (bson_concat(&expected, s->item->options) && bson_concat(&expected, s->item->later)) ||
-        sl_error_memory(error, "comparing options");
-    char *there = bson_as_relaxed_extended_json(&facts->options, NULL);
-    char *here = bson_as_relaxed_extended_json(&expected, NULL);
-    if (s->item->kind == SL_NAMESPACE_VIEW && there && here && strcmp(there, here) != 0)
-        ok = sl_error_set(error, SL_EXIT_CLUSTER,
-                          "view %s exists with the definition %.300s, but the dump has %.300s: "
-                          "--drop replaces it",
-                          s->name, there, here);
-    else if (there && here && strcmp(there, here) != 0)
-        sl_log_warning("%s exists with the options %.300s; the options of the dump are not set: "
-                       "%.300s",
-                       s->name, there, here);
-    bson_free(there);
-    bson_free(here);
-    bson_destroy(&expected);
-    return ok;
+    char differ[400] = "";
+    if (!sl_compare_options(s->item, &facts->options, list_difference, differ, error))
+        return false;
+    if (differ[0] && s->item->kind == SL_NAMESPACE_VIEW)
+        return sl_error_set(error, SL_EXIT_CLUSTER,
+                            "view %s exists with another definition than in the dump (%s): --drop "
+                            "replaces it, and `shardload verify --dump` shows the differences",
+                            s->name, differ);
+    if (differ[0])
+        sl_log_warning("%s exists with other options than in the dump, which are not set: %s; "
+                       "`shardload verify --dump` shows the differences",
+                       s->name, differ);
+    return true;
 }
 
 /* Drops what has the name of the namespace, unless an earlier run has dropped something else. */

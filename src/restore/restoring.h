@@ -111,6 +111,17 @@ bool sl_restore_same_file(const sl_namespace *item, sl_error *error);
 /* Has an earlier run begun to replay the oplog? */
 bool sl_oplog_is_begun(const sl_restore *restore);
 
+/* ---- verify_dump.c ---- */
+
+/* A field that differs: its values as JSON; NULL: none. */
+typedef void (*sl_difference_handler)(void *context, const char *key, const char *dumped,
+                                      const char *stored);
+
+/* Compares the options of the dump with those of the server. The order of fields means nothing, and
+ * a default value equals no value. */
+bool sl_compare_options(const sl_namespace *item, const bson_t *server,
+                        sl_difference_handler handler, void *context, sl_error *error);
+
 /* ---- restore.c ---- */
 
 /* May a command of the restore be repeated? For sl_connection_set_retry_check. */

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
 #include "restoring.h"
 #include "util/interrupt.h"
@@ -26,6 +25,8 @@ static void report(comparison *c, const char *what, const char *in_dump, const c
                    in_dump ? in_dump : "none", on_server ? on_server : "none");
 }
 
+/* ---- options ---- */
+
 /* The value as relaxed JSON, in which numbers of different types are equal; bson_free it. */
 static char *text_of(const bson_iter_t *value) {
     bson_t one = BSON_INITIALIZER;
@@ -35,50 +36,92 @@ static char *text_of(const bson_iter_t *value) {
     return text;
 }
 
-/* An index with the collation "simple" equals an index without collation. */
-static bool is_simple(const bson_iter_t *value) {
-    bson_t inner;
-    return strcmp(bson_iter_key(value), "collation") == 0 && sl_document_at(value, &inner) &&
-           strcmp(sl_look_string(&inner, "locale"), "simple") == 0;
+/* Options of collections and indexes that mean the same as no such option; text_of their value. */
+static const struct {
+    const char *name, *text;
+} defaults[] = {
+    {"validationLevel", "strict"}, {"validationAction", "error"}, {"capped", "false"},
+    {"validator", "{ }"},          {"autoIndexId", "true"},       {"sparse", "false"},
+    {"unique", "false"},           {"hidden", "false"},           {"background", "false"},
+    {"background", "true"}, /* servers since 4.2 build all indexes in the same way */
+    {"collation", "\"simple\""},
+};
+
+static bool is_default(const bson_iter_t *value) {
+    bool found =
+        strcmp(bson_iter_key(value), "ns") == 0; /* servers before 4.4 add it to an index */
+    char *text = text_of(value);
+    for (size_t i = 0; text && !found && i < sizeof defaults / sizeof defaults[0]; i++)
+        found =
+            strcmp(bson_iter_key(value), defaults[i].name) == 0 && strstr(text, defaults[i].text);
+    bson_free(text);
+    return found;
 }
 
-/* Compares the fields of two documents, in any order. */
-static void compare_fields(comparison *c, const char *what, const bson_t *dump,
-                           const bson_t *server) {
-    bson_iter_t iter, other;
-    char path[400];
-    for (bool more = bson_iter_init(&iter, dump); more && bson_iter_next(&iter);) {
-        snprintf(path, sizeof path, "%s %s", what, bson_iter_key(&iter));
-        bool found = bson_iter_init_find(&other, server, bson_iter_key(&iter));
-        if (!found && is_simple(&iter))
-            continue;
-        char *here = text_of(&iter), *there = found ? text_of(&other) : NULL;
-        if (here && (!there || strcmp(here, there) != 0))
-            report(c, path, here, there);
-        bson_free(here);
-        bson_free(there);
+/* Are the values equal? The order of the fields of an object means nothing, except in the key of an
+ * index and in the pipeline of a view. */
+static bool same_value(const bson_iter_t *one, const bson_iter_t *other) {
+    bson_t a, b;
+    bson_iter_t of_a, of_b;
+    const char *key = bson_iter_key(one);
+    bool ordered = strcmp(key, "key") == 0 || strcmp(key, "pipeline") == 0;
+    if (!ordered && sl_document_at(one, &a) && sl_document_at(other, &b)) {
+        bool same = bson_count_keys(&a) == bson_count_keys(&b);
+        for (bool more = bson_iter_init(&of_a, &a); same && more && bson_iter_next(&of_a);)
+            same = bson_iter_init_find(&of_b, &b, bson_iter_key(&of_a)) && same_value(&of_a, &of_b);
+        return same;
     }
-    for (bool more = bson_iter_init(&iter, server); more && bson_iter_next(&iter);) {
-        bool added =
-            strcmp(bson_iter_key(&iter), "ns") == 0; /* by servers before 4.4, to an index */
-        if (added || bson_iter_init_find(&other, dump, bson_iter_key(&iter)))
-            continue;
-        snprintf(path, sizeof path, "%s %s", what, bson_iter_key(&iter));
-        char *there = text_of(&iter);
-        report(c, path, NULL, there);
-        bson_free(there);
+    char *here = text_of(one), *there = text_of(other);
+    bool same = here && there && strcmp(here, there) == 0;
+    bson_free(here);
+    bson_free(there);
+    return same;
+}
+
+static void difference(const bson_iter_t *here, const bson_iter_t *there,
+                       sl_difference_handler handler, void *context) {
+    char *a = here ? text_of(here) : NULL, *b = there ? text_of(there) : NULL;
+    handler(context, bson_iter_key(here ? here : there), a, b);
+    bson_free(a);
+    bson_free(b);
+}
+
+/* Calls the handler for the fields that differ. */
+static void compare_fields(const bson_t *dump, const bson_t *server, sl_difference_handler handler,
+                           void *context) {
+    bson_iter_t here, there;
+    for (bool more = bson_iter_init(&here, dump); more && bson_iter_next(&here);) {
+        bool found = bson_iter_init_find(&there, server, bson_iter_key(&here));
+        if (found ? !same_value(&here, &there) : !is_default(&here))
+            difference(&here, found ? &there : NULL, handler, context);
+    }
+    for (bool more = bson_iter_init(&there, server); more && bson_iter_next(&there);) {
+        if (!bson_iter_init_find(&here, dump, bson_iter_key(&there)) && !is_default(&there))
+            difference(NULL, &there, handler, context);
     }
 }
 
-static bool compare_options(comparison *c, const sl_collection_facts *facts, sl_error *error) {
+bool sl_compare_options(const sl_namespace *item, const bson_t *server,
+                        sl_difference_handler handler, void *context, sl_error *error) {
     bson_t expected = BSON_INITIALIZER;
-    bool ok =
-        (bson_concat(&expected, c->item->options) && bson_concat(&expected, c->item->later)) ||
-        sl_error_memory(error, "comparing options");
+    bool ok = (bson_concat(&expected, item->options) && bson_concat(&expected, item->later)) ||
+              sl_error_memory(error, "comparing options");
     if (ok)
-        compare_fields(c, "option", &expected, &facts->options);
+        compare_fields(&expected, server, handler, context);
     bson_destroy(&expected);
     return ok;
+}
+
+typedef struct reporting {
+    comparison *comparison;
+    const char *what;
+} reporting;
+
+static void on_difference(void *context, const char *key, const char *dumped, const char *stored) {
+    const reporting *r = context;
+    char what[400];
+    snprintf(what, sizeof what, "%s %s", r->what, key);
+    report(r->comparison, what, dumped, stored);
 }
 
 /* ---- indexes ---- */
@@ -107,7 +150,7 @@ static bool compare_indexes(comparison *c, sl_error *error) {
             continue;
         snprintf(what, sizeof what, "index %s", sl_look_string(&here, "name"));
         if (find_index(&stored, sl_look_string(&here, "name"), &there))
-            compare_fields(c, what, &here, &there);
+            compare_fields(&here, &there, on_difference, &(reporting){c, what});
         else
             report(c, what, "one", NULL);
     }
@@ -161,7 +204,8 @@ static bool compare_documents_of_none(comparison *c, sl_error *error) {
 /* ---- users and roles ---- */
 
 /* Compares a user or role with that of the server. Their contents are not shown. */
-static bool compare_user(comparison *c, const bson_t *user, sl_error *error) {
+static bool compare_user(void *context, const bson_t *user, sl_error *error) {
+    comparison *c = context;
     bson_t filter = BSON_INITIALIZER, found, there;
     bson_iter_t iter;
     bool has_id = bson_iter_init_find(&iter, user, "_id");
@@ -182,34 +226,6 @@ static bool compare_user(comparison *c, const bson_t *user, sl_error *error) {
     return ok;
 }
 
-static bool compare_users(comparison *c, sl_error *error) {
-    sl_source_set *set = NULL;
-    sl_reader *reader = NULL;
-    sl_source_block block;
-    bool ok = sl_dump_open_documents(c->item->data, &set, &reader, error);
-    for (bool more = ok; more;) {
-        sl_read_result result = sl_reader_next(reader, &block, error);
-        ok = result != SL_READ_FAILED;
-        more = result == SL_READ_BLOCK;
-        for (size_t at = 0; more && at < block.text.length;) {
-            sl_bson_facts facts;
-            bson_t user;
-            const uint8_t *bytes = (const uint8_t *)block.text.bytes + at;
-            if (sl_bson_check(bytes, block.text.length - at, &facts) != SL_BSON_VALID ||
-                !bson_init_static(&user, bytes, facts.length)) {
-                ok = sl_error_set(error, SL_EXIT_SOURCE, "%s: damaged", c->item->data);
-                break;
-            }
-            more = ok = compare_user(c, &user, error);
-            at += facts.length;
-        }
-        more = more && ok;
-    }
-    sl_reader_destroy(reader);
-    sl_source_set_destroy(set);
-    return ok;
-}
-
 /* ---- the dump ---- */
 
 /* Compares one namespace. Returns its exit code. */
@@ -219,7 +235,7 @@ static sl_exit compare(comparison *c, bool content, uint64_t problems_shown) {
     sl_error error = {0};
     sl_exit code = SL_EXIT_OK;
     if (sl_kinds[c->item->kind].merged_by) {
-        if (compare_users(c, &error))
+        if (sl_dump_each_document(c->item->data, compare_user, c, &error))
             return c->differs ? SL_EXIT_VERIFICATION : SL_EXIT_OK;
         sl_log_error(SL_LINES, error.message);
         return error.code;
@@ -229,7 +245,9 @@ static sl_exit compare(comparison *c, bool content, uint64_t problems_shown) {
     if (ok && (!facts.exists || strcmp(facts.type, type) != 0)) {
         report(c, "kind", type, facts.exists ? facts.type : NULL);
     } else if (ok) {
-        ok = compare_options(c, &facts, &error) && compare_indexes(c, &error);
+        ok = sl_compare_options(c->item, &facts.options, on_difference, &(reporting){c, "option"},
+                                &error) &&
+             compare_indexes(c, &error);
         if (ok && c->item->data)
             code = compare_documents(c, content, problems_shown);
         else if (ok && !sl_kinds[c->item->kind].no_documents)

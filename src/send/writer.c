@@ -441,6 +441,32 @@ static uint32_t place_in_piece(const sl_parcel *parcel, const sl_write_error *on
     return parcel->places ? parcel->places[one->index] : (uint32_t)one->index;
 }
 
+#define DOCUMENT_VALIDATION_FAILURE 121
+
+/* Equal documents count as stored in a restore. A server validates a document before it notices
+ * that the document is stored, so those that the validator refuses are searched for. They are added
+ * to `documents`, in the order of the answer, and to `found`. */
+static sl_scan_result find_invalid(const sl_outlet *outlet, bson_iter_t errors,
+                                   const sl_piece *piece, const sl_parcel *parcel,
+                                   const bson_t **documents, sl_duplicates *found,
+                                   sl_error *error) {
+    sl_write_error one;
+    uint32_t count = 0;
+    *found = (sl_duplicates){0};
+    while (outlet->sending->config->equal_is_stored && sl_reply_next_error(&errors, &one)) {
+        if (one.code == DOCUMENT_VALIDATION_FAILURE)
+            documents[count++] = piece->documents[place_in_piece(parcel, &one)];
+    }
+    if (count == 0)
+        return SL_SCAN_DONE;
+    if (!sl_duplicates_init(found, documents, count, outlet->sending->own_ids)) {
+        sl_error_memory(error, "looking for documents");
+        return SL_SCAN_FAILED;
+    }
+    return sl_duplicates_find_all(found, outlet->connection->client,
+                                  &outlet->sending->destination->target, error);
+}
+
 /* Reports the documents that a complete answer refuses. Nothing has been reported when it returns
  * anything but SL_SCAN_DONE. */
 static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
@@ -449,23 +475,30 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
     bson_iter_t items;
     if (!sl_reply_errors(reply, &items))
         return SL_SCAN_DONE;
-    sl_duplicates duplicates;
+    sl_duplicates duplicates, invalid = {0};
     sl_write_error one;
     sl_scan_result compared = SL_SCAN_FAILED;
     bool own_ids = outlet->sending->own_ids;
-    if (sl_duplicates_init(&duplicates, piece->documents, piece->count, own_ids)) {
+    uint32_t at_invalid = 0;
+    const bson_t **documents = calloc(piece->count, sizeof *documents);
+    if (sl_duplicates_init(&duplicates, piece->documents, piece->count, own_ids) && documents) {
         for (bson_iter_t walk = items; sl_reply_next_error(&walk, &one);) {
             if (one.duplicate_id)
                 sl_duplicates_mark(&duplicates, place_in_piece(parcel, &one));
         }
         compared = sl_duplicates_compare(&duplicates, outlet->connection->client,
                                          &outlet->sending->destination->target, error);
+        if (compared == SL_SCAN_DONE)
+            compared = find_invalid(outlet, items, piece, parcel, documents, &invalid, error);
     } else {
         sl_error_memory(error, "comparing duplicates");
     }
     while (compared == SL_SCAN_DONE && sl_reply_next_error(&items, &one)) {
-        uint32_t place = place_in_piece(parcel, &one);
-        if (one.duplicate_id)
+        uint32_t place = place_in_piece(parcel, &one), k = at_invalid;
+        at_invalid += invalid.count > 0 && one.code == DOCUMENT_VALIDATION_FAILURE;
+        if (k < at_invalid && !invalid.missing[k] && !invalid.difference[k])
+            report_duplicate(listener, piece->first + place, &invalid, k, false);
+        else if (one.duplicate_id)
             report_duplicate(listener, piece->first + place, &duplicates, place,
                              own_ids && !piece->search_first &&
                                  !outlet->sending->config->equal_is_stored);
@@ -475,6 +508,8 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
             report(listener, piece->first + place, FATE_REFUSED, one.code, one.message);
     }
     sl_duplicates_clear(&duplicates);
+    sl_duplicates_clear(&invalid);
+    free(documents);
     return compared;
 }
 

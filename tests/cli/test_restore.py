@@ -183,14 +183,13 @@ class Folders(RestoreCase):
         (dump / "a" / "notes.txt").write_text("x")
         (dump / "a" / "folder").mkdir()
         (dump / "a" / ".hidden").write_text("x")
-        (dump / "a" / "system.indexes.bson").write_text("x")
         (dump / "prelude.json").write_text("{}")
         (dump / "a" / "prelude.json").write_text("{}")      # of mongodump --db
         outcome = self.plan(dump, code=support.EXIT_SOURCE)
         for text in ("no_data.metadata.json: metadata of a collection whose documents",
                      "system.buckets.ts.bson: buckets of a time-series collection without metadata",
                      "oplog.bson: the writes during the dump", "notes.txt: ", "folder: no file",
-                     "system.indexes.bson: indexes", "6 parts of the dump are not restored"):
+                     "5 parts of the dump are not restored"):
             self.assertIn(text, outcome.err)
         self.assertIn("1 of 1 namespaces", outcome.out)
         self.plan(dump, "--skip-other")
@@ -214,11 +213,19 @@ class Folders(RestoreCase):
                 ('{"options":[]}', '"options" is not an object'),
                 ('{"indexes":{}}', '"indexes" is not an array'),
                 ('{"indexes":[1]}', "index 0 is not an object"),
-                ('{"indexes":[{"key":{"a":1}}]}', "index 0 has no key or no name"),
-                ('{"options":{"autoIndexId":false}}', "is not supported by servers")):
+                ('{"indexes":[{"key":{"a":1}}]}', "index 0 has no key or no name")):
             with self.subTest(text):
                 outcome = self.plan(with_metadata(text), code=support.EXIT_SOURCE)
                 self.assertRegex(outcome.err, message)
+        outcome = self.plan(with_metadata(
+            '{"options":{"autoIndexId":false},"indexes":[{"key":{"a":true},"name":"a"},{"key":{"a":1},"name":"b"},'
+            '{"key":{"b":0},"name":"c","dropDups":true,"ns":"a.x","v":1},{"key":{"_id":true},"name":"_id_"}]}'))
+        self.assertIn("a.x: converted for current servers: option autoIndexId: false becomes true; servers since 4.0 "
+                      "need the index of _id; "
+                      "index a: left out, because another index has its key after the conversion; "
+                      "index c: values of its key that servers refuse now become 1; "
+                      "index c: unknown options left out (dropDups)", outcome.err)
+        self.assertRegex(outcome.out, r"a\.x +collection +14 B +2\n")
         long = '{"collectionName":"the true name","options":{}}'
         self.assertEqual(set(self.plan(with_metadata(long)).out.splitlines()[1].split()[:3]),
                          {"a.the", "true", "name"})

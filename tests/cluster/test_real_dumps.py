@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dumps by the vendor's mongodump, restored by both programs: the server then holds the same. SHARDLOAD_REAL names
 a folder with VERSION/bin/mongod of three versions and tools/bin; the tests skip without it."""
+import contextlib
 import datetime
 import hashlib
 import os
 import pathlib
+import re
 import subprocess
 
 import bson
 import pymongo
 
+import dump_making as making
 import servers
 import support
 
@@ -21,6 +24,7 @@ SERVERS = {
     "6.0": ("6.0", ["--standalone"]),
     "replica set": ("6.0", ["--shards", "0", "--replicas", "1"]),
     "cluster": ("4.4", ["--shards", "2", "--mongos", REAL / "4.4" / "bin" / "mongos"]),
+    "own router": ("6.0", ["--shards", "2"]),
 }
 LONG = "a_name_that_is_longer_than_the_name_of_a_file_may_be/" * 4
 
@@ -75,7 +79,7 @@ def names(state_of):
     return {key: value for key, value in state_of.items() if key != ("admin.system.users", "documents")}
 
 
-def fill(client, version):
+def fill(client, version, users=True):
     """Something of each kind that a server of this version stores."""
     shop = client.shop
     shop.orders.insert_many({"_id": n, "n": n, "s": f"text {n}", "when": datetime.datetime(2099, 1, 1)}
@@ -96,7 +100,8 @@ def fill(client, version):
     shop["odd/name %25 é"].insert_one({"_id": 1})
     shop.create_collection("empty")
     shop["system.js"].insert_one({"_id": "f", "value": bson.Code("function() { return 1; }")})
-    fill_users(client)
+    if users:
+        fill_users(client)
     client.admin.settings.insert_many({"_id": n} for n in range(3))
     client.other.t.insert_many({"n": n} for n in range(3))
     if version >= "5.0":
@@ -114,13 +119,12 @@ def databases(client):
 
 def clear(client):
     for name in databases(client):
-        client[name].command("dropAllUsersFromDatabase")
-        client[name].command("dropAllRolesFromDatabase")
         if name != "admin":
             client.drop_database(name)
-    for name in ("shop", "other", "new", "a"):      # users may belong to a database without collections
-        client[name].command("dropAllUsersFromDatabase")
-        client[name].command("dropAllRolesFromDatabase")
+    for name in ("admin", "shop", "other", "new", "a"):
+        with contextlib.suppress(pymongo.errors.OperationFailure):      # the project's router knows no users
+            client[name].command("dropAllUsersFromDatabase")
+            client[name].command("dropAllRolesFromDatabase")
     for name in client.admin.list_collection_names():
         if not name.startswith("system."):
             client.admin.drop_collection(name)
@@ -167,7 +171,7 @@ class RealDumps(support.Case):
         self.addCleanup(server.down)
         client = pymongo.MongoClient(server.uri)
         self.addCleanup(client.close)
-        fill(client, version)
+        fill(client, version, users=name != "own router")
         return client
 
     @staticmethod
@@ -234,6 +238,9 @@ class RealDumps(support.Case):
         self.check_forms("replica set", some)
         self.check_forms("cluster", some, ["--nsExclude=config.*"])
 
+    def test_a_cluster_behind_the_router_of_the_project(self):
+        self.check_forms("own router", {form: FORMS[form] for form in ("folder", "archive")}, ["--nsExclude=config.*"])
+
     def test_users_that_exist_are_kept_or_with_drop_replaced(self):
         client = self.connect("6.0")
         whole, of_shop = self.dump(client, "-o {at}"), self.dump(client, "-d shop --dumpDbUsersAndRoles -o {at}")
@@ -258,3 +265,58 @@ class RealDumps(support.Case):
                     self.restore(client, drop + own, at)
                     self.assert_same(names(state(client)), names(expected))
                     self.verify(client, own, at, code=0 if drop else support.EXIT_VERIFICATION)
+
+    def test_indexes_of_old_servers_are_converted_as_by_mongorestore(self):
+        """Without being asked: with --convertLegacyIndexes, mongorestore builds the same indexes."""
+        client = self.connect("6.0")
+        clear(client)
+        old = [{"v": 1, "key": {"a": True}, "ns": "shop.t", "name": "a_true", "dropDups": True, "safe": None},
+               {"v": 0, "key": {"b": 0, "c": -1.5}, "name": "b"}, {"v": 1, "key": {"e": "2d", "d": ""}, "name": "d"},
+               {"v": 1, "key": {"f": bson.Decimal128("-0")}, "name": "f", "unique": 1, "background": True},
+               {"v": 1, "key": {"g": {"x": 1}}, "name": "g_1"}, {"v": 1, "key": {"h": 1}, "name": "h"}]
+        at = making.folder(self.scratch / "old", [making.Namespace(
+            "shop", "t", [{"_id": 1}], options={"autoIndexId": False, "flags": 1}, indexes=old)])
+        self.run_vendor("mongorestore", client, "--convertLegacyIndexes {at}", at)
+        expected = state(client)
+        clear(client)
+        outcome = self.restore(client, "{at}", at)
+        self.assert_same(state(client), expected)
+        for message in ("option autoIndexId: false becomes true", "index a_true: values of its key",
+                        "index a_true: unknown options left out (dropDups, safe)"):
+            self.assertIn(message, outcome.err)
+        self.verify(client, "{at}", at)
+
+    def test_the_indexes_of_a_dump_without_metadata(self):
+        """Before 3.0 they were documents of system.indexes."""
+        client = self.connect("6.0")
+        clear(client)
+        at = making.folder(self.scratch / "old", [
+            making.Namespace("shop", "t", [{"_id": 1}], metadata=False),
+            making.Namespace("shop", "system.indexes", [
+                {"v": 1, "key": {"_id": 1}, "ns": "shop.t", "name": "_id_"},
+                {"v": 1, "key": {"a": 1, "b": -1}, "ns": "shop.t", "name": "a_1_b_-1", "unique": True},
+                {"v": 1, "key": {"a": 1}, "ns": "shop.missing", "name": "a_1"}], metadata=False)])
+        self.run_vendor("mongorestore", client, "{at}", at)
+        expected = {key: value for key, value in state(client).items() if "missing" not in key[0]}
+        clear(client)
+        self.restore(client, "{at}", at)
+        self.assertIn(("shop.t", "a_1_b_-1"), expected)
+        self.assert_same(state(client), expected)
+
+    def test_the_page_has_every_option_of_mongorestore(self):
+        """Each row: the same option, ours, "not needed" or "not done" with the reason."""
+        help_text = vendor("mongorestore", "--help").decode()
+        theirs = set(re.findall(r"(?m)^ {2,8}(?:-\w, )?--(\w+)", help_text))
+        help_text = self.shardload("restore", "--help", "all").out
+        ours = set(re.findall(r"(?m)^ +(?:-\w, )?(--[\w-]+)", help_text)) | {"-j"}
+        page = (support.TREE / "docs" / "from-mongorestore.md").read_text("utf-8")
+        rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| `--")]
+        listed = {}
+        for options, answer, *reason in rows:
+            for option in re.findall(r"`--(\w+)`", options):
+                self.assertNotIn(option, listed)
+                listed[option] = answer
+                known = {f"--{option}"} if answer == "same" else set(re.findall(r"`(-[\w-]+)`", answer))
+                self.assertTrue(known and known <= ours or answer in ("not needed", "not done") and reason,
+                                (option, answer))
+        self.assertEqual(set(listed), theirs | {"batchSize"})      # which mongorestore accepts and does not list

@@ -153,7 +153,8 @@ class Standalone(Restoring):
         outcome, rows = self.restore(dump)
         self.assertEqual((rows["t"]["inserted"], rows["t"]["alreadyThere"], rows["t"]["existed"]),
                          (300, 200, True))
-        self.assertIn("the options of the dump are not set", outcome.err)
+        self.assertIn("exists with other options than in the dump, which are not set: validator; `shardload verify",
+                      outcome.err)
         self.assertEqual(self.facts("t")[1], {})
         self.database.t.update_one({"_id": made[3]["_id"]}, {"$set": {"s": "changed"}})
         outcome, rows = self.restore(dump, code=support.EXIT_REJECTS)
@@ -293,7 +294,8 @@ class Standalone(Restoring):
         keys = self.file("keys.yaml", f"{self.db}.a: {{key: {{n: 1}}}}\n")
         cases = [(["--ns-include", "*.a"], '--ns-include was "*.a"'),
                  (["--ns-exclude", "*.a", "--ns-exclude", "*.z"], '--ns-exclude was "*.a", "*.z"'),
-                 (["--ns-from", "*.a", "--ns-to", "*.c"], '--ns-from was "*.a"')]
+                 (["--ns-from", "*.a", "--ns-to", "*.c"], '--ns-from was "*.a"'),
+                 (["-d", self.db, "-c", "a"], '--db was "')]
         if self.variable == Sharded.variable:
             cases.append((["--shard-keys", keys], "--shard-keys was"))
         for words, shown in cases:
@@ -384,7 +386,67 @@ class Standalone(Restoring):
     def test_a_work_directory_in_the_folder_of_the_dump(self):
         dump = self.dump_folder(self.namespace("a", documents(10)))
         self.restore(dump, work=dump / "work")
-        self.restore(dump, "--resume", work=dump / "work")
+        outcome, _ = self.restore(dump, "--resume", work=dump / "work")
+        self.assertIn("work (the work directory of a load or restore)", outcome.out.splitlines()[-1])
+        (dump / self.db / "shardload.log").write_text("no work directory")
+        outcome, _ = self.restore(dump, "--drop", code=support.EXIT_SOURCE)
+        self.check("a", documents(10))
+        self.assertRegex(outcome.out, r"(?m)^not restored: .*shardload\.log \(no \.bson and no \.metadata")
+
+    def test_a_second_restore_adds_nothing(self):
+        """Not a document that violates the validator, which the server refuses before it finds that it is stored.
+        Options whose fields have another order, and defaults, are no difference."""
+        made = documents(300)
+        validator = {"validator": {"n": {"$gte": 100}, "s": {"$exists": True}}}
+        dump = self.dump_folder(self.namespace("t", made, options=validator, indexes=INDEXES))
+        self.restore(dump)
+        self.database.command("collMod", "t", validator=dict(reversed(validator["validator"].items())))
+        outcome, rows = self.restore(dump)
+        self.assertEqual((rows["t"]["alreadyThere"], rows["t"]["rejected"]), (300, 0))
+        self.assertNotIn("other options", outcome.err)
+        self.shardload("verify", "--uri", self.uri, "--content", "--dump", dump)
+        self.database.t.update_one({"_id": made[3]["_id"]}, {"$set": {"s": "changed"}},
+                                   bypass_document_validation=True)
+        self.database.t.delete_one({"_id": made[4]["_id"]})
+        _, rows = self.restore(dump, code=support.EXIT_REJECTS)
+        self.assertEqual((rows["t"]["alreadyThere"], rows["t"]["rejected"]), (298, 2))
+        self.shardload("verify", "--uri", self.uri, "--dump", dump, code=support.EXIT_VERIFICATION)
+
+    def test_options_and_indexes_are_left_out_on_request(self):
+        dump = self.dump_folder(
+            self.namespace("t", documents(3), options={**VALIDATOR, "capped": True, "size": 4096}, indexes=INDEXES),
+            self.namespace("v", options={"viewOn": "t", "pipeline": []}))
+        words = ("--no-options-restore", "--no-index-restore")
+        _, rows = self.restore(dump, *words)
+        self.assertEqual((self.facts("t")[1], set(self.facts("t")[2]), self.facts("v")[0]), ({}, {"_id_"}, "view"))
+        self.assertEqual(rows["t"]["indexes"], 0)
+        self.shardload("verify", "--uri", self.uri, *words, "--content", "--dump", dump)
+
+    def test_buckets_with_metadata_of_their_own_become_a_time_series_collection(self):
+        made = self.buckets()
+        dump = self.dump_folder(self.namespace(
+            "system.buckets.t", made, kind="collection", indexes=[{"v": 2, "key": {"meta": 1}, "name": "m"}],
+            options={**SERIES, "clusteredIndex": True, "validator": {"meta": 1}}))
+        outcome, _ = self.restore(dump)
+        self.assertEqual(self.facts("t")[:2], ("timeseries", SERIES))
+        self.check("system.buckets.t", made)
+        self.assertIn("converted for current servers: its indexes, of buckets, left out", outcome.err)
+
+    def test_documents_that_a_server_stores_are_restored_byte_for_byte(self):
+        """Keys and strings that are not UTF-8, 180 levels. What the server refuses is a reject."""
+        def nested(levels):
+            document = bson.encode({})
+            for _ in range(levels - 2):
+                document = making.document(b"\x03a\0" + document)
+            return making.document(b"\x10_id\0\1\0\0\0\x03a\0" + document)
+        broken = [making.document(b"\x02_id\0" + making.text(b"caf\xe9")),
+                  making.document(b"\x10_id\0\2\0\0\0\x02\xa3\0" + making.text(b"\xff\xfe") + b"\x0br\0\xff\0\0"),
+                  nested(180)]
+        dump = self.dump_folder(self.namespace("t", broken), self.namespace("deep", [nested(190), {"_id": 2}]))
+        _, rows = self.restore(dump, code=support.EXIT_REJECTS)
+        self.check("t", broken)
+        self.assertEqual((rows["deep"]["inserted"], rows["deep"]["rejected"]), (1, 1))
+        self.shardload("verify", "--uri", self.uri, "--content", "--ns-include", "*.t", "--dump", dump)
 
     def test_what_sink_bson_wrote(self):
         made = documents(300)
