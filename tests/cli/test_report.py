@@ -146,8 +146,8 @@ class Kinds(ReportCase):
         alone = {"name": "makes", "examined": 1000, "timingsMs": [1, 2, 4], "minMs": 1, "medianMs": 2, "meanMs": 2.5,
                  "maxMs": 4, "documentsPerMsMean": 400, "documentsPerMsDeviation": 1.5, "answer": "ok",
                  "explain": {"plans": plans}}
-        step = {"name": "r", "mode": "closed", "clients": 8, "operationsPerSecond": 1234, "succeeded": 5000, "failed": 7,
-                "skipped": 0, "latencyMs": {"p50": 1, "p95": 2, "p99": 3, "p99_9": 4, "max": 9},
+        step = {"name": "r", "mode": "closed", "clients": 8, "operationsPerSecond": 1234, "succeeded": 5000,
+                "failed": 7, "skipped": 0, "latencyMs": {"p50": 1, "p95": 2, "p99": 3, "p99_9": 4, "max": 9},
                 "replicationLag": [{"member": "a:1", "maxSeconds": 1.5}, {"member": "b:1"}],
                 "overTime": {"slotSeconds": 2, "succeeded": [10, 40], "maxMs": [1, 2], "meanMs": [1, 1]},
                 "latencyCurve": [[0.5, 1], [0.99, 3]]}
@@ -159,7 +159,8 @@ class Kinds(ReportCase):
                     r"r, 8 clients +1,234 +1\.00 ms +2\.00 ms +3\.00 ms +4\.00 ms +9\.00 ms +7 +0",
                     r"r, 8 clients +█+ 1,234", r"r, 8 clients +█+ 2\.00 ms",
                     r"r, 8 clients, a:1 +█+ 1\.5 s", r"r, 8 clients, b:1 +-",
-                    r"longest +\S+ +mean 1\.50 ms", r"mean +\S+ +mean 1\.00 ms", r"50 % +█+ 1\.00 ms", r"99 % +█+ 3\.00 ms"):
+                    r"longest +\S+ +mean 1\.50 ms", r"mean +\S+ +mean 1\.00 ms",
+                    r"50 % +█+ 1\.00 ms", r"99 % +█+ 3\.00 ms"):
             self.assertRegex(text, rf"(?m)^  {row}$")
         self.assertRegex(text, r"(?m)^ +20 │")              # operations per second in the second slot
         self.assertNotRegex(text, r"makes, (s2|\?)")        # without a number or a name
