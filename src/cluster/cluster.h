@@ -430,8 +430,9 @@ bool sl_registry_look_up(sl_registry *registry, sl_registry_entry *entries, size
 /* Calls `found` for each new entry whose name also belongs to another source in the registry,
  * perhaps an older version of the same data. `size` is the size of that source in bytes. */
 bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entries, size_t count,
-                           void (*found)(const sl_registry_entry *entry, uint64_t size),
-                           sl_error *error);
+                           void (*found)(void *context, const sl_registry_entry *entry,
+                                         uint64_t size),
+                           void *context, sl_error *error);
 
 /* Calls `found` for each other source in the registry that has the content of an entry that is not
  * loaded, and may have documents. `when`: ISO date of the end of its load, "" if that has not

@@ -356,7 +356,9 @@ static int by_name(const void *a, const void *b) {
 
 /* Calls `found` for the entry that has the name of the registry document. `sorted` is by name. */
 static void report_namesake(const bson_t *document, const sl_registry_entry **sorted, size_t count,
-                            void (*found)(const sl_registry_entry *entry, uint64_t size)) {
+                            void (*found)(void *context, const sl_registry_entry *entry,
+                                          uint64_t size),
+                            void *context) {
     const char *name = sl_look_text(document, "name");
     int64_t size = sl_look_int64(document, "size", -1);
     if (!name || size < 0)
@@ -364,12 +366,13 @@ static void report_namesake(const bson_t *document, const sl_registry_entry **so
     const sl_registry_entry *key = &(sl_registry_entry){.name = name};
     const sl_registry_entry **entry = bsearch(&key, sorted, count, sizeof *sorted, by_name);
     if (entry)
-        found(*entry, (uint64_t)size);
+        found(context, *entry, (uint64_t)size);
 }
 
 bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entries, size_t count,
-                           void (*found)(const sl_registry_entry *entry, uint64_t size),
-                           sl_error *error) {
+                           void (*found)(void *context, const sl_registry_entry *entry,
+                                         uint64_t size),
+                           void *context, sl_error *error) {
     bool ok = true;
     for (size_t next = 0; ok && next < count;) {
         const sl_registry_entry *fresh[BATCH];
@@ -391,7 +394,7 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
         if (used > 0) {
             ok = find(registry, &filter, NULL, &documents, error);
             for (sl_walk walk = sl_walk_of(&documents); ok && sl_walk_next(&walk);)
-                report_namesake(&walk.item, fresh, used, found);
+                report_namesake(&walk.item, fresh, used, found, context);
             bson_destroy(&documents);
         }
         bson_destroy(&filter);

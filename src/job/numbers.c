@@ -353,6 +353,10 @@ bool sl_sources_look_for_target(sl_job *job, sl_destination *destination, sl_err
     return ok;
 }
 
+static bool is_pipe(const sl_registry_entry *entry) {
+    return strncmp(entry->fingerprint, SL_PIPE_FINGERPRINT, strlen(SL_PIPE_FINGERPRINT)) == 0;
+}
+
 typedef struct copies {
     char shown[800];
     size_t used, count;
@@ -397,23 +401,55 @@ static bool refuse_copies(const sl_job *job, const sl_destination *destination,
                         sl_load_is_shared(config) ? "" : ", --drop starts again");
 }
 
+static void on_namesake(void *context, const sl_registry_entry *entry, uint64_t size) {
+    copies *c = context;
+    char own[400];
+    sl_text_printable(sl_text_of(entry->name), own, sizeof own);
+    if (!is_pipe(entry) && c->count++ < 5)
+        c->used += sl_print_text(c->shown + c->used, sizeof c->shown - c->used,
+                                 "\n  %s: %llu bytes were loaded, and it has %llu", own,
+                                 (unsigned long long)size, (unsigned long long)entry->size);
+}
+
+/* With --again, a file that is not the one that was loaded under its name gets other _ids: a file
+ * in which the rejects were corrected would be stored a second time. The entries have been looked
+ * up. */
+static bool refuse_corrected(const sl_job *job, const sl_destination *destination,
+                             const sl_registry_entry *entries, size_t count, sl_error *error) {
+    const sl_load_config *config = job->config;
+    copies found = {.count = 0};
+    if (!config->again || job->resumed || job->own_ids || destination->target_gone ||
+        config->part_of_trial || config->format_options.mode != SL_MODE_INSERT)
+        return true;
+    if (!sl_registry_namesakes(destination->registry, entries, count, on_namesake, &found, error))
+        return false;
+    return found.count == 0 ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "--again: these files have changed since they were loaded into "
+                        "%s.%s:" SL_LINES SL_LINES
+                        "\nThe records that are already stored would be stored a second time. If "
+                        "rejects were corrected, load only these: the file in rejected/ in the "
+                        "work directory of the first load, corrected; or start again with --drop. "
+                        "Without --again the files are loaded as new ones",
+                        destination->target.database, destination->target.collection, found.shown,
+                        found.count > 5 ? "\n  ..." : "");
+}
+
 bool sl_sources_refuse_copies(sl_job *job, const sl_destination *destination, sl_error *error) {
     size_t count;
     if (destination->target.drop)
         return true;
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
     bool ok = entries && sl_registry_look_up(destination->registry, entries, count, error) &&
-              refuse_copies(job, destination, entries, count, true, error);
+              refuse_copies(job, destination, entries, count, true, error) &&
+              refuse_corrected(job, destination, entries, count, error);
     free(entries);
     return ok;
 }
 
-static bool is_pipe(const sl_registry_entry *entry) {
-    return strncmp(entry->fingerprint, SL_PIPE_FINGERPRINT, strlen(SL_PIPE_FINGERPRINT)) == 0;
-}
-
-static void warn_of_namesake(const sl_registry_entry *entry, uint64_t size) {
+static void warn_of_namesake(void *context, const sl_registry_entry *entry, uint64_t size) {
     char shown[400];
+    (void)context;
     if (is_pipe(entry))
         return; /* all pipes have the same name */
     sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
@@ -489,11 +525,12 @@ bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination, con
         return sl_sources_number_offline(job, error);
     }
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
-    bool ok =
-        entries && sl_parts_each(job, destination, may_be_loaded, NULL, entries, count, error) &&
-        refuse_beside_pipe(job, destination, entries, count, host, work_directory, error) &&
-        (job->keys || /* documents with these keys are not stored twice */
-         sl_registry_namesakes(destination->registry, entries, count, warn_of_namesake, error));
+    bool ok = entries &&
+              sl_parts_each(job, destination, may_be_loaded, NULL, entries, count, error) &&
+              refuse_beside_pipe(job, destination, entries, count, host, work_directory, error) &&
+              (job->keys || /* documents with these keys are not stored twice */
+               sl_registry_namesakes(destination->registry, entries, count, warn_of_namesake, NULL,
+                                     error));
     destination->numbered = ok;
     ok = ok && sl_parts_each(job, destination, start, NULL, entries, count, error) &&
          refuse_started_copies(job, destination, entries, count, error);
@@ -512,6 +549,8 @@ bool sl_sources_number_as_next(sl_job *job, const sl_destination *destination, s
               sl_registry_last(destination->registry, &last, error);
     if (ok && !job->config->again && !refusal->code)
         refuse_loaded(job, destination, entries, count, refusal);
+    else if (ok && !refusal->code)
+        refuse_corrected(job, destination, entries, count, refusal);
     for (size_t i = 0; ok && i < count; i++) {
         if (entries[i].state != SL_SOURCE_NEW)
             continue;

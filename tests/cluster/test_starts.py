@@ -122,6 +122,42 @@ class LoadedBefore(support.ClusterCase):
         self.assertEqual(self.count(), 98)
 
 
+class Corrected(support.ClusterCase):
+    """Rejects that were corrected are stored once, whichever file is loaded."""
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def setUp(self):
+        super().setUp()
+        self.schema = self.file("s.yaml", "name: s\ncolumns: [{name: id, type: int}, {name: n, type: int}]\n")
+        self.words = "--schema", self.schema
+        self.text = "id,n\n" + "".join(f"{n},{'x' if n % 10 == 0 else ''}{n}\n" for n in range(500))
+        self.path = self.file("a.csv", self.text)
+        _, self.work = self.load(*self.words, self.path, code=support.EXIT_REJECTS)
+        self.assertEqual(self.database.t.count_documents({}), 450)
+
+    def test_the_file_of_rejects_is_loaded_and_then_the_source_again(self):
+        rejected = next((self.work / "rejected").iterdir())
+        rejected.write_text(rejected.read_text("utf-8").replace("x", ""), "utf-8")
+        self.load(*self.words, rejected)
+        _, work = self.load(*self.words, "--again", self.path, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, inserted=0, alreadyThere=450, rejectedByParser=50)
+        self.assertEqual(len(self.database.t.distinct("id")), 500)
+        self.assertEqual(self.database.t.count_documents({}), 500)
+
+    def test_a_source_in_which_rejects_were_corrected_is_refused(self):
+        self.path.write_text(self.text.replace("x", ""), "utf-8")
+        for command in "load", "plan":
+            outcome = self.shardload(command, *self.target(), *self.words, "--again", self.path,
+                                     code=support.EXIT_SOURCE)
+            self.assertIn("--again: these files have changed since they were loaded into", outcome.text)
+            self.assertIn(f"{self.path}: {len(self.text)} bytes were loaded, and it has {len(self.text) - 50}",
+                          outcome.text)
+            self.assertIn("rejected/", outcome.text)
+        self.assertEqual(self.database.t.count_documents({}), 450)
+        self.load(*self.words, "--drop", self.path)
+        self.assertEqual(self.database.t.count_documents({}), 500)
+
+
 class ShardKeys(support.ClusterCase):
     def test_a_mistyped_field_is_refused_before_anything_is_created(self):
         path = self.file("first.csv", TABLE)
