@@ -19,7 +19,7 @@
 
 #include "bson/bson_lookup.h"
 
-#define LEVELS_MAX 200 /* of embedded documents in a document of the server */
+#define LEVELS_MAX 200        /* of embedded documents in a document of the server */
 #define ELEMENTS_MAX 2000000u /* a document of 16 MiB has no array with more elements */
 
 /* ---- checks ---- */
