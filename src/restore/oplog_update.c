@@ -19,6 +19,7 @@
 
 #include "bson/bson_lookup.h"
 
+#define LEVELS_MAX 200        /* of embedded documents in a document of the server */
 #define ELEMENTS_MAX 2000000u /* a document of 16 MiB has no array with more elements */
 
 /* ---- checks ---- */
@@ -76,6 +77,21 @@ sl_oplog_form sl_oplog_update_form(const bson_t *update) {
     return sl_look_int64(update, "$v", 1) == 1 ? SL_OPLOG_MODIFIERS : SL_OPLOG_DIFF;
 }
 
+/* A path must not be deeper than a document of the server. */
+static bool check_paths(const bson_t *paths, sl_error *error) {
+    bson_iter_t at;
+    bool ok = true;
+    for (bool more = bson_iter_init(&at, paths); ok && more && bson_iter_next(&at);) {
+        unsigned names = 1;
+        for (const char *dot = strchr(bson_iter_key(&at), '.'); dot; dot = strchr(dot + 1, '.'))
+            names++;
+        ok = names <= LEVELS_MAX ||
+             sl_error_set(error, SL_EXIT_SOURCE, "the path \"%.60s...\" has %u names",
+                          bson_iter_key(&at), names);
+    }
+    return ok;
+}
+
 bool sl_oplog_update_check(const bson_t *update, sl_error *error) {
     sl_oplog_form form = sl_oplog_update_form(update);
     bson_iter_t part;
@@ -90,7 +106,10 @@ bool sl_oplog_update_check(const bson_t *update, sl_error *error) {
         if (diff && document && strcmp(key, "diff") == 0) {
             if (!check_diff(&inner, error))
                 return false;
-        } else if (diff || !document || (strcmp(key, "$set") != 0 && strcmp(key, "$unset") != 0)) {
+        } else if (!diff && document && (strcmp(key, "$set") == 0 || strcmp(key, "$unset") == 0)) {
+            if (!check_paths(&inner, error))
+                return false;
+        } else {
             return sl_error_set(error, SL_EXIT_SOURCE, "the field \"%.60s\"%s", key,
                                 strcmp(key, "$v") == 0 ? " with an unknown version" : "");
         }

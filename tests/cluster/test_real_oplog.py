@@ -11,6 +11,7 @@ import dump_making as making
 import oplog_making as oplogs
 import servers
 import support
+import test_oplog
 from restore_case import Restoring
 from support import bson
 
@@ -163,6 +164,23 @@ class RealOplog50(RealOplog):
 
 class RealOplog60(RealOplog):
     version = "6.0"
+
+
+class RealRouter(test_oplog.Sharded):
+    variable = "SHARDLOAD_TEST_REAL_URI"
+
+    @classmethod
+    def setUpClass(cls):
+        programs = REAL / "4.4" / "bin"
+        if not (programs / "mongos").exists():
+            raise support.unittest.SkipTest("SHARDLOAD_REAL does not name a folder with 4.4/bin/mongos")
+        folder = support.tempfile.mkdtemp(prefix="shardload-oplog-")
+        cls.addClassCleanup(support.shutil.rmtree, folder, ignore_errors=True)
+        cls.cluster = servers.Servers(f"{folder}/cluster", "--shards", "2", "--mongod", programs / "mongod",
+                                      "--mongos", programs / "mongos", *servers.SAVING)
+        cls.addClassCleanup(cls.cluster.down)
+        os.environ[cls.variable] = cls.cluster.uri
+        super().setUpClass()
 
 
 del RealOplog   # not a test itself

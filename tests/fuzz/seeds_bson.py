@@ -198,6 +198,13 @@ FOUND_DATABASE = batch({"_id": "d", "primary": "s1", "version": {"uuid": UUID, "
 CHUNK = batch({"min": {"_id": MIN}, "max": {"_id": 9}, "shard": "s1"})
 STALE = {"ok": 0.0, "code": 13388, "errmsg": "stale"}
 
+OLD = {"_id": 1, "a": 1, "b": {"c": 1, "d": [1, 2, 3]}, "e": [{"x": 1}, {"y": 2}, 3], "f": "text"}
+UPDATES = [{"_id": 1, "new": True}, {"$v": 1, "$set": {"a": 2, "b.c": {"q": 1}, "b.d.5": 1, "h.i.j": 1}},
+           {"$set": {"e.0.x": 2}, "$unset": {"f": True, "e.1": 1}},
+           {"$v": 2, "diff": {"d": {"a": False}, "u": {"f": 1}, "i": {"k": 2}, "sb": {"u": {"c": 2}}}},
+           {"$v": 2, "diff": {"sb": {"sd": {"a": True, "l": 6, "u4": "x"}},
+                              "se": {"a": True, "s0": {"u": {"x": 2}}}}}]
+
 SEEDS = {
     "fuzz_registry": [fuzz_input(2, batch(*REGISTERED), REGISTERED),
                       fuzz_input(0, batch({"_id": "d", "number": 0}), []),
@@ -217,6 +224,7 @@ SEEDS = {
     "fuzz_answer": [fuzz_input(0, ANSWER, ANSWER), fuzz_input(0, ANSWER, OTHER), fuzz_input(1, OTHER, [])],
     "fuzz_compare": [b"\0" + EXPECTED + b"".join(map(bson, FOUND)),
                      b"\2" + EXPECTED + b"\1\0\1" + bson(FOUND[1]), b"\4" + EXPECTED],
+    "fuzz_oplog": [fuzz_input(0, OLD, *UPDATES), fuzz_input(0, UPDATES[0], OLD, *UPDATES)],
     "fuzz_message": [reply({"ok": 1.0}), reply(batch(*ANSWER)), *map(compressed, range(4)), reply(
         {"ok": 0.0, "code": 50, "writeErrors": [{"index": 0, "code": 9, "errmsg": "x"}],
          "writeConcernError": {"code": 64, "errmsg": "y"}, "errorLabels": ["z"]}),

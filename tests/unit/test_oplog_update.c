@@ -108,6 +108,18 @@ TEST(what_is_not_known_is_refused_by_name) {
     }
 }
 
+TEST(a_path_is_not_deeper_than_a_document) {
+    char text[600] = "{'$set': {'a";
+    for (int i = 0; i < 200; i++)
+        strcat(text, ".b");
+    strcat(text, "': 1}}");
+    bson_t *update = parse(text);
+    sl_error error = {0};
+    assert_false(sl_oplog_update_check(update, &error));
+    assert_non_null(strstr(error.message, "has 201 names"));
+    bson_destroy(update);
+}
+
 /* Also what the BSON library would write in another form: options of a regular expression. */
 TEST(values_are_copied_byte_by_byte) {
     static const uint8_t before[16] = {16, 0, 0, 0, 0x0b, 'r', 0, 'x', 0, 'x', 'i', 0, 0x0a, 'n'};
