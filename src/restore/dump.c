@@ -26,11 +26,19 @@
 /* ---- what namespaces are ---- */
 
 const sl_kind sl_kinds[] = {
-    [SL_NAMESPACE_COLLECTION] = {"collection", "collection", ""},
-    [SL_NAMESPACE_TIME_SERIES] = {"time series", "timeseries", SL_BUCKETS},
-    [SL_NAMESPACE_VIEW] = {"view", "view", "", .no_documents = true},
-    [SL_NAMESPACE_ROLES] = {"roles", "collection", "", .merged_by = "tempRolesCollection"},
-    [SL_NAMESPACE_USERS] = {"users", "collection", "", .merged_by = "tempUsersCollection"},
+    [SL_NAMESPACE_COLLECTION] = {.name = "collection", .type = "collection", .stored = ""},
+    [SL_NAMESPACE_TIME_SERIES] = {.name = "time series",
+                                  .type = "timeseries",
+                                  .stored = SL_BUCKETS},
+    [SL_NAMESPACE_VIEW] = {.name = "view", .type = "view", .stored = "", .no_documents = true},
+    [SL_NAMESPACE_ROLES] = {.name = "roles",
+                            .type = "collection",
+                            .stored = "",
+                            .merged_by = "tempRolesCollection"},
+    [SL_NAMESPACE_USERS] = {.name = "users",
+                            .type = "collection",
+                            .stored = "",
+                            .merged_by = "tempUsersCollection"},
 };
 
 #define DATABASE_USERS "--restore-db-users-and-roles restores the users and roles of a database"

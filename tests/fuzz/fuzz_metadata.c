@@ -27,6 +27,7 @@ static void read_metadata(const char *text, size_t length) {
     }
     free(copy);
     free(item.collection);
+    free(item.conversions);
     bson_destroy(item.options);
     bson_destroy(item.later);
     bson_destroy(item.indexes);
