@@ -43,7 +43,8 @@ class Delimiters(support.Case):
                 self.assertEqual(len(found), len(rows))
 
     def test_a_delimiter_that_fits_worse_than_another_one(self):
-        for given, text, shown in ((",", "a;b,u;c\n1;2,5;3\n4;5,5;6\n", "into 2 columns, and ; would divide it evenly into 3"),
+        for given, text, shown in ((",", "a;b,u;c\n1;2,5;3\n4;5,5;6\n",
+                                    "into 2 columns, and ; would divide it evenly into 3"),
                                    ("|", "a\tb\n1\t2\n3\t4\n", "into 1 column, and tab would divide it evenly into 2"),
                                    (";", "a;b,c,d\n1;2,3,4\n5;6,7,8\n", "into 2 columns, and , would")):
             path = self.file("w.csv", text)
