@@ -427,8 +427,9 @@ void sl_registry_set_options(sl_registry *registry, const bson_t *options);
 bool sl_registry_look_up(sl_registry *registry, sl_registry_entry *entries, size_t count,
                          sl_error *error);
 
-/* Calls `found` for each new entry whose name also belongs to another source in the registry,
- * perhaps an older version of the same data. `size` is the size of that source in bytes. */
+/* Calls `found` for each new entry whose name also belongs to another source in the registry, of
+ * other content, perhaps an older version of the same data. `size` is the size of that source in
+ * bytes. */
 bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entries, size_t count,
                            void (*found)(void *context, const sl_registry_entry *entry,
                                          uint64_t size),

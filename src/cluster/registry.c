@@ -365,7 +365,8 @@ static void report_namesake(const bson_t *document, const sl_registry_entry **so
         return;
     const sl_registry_entry *key = &(sl_registry_entry){.name = name};
     const sl_registry_entry **entry = bsearch(&key, sorted, count, sizeof *sorted, by_name);
-    if (entry)
+    uint64_t content = (uint64_t)sl_look_int64(document, "content", 0);
+    if (entry && (content == 0 || content != (*entry)->content)) /* it is no copy */
         found(context, *entry, (uint64_t)size);
 }
 
