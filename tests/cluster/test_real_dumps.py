@@ -266,6 +266,22 @@ class RealDumps(support.Case):
                     self.assert_same(names(state(client)), names(expected))
                     self.verify(client, own, at, code=0 if drop else support.EXIT_VERIFICATION)
 
+    def test_a_restore_that_is_killed_while_it_restores_users_is_resumed(self):
+        client = self.connect("6.0")
+        at = self.dump(client, "-o {at}")
+        expected = state(client)
+        for folder, mark in (("admin.system.roles", "created"), ("admin.system.users", "registry"),
+                             ("admin.system.users", "journal"), ("admin.system.users", "restored.json")):
+            with self.subTest(folder=folder, mark=mark):
+                clear(client)
+                work = self.scratch / f"work-{next(self._counter)}"
+                words = ["restore", "--uri", self.uri(client), "--drop", "--work-dir", work, "--progress", "none"]
+                running = self.start("shardload", *words, at)
+                self.wait_for(lambda: not running.running() or any(work.glob(f"{folder}-*/{mark}")), mark)
+                running.kill()
+                self.shardload(*words, "--resume", at)
+                self.assert_same(state(client), expected)
+
     def test_indexes_of_old_servers_are_converted_as_by_mongorestore(self):
         """Without being asked: with --convertLegacyIndexes, mongorestore builds the same indexes."""
         client = self.connect("6.0")
