@@ -135,7 +135,6 @@ class Standalone(Oplogs):
                  (insert({"_id": 1}, "nodot"), 'the namespace "nodot"'),
                  (part, "the beginning of this transaction is not in the oplog"),
                  (oplogs.committed(7), "the beginning of this transaction is not in the oplog"),
-                 (create("x", autoIndexId=False), "autoIndexId"),
                  (apply_ops([command("frobnicate", "t")]), "the command frobnicate")]
         for entry, message in cases:
             with self.subTest(message):
