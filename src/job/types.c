@@ -462,10 +462,13 @@ static void record_column(recording *r, const char *name, const sl_schema_column
         return;
     known_type *added = sl_grow(r->added, r->added_count, &r->room, sizeof *r->added);
     char *copy = strdup(type);
-    r->no_memory = r->no_memory || !added || !copy;
-    if (added) {
+    if (added)
         r->added = added;
-        r->added[r->added_count++] = (known_type){name, copy ? copy : "", 0};
+    if (added && copy) {
+        added[r->added_count++] = (known_type){name, copy, 0};
+    } else {
+        free(copy);
+        r->no_memory = true;
     }
 }
 
