@@ -75,7 +75,7 @@ static const sl_command commands[] = {
      "  shardquery run -d test -c mot mot\n"
      "      the built-in suite `mot` on a server of this machine\n"
      "  shardquery run --uri mongodb://router1,router2 -d test -c mot --answers answers.json mot\n"
-     "      checks each answer against the answers that the data generator computed\n"
+     "      checks each answer against the expected answers in a file\n"
      "  shardquery run -d test -c t --pipeline '[{\"$count\": \"n\"}]'\n"
      "      one aggregation, without a suite\n"
      "  shardquery run -d kv -c records --clients 8,16,32,64 --duration 30s ycsb\n"

@@ -198,7 +198,7 @@ bool sl_document_find(sl_connection *connection, const sl_target *target, const 
 
 /* Sends statements as one unordered command, `verb` is update or delete. Repeated after transient
  * failures, so each statement must have the same effect when it is executed again. `concern`:
- * "majority" or a number of members; a standalone server writes its journal. */
+ * "majority", which waits for the journal on a standalone server, or a number of members. */
 bool sl_documents_write(sl_connection *connection, const sl_target *target, const char *verb,
                         const bson_t *statements, const char *concern, sl_error *error);
 
@@ -427,9 +427,8 @@ void sl_registry_set_options(sl_registry *registry, const bson_t *options);
 bool sl_registry_look_up(sl_registry *registry, sl_registry_entry *entries, size_t count,
                          sl_error *error);
 
-/* Calls `found` for each new entry whose name also belongs to another source in the registry, of
- * other content, perhaps an older version of the same data. `size` is the size of that source in
- * bytes. */
+/* Calls `found` for each new entry of which the registry has another source with the same name and
+ * other content: it may be an older version of the same data. `size`: bytes of that source. */
 bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entries, size_t count,
                            void (*found)(void *context, const sl_registry_entry *entry,
                                          uint64_t size),
@@ -487,8 +486,8 @@ bool sl_registry_finish_sources(sl_registry *registry, sl_registry_entry *entrie
  * of {column, type}, in the order in which they were added; empty if there are none. A column that
  * was stored with several types is listed several times. `*types` is always initialised. */
 bool sl_registry_types(sl_registry *registry, bson_t *types, sl_error *error);
-/* Replaces the array `was` by `now`, unless another loader has changed it meanwhile: read it
- * again. */
+/* Replaces the array `was` by `now`. If another loader has changed it meanwhile, nothing is
+ * replaced, and the caller has to read it again. */
 bool sl_registry_set_types(sl_registry *registry, const bson_t *was, const bson_t *now,
                            sl_error *error);
 

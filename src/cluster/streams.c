@@ -484,11 +484,11 @@ bool sl_message_expand(const uint8_t *message, size_t length, uint8_t **plain, s
 /* The outermost stream of a connection: a buffer that delivers only messages that were checked.
  *
  * It receives each message completely, checks it, and only then gives its bytes to the driver. It
- * must be the only reply to the last request: the driver does not check that, and reads pointers
- * from a message of another kind. A message that is refused is a failure of the stream, so the
- * driver closes the connection. The reason is kept for the thread, because the driver's error
- * cannot contain it: until it was reported, the next command begins, or the same server is asked
- * again. */
+ * must be the only reply to the last request. The driver does not check that, and would use numbers
+ * in a message of another kind as pointers. A message that is refused is a failure of the stream,
+ * so the driver closes the connection. The reason is kept for the thread, because the driver's
+ * error cannot contain it: until it was reported, the next command begins, or the same server is
+ * asked again. */
 
 #define CHECKED_TYPE 102   /* not a type of the driver */
 #define BUFFER_BYTES 16384 /* read at once: a reply with one document needs one system call */

@@ -192,7 +192,7 @@ static bool check_pieces(const sl_dialects *dialects, const sl_plan *plan, const
     return true;
 }
 
-/* ---- different tables ---- */
+/* ---- sources with different tables ---- */
 
 static bool is_alike(const text_kind *a, const text_kind *b, const sl_plan *plan) {
     bool pieces = plan->options.header == SL_HEADER_AUTO && !plan->options.columns &&

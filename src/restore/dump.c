@@ -13,6 +13,7 @@
 
 #include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
+#include "bson/bson_writer.h"
 #include "bson/dump_archive.h"
 #include "bson/extjson.h"
 #include "format/format.h"
@@ -396,6 +397,23 @@ bool sl_dump_head(const char *path, char *head, size_t room, size_t *length, boo
               sl_source_head(set, 0, head, room, length, whole, NULL, error);
     sl_source_set_destroy(set);
     return ok;
+}
+
+bool sl_dump_append_block(uint8_t **bytes, size_t *used, size_t *room, const sl_source_block *block,
+                          sl_error *error) {
+    const sl_text text = block->text;
+    if (*room - *used < text.length) {
+        size_t more = 2 * (*used + text.length);
+        uint8_t *grown = realloc(*bytes, more + SL_BSON_SLACK);
+        if (!grown)
+            return sl_error_memory(error, "reading a dump");
+        *bytes = grown;
+        *room = more;
+    }
+    memcpy(*bytes + *used, text.bytes, text.length);
+    *used += text.length;
+    memset(*bytes + *used, 0, SL_BSON_SLACK);
+    return true;
 }
 
 bool sl_dump_open_documents(const char *path, sl_source_set **set, sl_reader **reader,

@@ -262,18 +262,7 @@ static bool read_more(reading *r, sl_error *error) {
     r->ended = result != SL_READ_BLOCK;
     if (r->ended)
         return result == SL_READ_END;
-    if (r->room - r->used < block.text.length) {
-        size_t room = 2 * (r->used + block.text.length);
-        uint8_t *bytes = realloc(r->bytes, room + SL_BSON_SLACK);
-        if (!bytes)
-            return sl_error_memory(error, "reading the oplog");
-        r->bytes = bytes;
-        r->room = room;
-    }
-    memcpy(r->bytes + r->used, block.text.bytes, block.text.length);
-    memset(r->bytes + r->used + block.text.length, 0, SL_BSON_SLACK);
-    r->used += block.text.length;
-    return true;
+    return sl_dump_append_block(&r->bytes, &r->used, &r->room, &block, error);
 }
 
 static bool fail_damaged(const reading *r, const sl_bson_facts *facts, sl_error *error) {

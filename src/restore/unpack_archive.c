@@ -281,18 +281,7 @@ static bool read_more(unpacking *u, sl_error *error) {
     default:
         break;
     }
-    if (u->room - u->used < block.text.length) {
-        size_t room = 2 * (u->used + block.text.length);
-        uint8_t *bytes = realloc(u->bytes, room + SL_BSON_SLACK);
-        if (!bytes)
-            return sl_error_memory(error, "reading the archive");
-        u->bytes = bytes;
-        u->room = room;
-    }
-    memcpy(u->bytes + u->used, block.text.bytes, block.text.length);
-    memset(u->bytes + u->used + block.text.length, 0, SL_BSON_SLACK);
-    u->used += block.text.length;
-    return true;
+    return sl_dump_append_block(&u->bytes, &u->used, &u->room, &block, error);
 }
 
 /* ---- writing ---- */

@@ -3,8 +3,6 @@
  * document that is BSON, also when it is applied again. Servers refuse one with too many levels. */
 #include "restore/oplog.h"
 
-#include <string.h>
-
 #include "bson/bson_check.h"
 #include "bson/bson_writer.h"
 #include "documents.h"

@@ -19,8 +19,8 @@ TEST_ON(SHARDED, test_shard_key_is_compared) {
     prepare(f, false);
     f->target.shard_key = NULL; /* not requested: any key is accepted */
     prepare(f, false);
-    f->target.shard_key = hashed; /* the default key of a load: the existing key is used */
-    prepare(f, false);
+    f->target.shard_key = hashed;
+    prepare(f, false); /* the default key of a load: the existing key is used */
     f->target.shard_key_given = true;
     refused_target(f, "\"_id\"", "\"k\"", "--drop");
     f->target.drop = true;

@@ -39,7 +39,7 @@ static int32_t smaller(int32_t a, int32_t b) {
     return a < b ? a : b;
 }
 
-// ---- groups that show the weather ----
+// ---- groups whose values follow from the weather of an hour ----
 
 // The instance of a group that is written.
 struct isd_part {
