@@ -480,6 +480,8 @@ static const char *describe_objective(sl_page *page, const bson_t *record, sl_to
         {"yes", SL_TONE_GOOD, "is met"},
         {"no", SL_TONE_BAD, "is NOT met"},
         {"unknown", SL_TONE_WARNING, "may or may not be met"},
+        {"not shown", SL_TONE_BAD,
+         "is not judged: no document was recovered, or no query was answered"},
         {"cannot be told", SL_TONE_WARNING, "may or may not be met"}, /* of earlier programs */
     };
     double objective = sl_look_number(record, "objectiveSeconds");

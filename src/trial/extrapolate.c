@@ -283,6 +283,6 @@ sl_objective sl_objective_of(const sl_prediction *prediction, double objective_s
 }
 
 const char *sl_objective_text(sl_objective objective) {
-    static const char *const texts[] = {"yes", "no", "unknown"};
+    static const char *const texts[] = {"yes", "no", "unknown", "not shown"};
     return texts[objective];
 }

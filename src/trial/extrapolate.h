@@ -85,10 +85,11 @@ typedef enum sl_objective {
     SL_OBJECTIVE_MET,
     SL_OBJECTIVE_NOT_MET,
     SL_OBJECTIVE_UNKNOWN,
+    SL_OBJECTIVE_UNSHOWN, /* nothing was recovered, or no query was answered */
 } sl_objective;
 
 /* Is a prediction within the objective? Unknown if the objective lies between `low` and `high`. */
 sl_objective sl_objective_of(const sl_prediction *prediction, double objective_seconds);
-const char *sl_objective_text(sl_objective objective); /* "yes", "no", "unknown" */
+const char *sl_objective_text(sl_objective objective); /* "yes", "no", "unknown", "not shown" */
 
 #endif

@@ -173,6 +173,30 @@ static bool from_tune(const bson_t *record, const char *path, sl_rates *rates, s
     return unusable(path, "it recommends no setting", error);
 }
 
+static bool is_plausible(const sl_estimate *rate) {
+    return isnan(rate->value) ||
+           (rate->low > 0 && rate->low <= rate->value && rate->value <= rate->high &&
+            rate->high < INFINITY);
+}
+
+/* Are all figures of the record possible? */
+static bool check_rates(const sl_rates *rates, const char *path, sl_error *error) {
+    const sl_estimate *const all[] = {&rates->documents, &rates->bson_bytes, &rates->step_seconds,
+                                      &rates->index_documents, &rates->verify_documents};
+    bool ok = !(rates->connect_seconds < 0) && !(rates->prepare_seconds < 0);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        ok = ok && is_plausible(all[i]);
+    return ok || unusable(path, "it has a rate or a time that is zero or negative", error);
+}
+
+/* What the rates depend on besides the data. */
+static void take_conditions(const bson_t *record, sl_rates *rates) {
+    snprintf(rates->deployment, sizeof rates->deployment, "%s",
+             sl_look_string(record, "server.deployment"));
+    snprintf(rates->write_concern, sizeof rates->write_concern, "%s",
+             sl_look_string(record, "options.write-concern"));
+}
+
 bool sl_rates_from_record(const bson_t *record, const char *path, sl_rates *rates,
                           sl_error *error) {
     const char *command = sl_look_text(record, "command");
@@ -191,6 +215,8 @@ bool sl_rates_from_record(const bson_t *record, const char *path, sl_rates *rate
         ok = from_load(record, path, rates, error);
     else
         ok = unusable(path, "it is the record of another command", error);
+    ok = ok && check_rates(rates, path, error);
+    take_conditions(record, rates);
     if (ok) { /* the host name in a record is untrusted */
         char file[200], from[64] = "";
         sl_text_printable(sl_text_of(path), file, sizeof file);
@@ -543,6 +569,23 @@ static void print_times(const sl_plan_times *prediction, const char *from, FILE 
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
 
+/* Warns if the rates were measured under other conditions than those of the planned load. */
+static void warn_of_conditions(const sl_rates *rates, const sl_preview *preview,
+                               const sl_load_config *load) {
+    const char *deployment =
+        preview->connection
+            ? sl_deployment_name(sl_connection_server(preview->connection)->deployment)
+            : rates->deployment;
+    const char *concern = load->write_concern ? load->write_concern : "majority";
+    bool other = rates->deployment[0] && strcmp(deployment, rates->deployment) != 0;
+    if (!other && (!rates->write_concern[0] || strcmp(concern, rates->write_concern) == 0))
+        return;
+    sl_log_warning("the rates were measured on a %.24s with write concern %.16s, and this load is "
+                   "for a %s with write concern %s: the predicted times and their ranges do not "
+                   "hold",
+                   rates->deployment, rates->write_concern, deployment, concern);
+}
+
 /* ---- plan.json ---- */
 
 /* Appends a figure and its range: "records", "recordsLow", "recordsHigh". */
@@ -753,6 +796,8 @@ sl_exit sl_plan_run(const sl_plan_config *config) {
         print_target(preview, load, sl_output());
         print_layout(preview, sl_output());
         print_times(known ? &prediction : NULL, known ? rates.from : NULL, sl_output());
+        if (known)
+            warn_of_conditions(&rates, preview, load);
         fflush(sl_output());
         record_plan(preview, known ? &prediction : NULL, known ? rates.from : NULL, &record);
         if (preview->refusal.code)

@@ -47,6 +47,8 @@ sl_exit sl_plan_run_model(const sl_model_config *config);
 /* The rates of an earlier load. Unknown figures are NAN. */
 typedef struct sl_rates {
     char from[300];         /* the source of the rates, for messages */
+    char deployment[24];    /* "sharded cluster"; "" if unknown */
+    char write_concern[16]; /* "majority"; "" if unknown */
     sl_estimate documents;  /* per second */
     sl_estimate bson_bytes; /* per second */
     double connect_seconds;

@@ -571,8 +571,8 @@ static bool begin(sl_drill *drill, sl_error *error) {
            sl_load_open_connection(load, SL_FOR_WRITING, "shardload", 3, &drill->connection,
                                    error) &&
            check_target(drill, error) &&
-           sl_throwaway_remove_leftovers(drill->connection, load->database, load->collection, KIND,
-                                         error) &&
+           sl_throwaway_begin(drill->connection, load->database, load->collection, KIND,
+                              sl_drill_sampled(drill), error) &&
            make_work_directory(drill, error);
 }
 
@@ -608,6 +608,16 @@ static sl_exit drill_size(sl_drill *drill, unsigned number, double share, const 
     return code;
 }
 
+/* Only a drill that recovered documents, and in which a query was answered, shows anything about
+ * the objective. */
+static bool has_evidence(const sl_drill *drill) {
+    const sl_drill_step *last = sl_drill_last(drill);
+    bool answered = false;
+    for (size_t i = 0; i < last->run_count; i++)
+        answered = answered || last->runs[i].count > 0;
+    return last->documents > 0 && answered;
+}
+
 static sl_exit drill_sample(sl_drill *drill) {
     double share = drill->config->load->sample;
     sl_error error = {0};
@@ -625,7 +635,8 @@ static sl_exit drill_sample(sl_drill *drill) {
     if (code == SL_EXIT_OK && sl_drill_last(drill)->documents == 0)
         sl_error_set(&error, SL_EXIT_SOURCE,
                      "there is no document in the sample: give a larger --sample");
-    if (code == SL_EXIT_OK && (error.code || !forecast_times(drill, &error)))
+    if (code == SL_EXIT_OK &&
+        (error.code || (has_evidence(drill) && !forecast_times(drill, &error))))
         code = report_error(&error);
     return code;
 }
@@ -635,6 +646,10 @@ static sl_exit drill_sample(sl_drill *drill) {
 static void judge(sl_drill *drill) {
     double objective = drill->config->objective_seconds;
     drill->judged = true;
+    if (!has_evidence(drill)) {
+        drill->objective = SL_OBJECTIVE_UNSHOWN;
+        return;
+    }
     if (drill->forecast) {
         drill->objective = sl_objective_of(&drill->total, objective);
         return;
@@ -647,6 +662,8 @@ static void judge(sl_drill *drill) {
 static sl_exit code_of(const sl_drill *drill) {
     if (drill->failed)
         return SL_EXIT_CLUSTER;
+    if (sl_drill_last(drill)->documents == 0)
+        return SL_EXIT_SOURCE;
     if (drill->wrong ||
         (drill->config->objective_seconds > 0 && drill->objective == SL_OBJECTIVE_NOT_MET))
         return SL_EXIT_VERIFICATION;

@@ -94,7 +94,11 @@ static void print_forecast(const sl_drill *drill) {
 
 static void print_first_answer(const sl_drill *drill) {
     char seconds[SL_HUMAN_ROOM], documents[SL_HUMAN_ROOM], range[80];
-    if (drill->forecast)
+    if (drill->objective == SL_OBJECTIVE_UNSHOWN)
+        sl_log_error("%s", sl_drill_last(drill)->documents > 0
+                               ? "no query was answered"
+                               : "the sources hold no documents: nothing was recovered");
+    else if (drill->forecast)
         sl_log_info("first query answered, with all data (%s documents): after %s, between %s; "
                     "answers are not checked on a sample",
                     sl_human_count((uint64_t)drill->total_size.documents, documents),
@@ -105,12 +109,10 @@ static void print_first_answer(const sl_drill *drill) {
                     sl_human_seconds(drill->first_correct, seconds));
     else if (drill->checked)
         sl_log_error("no query gave the expected answer");
-    else if (drill->first_correct > 0)
+    else
         sl_log_info("first query answered: after %s; its answer was not checked (give --answers "
                     "FILE, or answers in the suite)",
                     sl_human_seconds(drill->first_correct, seconds));
-    else
-        sl_log_error("no query was answered");
 }
 
 static void print_objective(const sl_drill *drill) {
@@ -129,6 +131,9 @@ static void print_objective(const sl_drill *drill) {
         sl_log_warning("the objective of %s may or may not be met: it lies within the error of the "
                        "prediction; give a larger --sample",
                        objective);
+        break;
+    case SL_OBJECTIVE_UNSHOWN:
+        sl_log_error("this drill does not show whether the objective of %s is met", objective);
         break;
     }
 }

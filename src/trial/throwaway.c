@@ -99,8 +99,8 @@ static char *pattern_of(const char *prefix) {
     return pattern;
 }
 
-bool sl_throwaway_remove_leftovers(sl_connection *connection, const char *database,
-                                   const char *collection, const char *kind, sl_error *error) {
+static bool remove_leftovers(sl_connection *connection, const char *database,
+                             const char *collection, const char *kind, sl_error *error) {
     char prefix[SL_THROWAWAY_ROOM];
     snprintf(prefix, sizeof prefix, "%s.%s.", collection, kind);
     char *pattern = pattern_of(prefix);
@@ -126,6 +126,22 @@ bool sl_throwaway_remove_leftovers(sl_connection *connection, const char *databa
     bson_destroy(list);
     free(pattern);
     return ok;
+}
+
+/* Drops a collection that does not exist: a user who may not do that would leave the temporary
+ * collection behind. */
+static bool may_drop(sl_connection *connection, const char *database, const char *collection,
+                     const char *kind, sl_error *error) {
+    char name[SL_THROWAWAY_ROOM];
+    return sl_throwaway_name(database, collection, kind, 0, name, error) &&
+           (drop(connection, database, name, error) ||
+            sl_error_prefix(error, "the temporary collection could not be removed in the end"));
+}
+
+bool sl_throwaway_begin(sl_connection *connection, const char *database, const char *collection,
+                        const char *kind, bool will_create, sl_error *error) {
+    return remove_leftovers(connection, database, collection, kind, error) &&
+           (!will_create || may_drop(connection, database, collection, kind, error));
 }
 
 /* ---- the current temporary collection ---- */

@@ -21,9 +21,10 @@ bool sl_throwaway_name(const char *database, const char *collection, const char 
 
 /* Drops the temporary collections of this kind beside the target, with their registries, that
  * ended processes of this host have left, and logs each. Collections of other hosts are only
- * logged, with advice; collections of running processes are left alone. */
-bool sl_throwaway_remove_leftovers(sl_connection *connection, const char *database,
-                                   const char *collection, const char *kind, sl_error *error);
+ * logged, with advice; collections of running processes are left alone. `will_create`: also fails
+ * if the user may not drop such a collection. */
+bool sl_throwaway_begin(sl_connection *connection, const char *database, const char *collection,
+                        const char *kind, bool will_create, sl_error *error);
 
 /* ---- the current temporary collection ---- */
 

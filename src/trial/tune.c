@@ -877,8 +877,8 @@ static bool begin(sl_tune *tune, sl_error *error) {
            sl_load_open_connection(load, SL_FOR_WRITING, "shardload tune", 3, &tune->connection,
                                    error) &&
            name_work_directory(tune, error) && check_files(tune, error) &&
-           sl_throwaway_remove_leftovers(tune->connection, load->database, load->collection, "tune",
-                                         error) &&
+           sl_throwaway_begin(tune->connection, load->database, load->collection, "tune", true,
+                              error) &&
            sl_throwaway_name(load->database, load->collection, "tune", 1, tune->scratch, error);
 }
 

@@ -212,6 +212,17 @@ class Plan(support.Case):
         self.assertIn("unknownBecause", self.phases(plan)["verify"])
         self.assertIn("verify     unknown: ", text)
 
+    def test_impossible_rates_are_refused(self):
+        words = ("--format", "ycsb", "--records", 50000)
+        setting = {"rate": 500, "low": 400, "high": 625}
+        for more in ({"placing": {"ranges": 3, "steps": 4, "seconds": -2.0}},
+                     {"accounting": {"inserted": 10000, "bsonBytes": 0}},
+                     {"command": "tune", "recommended": 0, "settings": [{**setting, "low": 0}]},
+                     {"command": "tune", "recommended": 0, "settings": [{**setting, "low": -9}]}):
+            with self.subTest(more):
+                outcome = self.shardload("plan", "--from", self.record(**more), *words, code=support.EXIT_USAGE)
+                self.assertIn("it has a rate or a time that is zero or negative", outcome.err)
+
     def test_times_by_a_given_rate(self):
         plan, _ = self.plan("--rate", "1k", "--format", "ycsb", "--records", 50000)
         self.assertAlmostEqual(self.phases(plan)["load"]["seconds"], 50)

@@ -98,6 +98,20 @@ class AnyServer:
             self.assertLessEqual(phases[name]["low"], record[name] * 1.01)
             self.assertGreaterEqual(phases[name]["high"], record[name] * 0.99)
 
+    def test_rates_of_other_conditions_are_named(self):
+        (path,) = self.generate("B", 4000, "--seed", 70)
+        _, work = self.load(path)
+        record = support.run_record(work)
+        _, outcome = self.plan("--from", work / "run.json", "--drop", path)
+        self.assertNotIn("do not hold", outcome.err)
+        for section, key, value, words in (
+                ("server", "deployment", "replica set", "measured on a replica set with write concern majority"),
+                ("options", "write-concern", "1", "with write concern 1, and this load is for a")):
+            changed = {**record, section: {**record[section], key: value}}
+            _, outcome = self.plan("--from", self.file("other.json", json.dumps(changed)), "--drop", path)
+            self.assertIn(words, outcome.err)
+            self.assertIn("do not hold", outcome.err)
+
 
 class Sharded(AnyServer, support.ClusterCase):
     sharded = True

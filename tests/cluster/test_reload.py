@@ -245,6 +245,32 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         self.assert_page("drill.html", "bad",
                          "1 of 2 queries FAILED. The objective of 10 h 00 min is met: ")
 
+    def test_without_an_answer_nothing_is_said_about_the_objective(self):
+        path, _ = self.data(2000, 85)
+        suite = self.file("suite.yaml", "name: mine\nqueries:\n  - name: bad\n"
+                          "    pipeline: |\n      [{\"$noSuchStage\": {}}]\n")
+        for number, words in enumerate(([], ["--sample", "50%", "--sample-runs", 2])):
+            work = self.scratch / f"unanswered-{number}"
+            outcome = self.shardload("reload", *self.target(), "--suite", suite, "--work-dir", work, "--progress",
+                                     "none", "--objective", "10h", "--html", "drill.html", *words, path,
+                                     code=support.EXIT_CLUSTER)
+            record = json.loads((work / "reload.json").read_text("utf-8"))
+            self.assertEqual(record["objectiveMet"], "not shown")
+            self.assertNotIn("predicted", record)
+            self.assertIn("no query was answered", outcome.err)
+            self.assertIn("does not show whether the objective of 10 h 00 min is met", outcome.err)
+            for words in ("is met", "first query"):
+                self.assertNotIn(words, outcome.err.replace("of 10 h 00 min is met", ""))
+            self.assert_page("drill.html", "bad", "1 of 1 queries FAILED. The objective of 10 h 00 min is not judged")
+
+    def test_a_source_without_documents_recovers_nothing(self):
+        path = self.file("none.txt", support.HEADER + "\n")
+        self.database.t.insert_many([{"_id": n} for n in range(1000)])
+        outcome = self.refused("--drop", "--objective", "10h", path, code=support.EXIT_SOURCE,
+                               message="the sources hold no documents")
+        self.assertNotIn("is met", outcome.err)
+        self.assertEqual(self.database.t.count_documents({}), 1000)
+
     def test_a_sample_of_100_percent_is_refused(self):
         """A sample never changes the target, not even one of nearly all data."""
         path, _ = self.data(3000, 80)
