@@ -238,14 +238,17 @@ const sl_option_row sl_load_rows[] = {
      SL_ROW_OF(LOADING | PLAN, "Layout", NONE),
      .help = "Shard key on a sharded cluster: fields with 1; one of them may be \"hashed\" "
              "instead. {\"_id\": 1} is pre-split, so that all shards receive documents from the "
-             "start. none leaves the collection unsharded.",
+             "start. {\"key\": {\"sku\": 1}, \"unique\": true}: with a unique index. none leaves the "
+             "collection unsharded.",
      .check = sl_check_shard_key},
     {.name = "shard-existing", SL_ROW_FLAG, SL_ROW_OF(LOADING | PLAN, "Layout", NONE),
      .help = "Shard an existing, unsharded collection by --shard-key. Without this option it "
              "stays unsharded, and a load with --shard-key is refused."},
     {.name = "index", SL_ROW_COMMON, SL_ROW_LIST("JSON"), SL_ROW_OF(LOADING | PLAN, "Layout", NONE),
-     .help = "Build this index after the load, such as {\"v\": 1}. May be given several times.",
-     .check = sl_check_key},
+     .help = "Build this index after the load, such as {\"v\": 1}, or with options, such as {\"key\": "
+             "{\"v\": 1}, \"unique\": true}: unique indexes are built before the load, so that a "
+             "duplicate is a reject. May be given several times.",
+     .check = sl_check_index},
     {.name = "shard-keys", SL_ROW_COMMON, SL_ROW_FILE("FILE", READ), SL_ROW_OF(RESTORE, "Layout", FILE),
      .help = "YAML file with the shard keys of collections: 'shop.orders: {key: {customer: 1}}', "
              "also {_id: hashed}, and unique: true beside key. Collections that are not in the "

@@ -272,7 +272,7 @@ void sl_set_up_layout(sl_setup *setup, const sl_options *options, sl_error *erro
     sl_load_config *config = &setup->config;
     const char *shard_key = sl_option_string(options, "shard-key");
     if (strcmp(shard_key, "none") != 0)
-        setup->shard_key = sl_option_key(shard_key);
+        setup->shard_key = sl_option_shard_key(shard_key, &config->shard_key_unique);
     bool complete = setup->shard_key || strcmp(shard_key, "none") == 0;
     config->shard_key = setup->shard_key;
     config->shard_key_given = sl_option_given(options, "shard-key");
@@ -280,9 +280,9 @@ void sl_set_up_layout(sl_setup *setup, const sl_options *options, sl_error *erro
     size_t count = sl_option_list_count(options, "index");
     setup->indexes = calloc(count + 1, sizeof *setup->indexes);
     for (size_t i = 0; setup->indexes && i < count; i++) {
-        bson_t *key = sl_option_key(sl_option_list_item(options, "index", i));
-        if (key)
-            setup->indexes[config->index_count++] = key;
+        bson_t *index = sl_option_index(sl_option_list_item(options, "index", i));
+        if (index)
+            setup->indexes[config->index_count++] = index;
     }
     /* All keys were checked when they were read, so only a failed allocation drops one. */
     if (!complete || config->index_count < count)

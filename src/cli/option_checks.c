@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "bson/bson_lookup.h"
 #include "format/head.h"
 #include "format/key_fields.h"
 #include "format/schema.h"
@@ -30,31 +31,102 @@ __attribute__((format(printf, 3, 4))) static bool wrong(char *problem, size_t ro
     return false;
 }
 
-bson_t *sl_option_key(const char *text) {
-    bson_error_t why;
-    bson_t *key = sl_json_parse(text, strlen(text), &why);
-    bool good = key && bson_count_keys(key) > 0;
+static bool is_key(const bson_t *key) {
+    static const char *const kinds[] = {"hashed", "2dsphere", "2d", "text"};
+    bool good = bson_count_keys(key) > 0;
     bson_iter_t iter;
     for (bool more = good && bson_iter_init(&iter, key); more && bson_iter_next(&iter);) {
-        static const char *const kinds[] = {"hashed", "2dsphere", "2d", "text"};
         bool known = BSON_ITER_HOLDS_NUMBER(&iter) && bson_iter_as_int64(&iter) != 0;
         for (size_t i = 0; BSON_ITER_HOLDS_UTF8(&iter) && i < sizeof kinds / sizeof kinds[0]; i++)
             known = known || strcmp(bson_iter_utf8(&iter, NULL), kinds[i]) == 0;
         good = good && known;
     }
-    if (good)
-        return key;
-    bson_destroy(key);
+    return good;
+}
+
+/* The options of an index, with the kinds of their values. */
+typedef enum kind { FLAG, NUMBER, TEXT, DOCUMENT } kind;
+
+static const struct index_option {
+    const char *name;
+    kind kind;
+} index_options[] = {{"unique", FLAG},
+                     {"sparse", FLAG},
+                     {"hidden", FLAG},
+                     {"partialFilterExpression", DOCUMENT},
+                     {"expireAfterSeconds", NUMBER},
+                     {"name", TEXT},
+                     {"collation", DOCUMENT},
+                     {"weights", DOCUMENT},
+                     {"default_language", TEXT},
+                     {"wildcardProjection", DOCUMENT}};
+
+/* Is the option known, with a value of its kind? */
+static bool is_index_option(const bson_iter_t *option) {
+    for (size_t i = 0; i < sizeof index_options / sizeof index_options[0]; i++) {
+        if (strcmp(bson_iter_key(option), index_options[i].name) == 0)
+            return index_options[i].kind == FLAG     ? BSON_ITER_HOLDS_BOOL(option)
+                   : index_options[i].kind == NUMBER ? BSON_ITER_HOLDS_NUMBER(option)
+                   : index_options[i].kind == TEXT   ? BSON_ITER_HOLDS_UTF8(option)
+                                                     : BSON_ITER_HOLDS_DOCUMENT(option);
+    }
+    return false;
+}
+
+/* Writes the first option that is not known, or whose value is of another kind. */
+static bool options_are_known(const bson_t *index, char *wrong_one, size_t room) {
+    bson_iter_t iter;
+    for (bool more = bson_iter_init(&iter, index); more && bson_iter_next(&iter);) {
+        if (strcmp(bson_iter_key(&iter), "key") == 0 || is_index_option(&iter))
+            continue;
+        snprintf(wrong_one, room, "%s", bson_iter_key(&iter));
+        return false;
+    }
+    return true;
+}
+
+/* Parses a key, or an object with a key and options, to {key: ..., ...}. */
+static bson_t *parse_index(const char *text) {
+    bson_error_t why;
+    bson_t *json = sl_json_parse(text, strlen(text), &why), *index = NULL, key;
+    if (json && sl_look_inside(json, "key", &key)) {
+        index = is_key(&key) ? bson_copy(json) : NULL;
+    } else if (json && is_key(json)) {
+        index = bson_new();
+        BSON_APPEND_DOCUMENT(index, "key", json);
+    }
+    bson_destroy(json);
+    return index;
+}
+
+bson_t *sl_option_index(const char *text) {
+    char unknown[100];
+    bson_t *index = parse_index(text);
+    if (index && options_are_known(index, unknown, sizeof unknown))
+        return index;
+    bson_destroy(index);
     return NULL;
 }
 
-bool sl_check_key(const char *text, char *problem, size_t room) {
-    bson_t *key = sl_option_key(text);
-    bson_destroy(key);
-    return key ||
-           wrong(problem, room,
-                 "%s is not a key; write it like {\"st\": 1, \"ts\": -1} or {\"st\": \"hashed\"}",
-                 text);
+bool sl_check_index(const char *text, char *problem, size_t room) {
+    char unknown[100];
+    bson_t *index = parse_index(text);
+    bool good = index && options_are_known(index, unknown, sizeof unknown);
+    if (!index) {
+        wrong(problem, room,
+              "%s is not an index; write it like {\"st\": 1, \"ts\": -1} or {\"st\": \"hashed\"}; "
+              "with options, like {\"key\": {\"st\": 1}, \"unique\": true}",
+              text);
+    } else if (!good) {
+        wrong(problem, room,
+              "%s: \"%s\" is not an option of an index, or has a wrong value; known:", text,
+              unknown);
+        for (size_t i = 0; i < sizeof index_options / sizeof index_options[0]; i++)
+            strncat(strncat(problem, i ? ", " : " ", room - strlen(problem) - 1),
+                    index_options[i].name, room - strlen(problem) - 1);
+    }
+    bson_destroy(index);
+    return good;
 }
 
 /* Can the field be part of a shard key? No part of its dotted path may be empty or begin with $. */
@@ -95,13 +167,33 @@ static const char *shard_key_flaw(const bson_t *key, const char **field) {
     return NULL;
 }
 
+bson_t *sl_option_shard_key(const char *text, bool *unique) {
+    bson_t *index = sl_option_index(text), key;
+    bool good = index && sl_look_inside(index, "key", &key) &&
+                bson_count_keys(index) == 1u + bson_has_field(index, "unique");
+    *unique = good && sl_look_flag(index, "unique");
+    bson_t *copy = good ? bson_copy(&key) : NULL;
+    bson_destroy(index);
+    return copy;
+}
+
 bool sl_check_shard_key(const char *text, char *problem, size_t room) {
-    static const char advice[] = "write it like {\"st\": 1, \"ts\": 1} or {\"st\": \"hashed\"}";
+    static const char advice[] = "write it like {\"st\": 1, \"ts\": 1} or {\"st\": \"hashed\"}; if "
+                                 "the values are unique, like "
+                                 "{\"key\": {\"st\": 1}, \"unique\": true}";
     const char *field = "";
+    bool unique;
     if (strcmp(text, "none") == 0)
         return true;
-    bson_t *key = sl_option_key(text);
+    bson_t *key = sl_option_shard_key(text, &unique);
     const char *flaw = key ? shard_key_flaw(key, &field) : NULL;
+    bson_iter_t iter;
+    for (bool more = unique && !flaw && bson_iter_init(&iter, key);
+         more && bson_iter_next(&iter);) {
+        if (BSON_ITER_HOLDS_UTF8(&iter))
+            flaw = "is hashed, and the server allows no unique hashed key",
+            field = bson_iter_key(&iter);
+    }
     if (!key)
         wrong(problem, room, "%s is not a key; %s", text, advice);
     else if (flaw)

@@ -13,10 +13,12 @@
 #define SL_THREADS_MAX 1024
 #define SL_BATCH_SIZE_MAX 100000
 
-/* Parses the key of an index or a shard key: a JSON object with at least one field, each a
- * direction or an index type ("hashed"). Destroy the result. NULL when the text is not such a
- * key. */
-bson_t *sl_option_key(const char *text);
+/* Parses an index: {key: {...}} with options, from the same text or from a key alone. The key of an
+ * index is a JSON object with at least one field, each a direction or an index type ("hashed").
+ * Destroy the result. NULL when the text is not an index. */
+bson_t *sl_option_index(const char *text);
+/* Parses a shard key: a key, or {"key": {...}, "unique": true}. The result is the key. */
+bson_t *sl_option_shard_key(const char *text, bool *unique);
 
 #define SL_PARTS_MAX 9999
 /* Parses "K/N" of --part, with 1 <= K <= N <= SL_PARTS_MAX. False for other text. */
@@ -31,7 +33,7 @@ bool sl_option_parse_timestamp(const char *text, uint64_t *timestamp);
 
 /* Checks for sl_option_row.check. */
 bool sl_check_timestamp(const char *text, char *problem, size_t room);
-bool sl_check_key(const char *text, char *problem, size_t room);
+bool sl_check_index(const char *text, char *problem, size_t room);
 bool sl_check_key_names(const char *text, char *problem, size_t room);
 bool sl_check_shard_key(const char *text, char *problem, size_t room);
 bool sl_check_sink(const char *text, char *problem, size_t room);

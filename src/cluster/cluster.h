@@ -54,6 +54,7 @@ typedef struct sl_target {
     const char *compressor;  /* none, snappy, zlib, zstd; NULL for the server's default */
     bool clustered;          /* clustered index on _id (5.3 and later) */
     const bson_t *shard_key; /* on a sharded cluster; NULL leaves it unsharded */
+    bool shard_key_unique;   /* a collection that is sharded by it has unique keys */
     /* Set by identity.c for a load. Commands with the UUID fail if the name belongs to another
      * collection. */
     char uuid[SL_UUID_ROOM]; /* "" until it has been read */
@@ -129,9 +130,16 @@ bool sl_check_target(sl_connection *connection, const sl_target *target, bool *e
 bool sl_database_home(sl_connection *connection, const sl_target *target,
                       const sl_topology *topology, uint32_t *shard, bool *known, sl_error *error);
 
-/* Builds an index (such as {ts: 1, st: 1}). Succeeds if the index already exists. */
-bool sl_create_index(sl_connection *connection, const sl_target *target, const bson_t *keys,
+/* Builds an index: {key: {ts: 1, st: 1}, unique: true}, with the options of createIndexes; without
+ * `name` it gets the conventional one. Succeeds if the index already exists, under any name. */
+bool sl_create_index(sl_connection *connection, const sl_target *target, const bson_t *index,
                      sl_error *error);
+/* The index as it is shown: its key, or with options all of it. Free with bson_free. */
+char *sl_index_shown(const bson_t *index);
+/* Would the server build these unique indexes, by the shard key that the collection has or gets?
+ * SL_EXIT_USAGE if not; only reads. */
+bool sl_check_unique_indexes(sl_connection *connection, const sl_target *target,
+                             const bson_t *const *indexes, size_t count, sl_error *error);
 
 /* The UUID of the collection, which changes when it is dropped and created again. "" when there is
  * no such collection. */
@@ -144,11 +152,23 @@ bool sl_target_exists(sl_connection *connection, const sl_target *target, bool *
 
 /* ---- prepare.c: may a load match by these fields? ---- */
 
+/* By what a load matches stored documents. */
+typedef struct sl_matching {
+    const char *const *fields;
+    size_t count;
+    bool must_exist;              /* the collection */
+    const bson_t *const *indexes; /* that are built before the load, or exist by then */
+    size_t index_count;
+    /* For advice: do the records have this field? */
+    bool (*records_have)(void *context, const char *field);
+    void *context;
+} sl_matching;
+
 /* Checks that a load may match stored documents by these fields: they contain the shard key, and
- * identify one document. SL_EXIT_USAGE with the reason if not. `must_exist`: also checks that the
- * collection exists. Only reads. */
-bool sl_check_match(sl_connection *connection, const sl_target *target, bool must_exist,
-                    const char *const *fields, size_t count, sl_error *error);
+ * identify one document. SL_EXIT_USAGE with the reason, and the options to give, if not. Only
+ * reads. */
+bool sl_check_match(sl_connection *connection, const sl_target *target, const sl_matching *match,
+                    sl_error *error);
 
 /* ---- identity.c: the collection by its UUID ---- */
 

@@ -246,17 +246,51 @@ static char *list(const char *const *fields, size_t count, char *out, size_t roo
     return out;
 }
 
-static bool check_shard_key(const sl_target *target, const bson_t *key, const char *const *fields,
-                            size_t count, sl_error *error) {
-    char lacks[300], given[300];
-    if (!key || lacking(key, fields, count, lacks, sizeof lacks) == 0)
+/* The option whose value is a unique key of the fields. */
+static char *unique_option(const sl_matching *match, const char *option, char *out, size_t room) {
+    bson_t index = BSON_INITIALIZER, key;
+    BSON_APPEND_DOCUMENT_BEGIN(&index, "key", &key);
+    for (size_t i = 0; i < match->count; i++)
+        BSON_APPEND_INT32(&key, match->fields[i], 1);
+    bson_append_document_end(&index, &key);
+    BSON_APPEND_BOOL(&index, "unique", true);
+    char *json = bson_as_relaxed_extended_json(&index, NULL);
+    snprintf(out, room, "--%s '%s'", option, json ? json : "");
+    bson_free(json);
+    bson_destroy(&index);
+    return out;
+}
+
+static bool records_have_all(const sl_matching *match, const bson_t *key) {
+    bson_iter_t iter;
+    for (bool more = bson_iter_init(&iter, key); more && bson_iter_next(&iter);) {
+        if (!contains(match->fields, match->count, bson_iter_key(&iter)) &&
+            !match->records_have(match->context, bson_iter_key(&iter)))
+            return false;
+    }
+    return true;
+}
+
+/* `is_new`: the load creates the collection, and shards it by the key. */
+static bool check_shard_key(const sl_target *target, const bson_t *key, bool is_new,
+                            const sl_matching *match, sl_error *error) {
+    char lacks[300], given[300], advice[700], option[500];
+    if (!key || lacking(key, match->fields, match->count, lacks, sizeof lacks) == 0)
         return true;
+    list(match->fields, match->count, given, sizeof given);
+    unique_option(match, "shard-key", option, sizeof option);
+    if (records_have_all(match, key))
+        snprintf(advice, sizeof advice, "Add it: --match-fields %s,%s", given, lacks);
+    else if (is_new)
+        snprintf(advice, sizeof advice,
+                 "The records do not have it. Shard by the fields that match: %s", option);
+    else
+        snprintf(advice, sizeof advice,
+                 "The records do not have it. Load them into another collection, with %s", option);
     return sl_error_set(error, SL_EXIT_USAGE,
                         "%.255s.%.255s is sharded by a key with %s, which is not among the fields "
-                        "that match, %s: without it the shard of a document is not known. Add it: "
-                        "--match-fields %s,%s",
-                        target->database, target->collection, lacks,
-                        list(fields, count, given, sizeof given), given, lacks);
+                        "that match, %s: without it the shard of a document is not known. %s",
+                        target->database, target->collection, lacks, given, advice);
 }
 
 /* Does the index compare strings in the same way as the statements? Statements use the collation of
@@ -295,14 +329,38 @@ static bool has_unique_index(sl_connection *connection, const sl_target *target,
     return ok;
 }
 
-bool sl_check_match(sl_connection *connection, const sl_target *target, bool must_exist,
-                    const char *const *fields, size_t count, sl_error *error) {
+/* Does an index of this load, or the unique index of its shard key, identify a document? */
+static bool will_be_identified(const sl_target *target, const sl_matching *match, bool sharded) {
+    const bson_t simple = BSON_INITIALIZER;
+    char lacks[300];
+    bool found = sharded && target->shard_key_unique && target->shard_key &&
+                 lacking(target->shard_key, match->fields, match->count, lacks, sizeof lacks) == 0;
+    for (size_t i = 0; !found && i < match->index_count; i++)
+        found = identifies(match->indexes[i], &simple, match->fields, match->count);
+    return found;
+}
+
+static bool not_unique(const sl_target *target, const sl_matching *match, bool exists,
+                       sl_error *error) {
+    char given[300], option[500];
+    bool by_key = target->shard_key && !exists;
+    return sl_error_set(
+        error, SL_EXIT_USAGE,
+        "--match-fields %s: %.255s.%.255s %s, so several documents could match, and "
+        "a batch that is sent again after a failure could change a second document. Add %s%s",
+        list(match->fields, match->count, given, sizeof given), target->database,
+        target->collection, exists ? "has no unique index of these fields" : "is new",
+        unique_option(match, by_key ? "shard-key" : "index", option, sizeof option),
+        match->records_have(match->context, "_id") ? ", or match by _id" : "");
+}
+
+bool sl_check_match(sl_connection *connection, const sl_target *target, const sl_matching *match,
+                    sl_error *error) {
     sl_sharding sharding;
-    bool exists, unique = contains(fields, count, "_id");
-    char given[300];
+    bool exists, unique = contains(match->fields, match->count, "_id");
     if (!sl_target_exists(connection, target, &exists, error))
         return false;
-    if (!exists && must_exist)
+    if (!exists && match->must_exist)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "%.255s.%.255s does not exist: there are no documents to match",
                             target->database, target->collection);
@@ -311,21 +369,51 @@ bool sl_check_match(sl_connection *connection, const sl_target *target, bool mus
         sl_sharding_clear(&sharding);
         return false;
     }
-    const bson_t *key = exists && sharding.sharded ? &sharding.key : target->shard_key;
-    bool ok = check_shard_key(target, key, fields, count, error);
+    bool sharded = exists && sharding.sharded;
+    const bson_t *key = sharded ? &sharding.key : target->shard_key;
+    bool ok = check_shard_key(target, key, !exists, match, error);
     sl_sharding_clear(&sharding);
-    if (!ok || unique)
+    if (!ok || unique || will_be_identified(target, match, !sharded))
         return ok;
-    if (exists && !has_unique_index(connection, target, fields, count, &unique, error))
+    if (exists &&
+        !has_unique_index(connection, target, match->fields, match->count, &unique, error))
         return false;
-    return unique ||
-           sl_error_set(
-               error, SL_EXIT_USAGE,
-               "--match-fields %s: %.255s.%.255s %s, so several documents could match, and "
-               "a batch that is sent again after a failure could change a second document. "
-               "Match by _id, or create a unique index of these fields first",
-               list(fields, count, given, sizeof given), target->database, target->collection,
-               exists ? "has no unique index of these fields" : "is new");
+    return unique || not_unique(target, match, exists, error);
+}
+
+/* Is the shard key {_id}, or the beginning of the key of the index? */
+static bool is_beginning(const bson_t *shard_key, const bson_t *key) {
+    bson_iter_t first, second;
+    bson_iter_init(&second, key);
+    for (bool more = bson_iter_init(&first, shard_key); more && bson_iter_next(&first);) {
+        if (!bson_iter_next(&second) || strcmp(bson_iter_key(&first), bson_iter_key(&second)) != 0)
+            return false;
+    }
+    return true;
+}
+
+bool sl_check_unique_indexes(sl_connection *connection, const sl_target *target,
+                             const bson_t *const *indexes, size_t count, sl_error *error) {
+    sl_sharding sharding;
+    bson_t key;
+    bool ok = sl_sharding_read(connection, target, &sharding, error);
+    const bson_t *by = sharding.sharded && !target->drop ? &sharding.key : target->shard_key;
+    for (size_t i = 0; ok && by && i < count; i++) {
+        if (!sl_look_flag(indexes[i], "unique") || !sl_look_inside(indexes[i], "key", &key) ||
+            is_beginning(by, &key))
+            continue;
+        char *index = sl_index_shown(indexes[i]), *shown = bson_as_relaxed_extended_json(by, NULL);
+        ok = sl_error_set(error, SL_EXIT_USAGE,
+                          "--index %.500s: %s.%s is sharded by %.300s, and servers build a unique "
+                          "index of it only if the index begins with the fields of the shard key. "
+                          "For a new collection, the shard key can be unique itself: --shard-key "
+                          "with this value instead of --index",
+                          index, target->database, target->collection, shown);
+        bson_free(index);
+        bson_free(shown);
+    }
+    sl_sharding_clear(&sharding);
+    return ok;
 }
 
 /* ---- the target ---- */
@@ -572,8 +660,23 @@ static bool check_key(sl_connection *connection, const sl_target *target, bool *
                           target->database, target->collection, is, asked);
         bson_free(is);
         bson_free(asked);
+    } else if (*sharded && target->shard_key_unique &&
+               !sl_look_flag(&sharding.document, "unique")) {
+        ok = sl_error_set(error, SL_EXIT_CLUSTER,
+                          "%s.%s is sharded by this key, which is not unique; leave \"unique\" out "
+                          "of --shard-key to use the existing key",
+                          target->database, target->collection);
     }
     sl_sharding_clear(&sharding);
+    return ok;
+}
+
+static bool create_key_index(sl_connection *connection, const sl_target *target, sl_error *error) {
+    bson_t *index = BCON_NEW("key", BCON_DOCUMENT(target->shard_key));
+    if (target->shard_key_unique)
+        BSON_APPEND_BOOL(index, "unique", true);
+    bool ok = sl_create_index(connection, target, index, error);
+    bson_destroy(index);
     return ok;
 }
 
@@ -588,13 +691,14 @@ static bool shard_collection(sl_connection *connection, const sl_target *target,
     if (sharded)
         return true;
     /* The server creates the key's index by itself only for an empty collection. */
-    if (!is_new && !sl_key_is_id(target->shard_key) &&
-        !sl_create_index(connection, target, target->shard_key, error))
+    if (!is_new && !sl_key_is_id(target->shard_key) && !create_key_index(connection, target, error))
         return false;
     char ns[SL_NAMESPACE_ROOM];
     int32_t code;
     bson_t *shard = BCON_NEW("shardCollection", BCON_UTF8(sl_target_namespace(target, ns)), "key",
                              BCON_DOCUMENT(target->shard_key));
+    if (target->shard_key_unique)
+        BSON_APPEND_BOOL(shard, "unique", true);
     bool ok = sl_cluster_run(connection, "admin", shard, NULL, &code, error);
     if (!ok && code == SL_CODE_ALREADY_INITIALIZED)
         return check_key(connection, target, &sharded, error);
@@ -747,19 +851,55 @@ static char *index_name(const bson_t *keys) {
     return name;
 }
 
-bool sl_create_index(sl_connection *connection, const sl_target *target, const bson_t *keys,
+/* The server accepts an index that exists under another name, whatever its options are. */
+static bool has_options(sl_connection *connection, const sl_target *target, const bson_t *index,
+                        sl_error *error) {
+    static const char *const compared[] = {"unique", "sparse", "expireAfterSeconds"};
+    bson_t indexes, key, other;
+    bool ok = sl_collection_indexes(connection, target, &indexes, error);
+    sl_look_inside(index, "key", &key);
+    for (sl_walk walk = sl_walk_of(&indexes); ok && sl_walk_next(&walk);) {
+        if (!sl_look_inside(&walk.item, "key", &other) || !keys_equal(&key, &other) ||
+            bson_has_field(&walk.item, "partialFilterExpression") !=
+                bson_has_field(index, "partialFilterExpression"))
+            continue;
+        for (size_t i = 0; ok && i < sizeof compared / sizeof compared[0]; i++) {
+            if (sl_look_flag(&walk.item, compared[i]) != sl_look_flag(index, compared[i]) ||
+                sl_look_int64(&walk.item, compared[i], 0) != sl_look_int64(index, compared[i], 0))
+                ok = sl_error_set(error, SL_EXIT_CLUSTER,
+                                  "%s.%s has an index of this key with another \"%s\": index %s",
+                                  target->database, target->collection, compared[i],
+                                  sl_look_string(&walk.item, "name"));
+        }
+    }
+    bson_destroy(&indexes);
+    return ok;
+}
+
+char *sl_index_shown(const bson_t *index) {
+    bson_t key;
+    bool plain = bson_count_keys(index) == 1 && sl_look_inside(index, "key", &key);
+    return bson_as_relaxed_extended_json(plain ? &key : index, NULL);
+}
+
+bool sl_create_index(sl_connection *connection, const sl_target *target, const bson_t *index,
                      sl_error *error) {
-    char *name = index_name(keys);
+    bson_t key, named = BSON_INITIALIZER;
+    char *name = sl_look_inside(index, "key", &key) ? index_name(&key) : NULL;
     if (!name)
         return sl_error_memory(error, "building an index");
-    bson_t *create = BCON_NEW("createIndexes", BCON_UTF8(target->collection), "indexes", "[", "{",
-                              "key", BCON_DOCUMENT(keys), "name", BCON_UTF8(name), "}", "]");
+    bson_concat(&named, index);
+    if (!bson_has_field(index, "name"))
+        BSON_APPEND_UTF8(&named, "name", name);
+    bson_t *create = BCON_NEW("createIndexes", BCON_UTF8(target->collection), "indexes", "[",
+                              BCON_DOCUMENT(&named), "]");
     sl_append_majority(create);
-    /* The index may exist under another name. */
-    bool ok = sl_cluster_change(connection, target->database, create,
-                                SL_CODE_INDEX_OPTIONS_CONFLICT, error) ||
-              sl_error_prefix(error, "cannot build index %s on %s.%s", name, target->database,
-                              target->collection);
+    bool ok = (sl_cluster_change(connection, target->database, create,
+                                 SL_CODE_INDEX_OPTIONS_CONFLICT, error) &&
+               (bson_count_keys(index) == 1 || has_options(connection, target, index, error))) ||
+              sl_error_prefix(error, "cannot build index %s on %s.%s",
+                              sl_look_string(&named, "name"), target->database, target->collection);
+    bson_destroy(&named);
     free(name);
     return ok;
 }

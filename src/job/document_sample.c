@@ -375,6 +375,27 @@ static void set_problem(const sampling *s, sl_error *problem) {
     }
 }
 
+/* Samples the sources until a document with each of the fields was found. Frees nothing of `s`. */
+static bool look_for_fields(sl_job *job, sampling *s, sl_error *error) {
+    sl_document_sample *documents = NULL;
+    s->missing = s->count;
+    s->names = malloc(NAMES_MOST * sizeof *s->names);
+    bool ok = (s->names || sl_error_memory(error, "sampling the sources")) &&
+              sl_document_sample_create(job, look_at_all, s, &documents, error) &&
+              sample_blocks(job, documents, s, error);
+    sl_document_sample_destroy(documents);
+    sl_source_set_reset_consumed(job->set);
+    return ok;
+}
+
+bool sl_documents_have(sl_job *job, const char *field) {
+    sampling s = {.fields = {field}, .count = 1};
+    sl_error ignored = {0};
+    bool found = look_for_fields(job, &s, &ignored) && s.missing == 0;
+    free(s.names);
+    return found;
+}
+
 bool sl_shard_key_check(sl_job *job, sl_error *error) {
     const sl_load_config *config = job->config;
     sampling s = {0};
@@ -389,16 +410,9 @@ bool sl_shard_key_check(sl_job *job, sl_error *error) {
         if (strcmp(field, "_id") != 0 && !added && strlen(field) < NAME_ROOM)
             s.fields[s.count++] = field;
     }
-    s.missing = s.count;
     if (s.count == 0)
         return true;
-    s.names = malloc(NAMES_MOST * sizeof *s.names);
-    sl_document_sample *documents = NULL;
-    bool ok = (s.names || sl_error_memory(error, "sampling the sources")) &&
-              sl_document_sample_create(job, look_at_all, &s, &documents, error) &&
-              sample_blocks(job, documents, &s, error);
-    sl_document_sample_destroy(documents);
-    sl_source_set_reset_consumed(job->set);
+    bool ok = look_for_fields(job, &s, error);
     if (ok && s.missing > 0 && s.documents > 0)
         set_problem(&s, &job->key_problem);
     free(s.names);

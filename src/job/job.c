@@ -156,6 +156,7 @@ void sl_target_configure(sl_destination *destination, const sl_job *job, bool re
                                       .compressor = config->compressor,
                                       .clustered = config->clustered,
                                       .shard_key = sharded ? sl_job_shard_key(job) : NULL,
+                                      .shard_key_unique = config->shard_key_unique,
                                       .shard_key_given = config->shard_key_given,
                                       .own_ids = job->own_ids,
                                       .shard_existing = config->shard_existing};

@@ -71,9 +71,10 @@ typedef struct sl_load_config {
     const char *compressor;
     bool clustered;
     const bson_t *shard_key; /* NULL: do not shard */
-    bool shard_key_given;    /* by the user; otherwise shard_key is the default */
-    bool shard_existing;     /* shard a collection that exists and is not sharded */
-    const bson_t *const *indexes;
+    bool shard_key_unique;
+    bool shard_key_given;         /* by the user; otherwise shard_key is the default */
+    bool shard_existing;          /* shard a collection that exists and is not sharded */
+    const bson_t *const *indexes; /* {key, options}; the unique ones are built before the load */
     size_t index_count;
     const char *write_concern; /* "majority" or a number of members */
     unsigned part, parts;      /* load part 1 to `parts` of the blocks; 0: all blocks */

@@ -235,14 +235,51 @@ static bool batches_fit(const sl_load *load, sl_error *error) {
                         config->batch_documents, server->max_batch_documents);
 }
 
-/* With another mode than insert: can the documents be matched by the fields? */
-static bool may_match(const sl_load *load, sl_error *error) {
+static bool records_have(void *context, const char *field) {
+    sl_load *load = context;
+    return sl_documents_have(&load->job, field);
+}
+
+/* With another mode than insert: can the documents be matched by the fields? Can the unique indexes
+ * be built? */
+static bool may_match(sl_load *load, sl_error *error) {
     const sl_key_fields *keys = load->job.keys;
-    if (!keys || !sl_modes[keys->mode].matches)
-        return true;
-    bool must_exist = !sl_modes[keys->mode].creates;
-    return sl_check_match(load->destination.connection, &load->destination.target, must_exist,
-                          (const char *const *)keys->match.names, keys->match.count, error);
+    const sl_load_config *config = load->job.config;
+    const sl_destination *destination = &load->destination;
+    bool matches = keys && sl_modes[keys->mode].matches;
+    const sl_matching match = {.fields = keys ? (const char *const *)keys->match.names : NULL,
+                               .count = keys ? keys->match.count : 0,
+                               .must_exist = matches && !sl_modes[keys->mode].creates,
+                               .indexes = config->indexes,
+                               .index_count = config->index_count,
+                               .records_have = records_have,
+                               .context = load};
+    return (!matches ||
+            sl_check_match(destination->connection, &destination->target, &match, error)) &&
+           sl_check_unique_indexes(destination->connection, &destination->target, config->indexes,
+                                   config->index_count, error);
+}
+
+/* Builds the indexes: the unique ones before the load, so that each duplicate is a reject and
+ * documents can be matched by them; the others after it, which costs less. */
+static bool build_indexes(sl_load *load, bool before, sl_error *error) {
+    const sl_load_config *config = load->job.config;
+    for (size_t i = 0; i < config->index_count; i++) {
+        if (sl_look_flag(config->indexes[i], "unique") != before)
+            continue;
+        char *json = sl_index_shown(config->indexes[i]);
+        sl_log_info("building index %s", json);
+        bson_free(json);
+        if (sl_interrupt_requested())
+            return sl_error_set(
+                error, SL_EXIT_INTERRUPTED,
+                before ? "interrupted before anything was loaded"
+                       : "interrupted: all documents are loaded, but not all indexes are built");
+        if (!sl_create_index(load->destination.connection, &load->destination.target,
+                             config->indexes[i], error))
+            return false;
+    }
+    return true;
 }
 
 /* Is the collection new, and sharded by ranges that sl_prepare_ranges does not place? */
@@ -340,7 +377,8 @@ static bool prepare(sl_load *load, sl_error *error) {
             return false;
         load->placing_seconds = sl_seconds_since(start);
     }
-    if (!place_quantiles(load, error) || !sl_route_read_map(destination, error))
+    if (!place_quantiles(load, error) || !sl_route_read_map(destination, error) ||
+        !build_indexes(load, true, error))
         return false;
     sl_parts_choose_blocks(job, destination);
     if (sharded)
@@ -604,24 +642,10 @@ static bool load_documents(sl_load *load, sl_error *error) {
            !sl_rejects_are_all(&load->run, &load->ledger, reasons, error);
 }
 
-static bool build_indexes(sl_load *load, sl_error *error) {
-    const sl_load_config *config = load->job.config;
-    if (config->index_count > 0 &&
-        !sl_target_is_ours(&load->destination, load->run.shard_documents, error))
-        return false;
-    for (size_t i = 0; i < config->index_count; i++) {
-        char *json = bson_as_relaxed_extended_json(config->indexes[i], NULL);
-        sl_log_info("building index %s", json);
-        bson_free(json);
-        if (sl_interrupt_requested())
-            return sl_error_set(
-                error, SL_EXIT_INTERRUPTED,
-                "interrupted: all documents are loaded, but not all indexes are built");
-        if (!sl_create_index(load->destination.connection, &load->destination.target,
-                             config->indexes[i], error))
-            return false;
-    }
-    return true;
+static bool build_late_indexes(sl_load *load, sl_error *error) {
+    return (load->job.config->index_count == 0 ||
+            sl_target_is_ours(&load->destination, load->run.shard_documents, error)) &&
+           build_indexes(load, false, error);
 }
 
 static bool verify_total(sl_load *load, sl_error *error) {
@@ -713,7 +737,7 @@ static bool run_phases(sl_load *load, sl_error *error) {
         {SL_PHASE_PREPARE, prepare, .cluster_only = true, .change = true},
         {SL_PHASE_PREPARE, prepare_offline, .offline_only = true},
         {SL_PHASE_LOAD, .function = load_documents}, /* each batch is a separate change */
-        {SL_PHASE_INDEXES, build_indexes, .cluster_only = true, .change = true},
+        {SL_PHASE_INDEXES, build_late_indexes, .cluster_only = true, .change = true},
         /* It may also run in the thread of the signal handler. */
         {SL_PHASE_BALANCER, restore_balancer, .cluster_only = true},
         {SL_PHASE_ORPHANS, finish_embedding, .embed_only = true},

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bson/bson_lookup.h"
 #include "query/query.h"
 #include "report/json.h"
 #include "report/lookup.h"
@@ -430,8 +431,9 @@ static void print_changes(const sl_preview *preview, const sl_load_config *confi
         bson_free(key);
     }
     for (size_t i = 0; i < config->index_count; i++) {
-        char *key = bson_as_relaxed_extended_json(config->indexes[i], NULL);
-        sl_print_to(out, "  index %s is built after the load, unless it exists\n", key);
+        char *key = sl_index_shown(config->indexes[i]);
+        sl_print_to(out, "  index %s is built %s the load, unless it exists\n", key,
+                    sl_look_flag(config->indexes[i], "unique") ? "before" : "after");
         bson_free(key);
     }
 }

@@ -2,6 +2,8 @@
 """--mode upsert, merge, replace and delete: what each does to the stored documents, what is counted,
 and what is refused before anything is sent."""
 
+import re
+
 import support
 from own_ids_making import table_documents as documents
 from own_ids_making import table_rows, text_of
@@ -233,6 +235,32 @@ class Standalone(Modes, support.ClusterCase):
         self.assertEqual(self.database.t.count_documents({}), 0)
 
 
+    def test_a_unique_index_of_the_load(self):
+        """Updates by a business key: the message gives the option that is missing."""
+        old = self.file("old.json", b'{"sku":"a","n":1}\n{"sku":"b","n":2}\n')
+        words = "--mode", "upsert", "--match-fields", "sku"
+        outcome, _ = self.load(*words, old, code=support.EXIT_USAGE)
+        index = re.search("Add --index '([^']+)'", outcome.err.replace("\n", " "))[1]
+        self.assertNotIn("match by _id", outcome.err)
+        self.load(*words, "--index", index, old)
+        self.assertTrue(self.database.t.index_information()["sku_1"]["unique"])
+        new = self.file("new.csv", b"sku,n\nb,5\nc,6\n")
+        _, work = self.load(*words, new)
+        self.assert_accounting(work, inserted=1, changed=1, rejectedByServer=0)
+        self.assertEqual({one["sku"]: one["n"] for one in self.database.t.find()},
+                         {"a": 1, "b": 5, "c": 6})
+
+    def test_a_unique_index_rejects_duplicates(self):
+        source = self.file("a.json", b'{"_id":1,"k":5}\n{"_id":2,"k":5}\n{"_id":3,"k":6}\n')
+        _, work = self.load("--index", '{"key": {"k": 1}, "unique": true, "name": "by k"}',
+                            "--index", '{"key": {"n": 1}, "sparse": true, "expireAfterSeconds": 60}',
+                            source, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, inserted=2, rejectedByServer=1)
+        found = self.database.t.index_information()
+        self.assertTrue(found["by k"]["unique"])
+        self.assertEqual((found["n_1"]["sparse"], found["n_1"]["expireAfterSeconds"]), (True, 60))
+
+
 class ReplicaSet(Standalone):
     variable = "SHARDLOAD_TEST_REPLICA_URI"
 
@@ -254,3 +282,20 @@ class Sharded(Modes, support.ClusterCase):
                                     "--match-fields", "_id,k")
             self.assert_accounting(work, changed=10, rejectedByServer=0)
         self.check_stored(documents([*rows(0, 10, "upsert"), *rows(10)]))
+
+    def test_a_business_key(self):
+        source = self.file("a.json", b'{"sku":"a","n":1}\n{"sku":"b","n":2}\n')
+        words = "--mode", "upsert", "--match-fields", "sku"
+        outcome, _ = self.load(*words, source, code=support.EXIT_USAGE)
+        key = re.search("--shard-key '([^']+)'", outcome.err.replace("\n", " "))[1]
+        self.assertNotIn("--match-fields sku,_id", outcome.err)
+        self.load(*words, "--index", key, source, code=support.EXIT_USAGE,
+                  message="sharded by a key with _id")
+        self.load("--index", key, source, code=support.EXIT_USAGE,
+                  message="begins with the fields of the shard key")
+        self.load(*words, "--shard-key", key, source)
+        _, work = self.load(*words, self.file("new.csv", b"sku,n\nb,5\nc,6\n"))
+        self.assert_accounting(work, inserted=1, changed=1, rejectedByServer=0)
+        outcome, _ = self.load("--mode", "upsert", "--match-fields", "n", source,
+                               code=support.EXIT_USAGE)
+        self.assertIn("--match-fields n,sku", outcome.err)

@@ -86,7 +86,8 @@ TEST_ON(EACH, test_drop_removes_documents_and_sources) {
 }
 
 TEST_ON(EACH, test_index_is_built_once) {
-    bson_t *keys = unit_keep_bson(BCON_NEW("k", BCON_INT32(1), "m", BCON_INT32(-1)));
+    bson_t *keys =
+        unit_keep_bson(BCON_NEW("key", "{", "k", BCON_INT32(1), "m", BCON_INT32(-1), "}"));
     prepare(f, true);
     insert(f, 0, 50);
     ok(f, sl_create_index(f->connection, &f->target, keys, &f->error));
@@ -103,8 +104,11 @@ TEST_ON(EACH, test_index_is_built_once) {
     run(f, f->database,
         BCON_NEW("createIndexes", "things", "indexes", "[", "{", "key", "{", "m", BCON_INT32(1),
                  "}", "name", "by hand", "}", "]"));
-    keys = unit_keep_bson(BCON_NEW("m", BCON_INT32(1)));
+    keys = unit_keep_bson(BCON_NEW("key", "{", "m", BCON_INT32(1), "}"));
     ok(f, sl_create_index(f->connection, &f->target, keys, &f->error));
+    /* But not if its options differ from those that are asked for. */
+    keys = unit_keep_bson(BCON_NEW("key", "{", "m", BCON_INT32(1), "}", "sparse", BCON_BOOL(true)));
+    refused(f, sl_create_index(f->connection, &f->target, keys, &f->error), "m_1");
 }
 
 TEST_ON(EACH, test_counts_and_statistics) {

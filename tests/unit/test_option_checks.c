@@ -33,9 +33,14 @@ TEST(shard_keys) {
         {"{\"a.\": 1}", "is not the name of a field"},
         {"{\"a.$id\": 1}", "is not the name of a field"},
         {"{\"$id\": 1}", "is not the name of a field"},
+        {"{\"key\": {\"st\": 1}, \"unique\": true}", NULL},
+        {"{\"key\": {\"st\": 1}}", NULL},
+        {"{\"key\": 1}", NULL},
+        {"{\"key\": {\"st\": \"hashed\"}, \"unique\": true}", "\"st\" is hashed"},
+        {"{\"key\": {\"st\": 1}, \"sparse\": true}", "is not a key"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        char problem[300] = "";
+        char problem[400] = "";
         bool good = sl_check_shard_key(rows[i].text, problem, sizeof problem);
         if (good != !rows[i].message)
             fail_msg("%s: %s", rows[i].text, good ? "accepted" : problem);
@@ -46,14 +51,28 @@ TEST(shard_keys) {
 
 /* Index keys that no shard key may be are accepted. */
 TEST(keys_of_indexes) {
-    static const char *const good[] = {"{\"st\": 1, \"ts\": -1}", "{\"at\": \"2dsphere\"}",
-                                       "{\"st\": \"hashed\"}", "{\"words\": \"text\"}"};
-    static const char *const bad[] = {"{}", "{\"st\": \"up\"}", "{\"st\": 0}", "st"};
-    char problem[300];
+    static const char *const good[] = {"{\"st\": 1, \"ts\": -1}",
+                                       "{\"at\": \"2dsphere\"}",
+                                       "{\"st\": \"hashed\"}",
+                                       "{\"words\": \"text\"}",
+                                       "{\"key\": {\"st\": 1}, \"unique\": true}",
+                                       "{\"key\": {\"at\": 1}, \"expireAfterSeconds\": 3600}",
+                                       "{\"key\": {\"a\": 1}, \"name\": \"x\", \"sparse\": true, "
+                                       "\"collation\": {\"locale\": \"de\"}}",
+                                       "{\"key\": {\"a\": 1}, \"partialFilterExpression\": {\"a\": "
+                                       "{\"$gt\": 1}}}"};
+    static const char *const bad[] = {"{}",
+                                      "{\"st\": \"up\"}",
+                                      "{\"st\": 0}",
+                                      "st",
+                                      "{\"key\": {}}",
+                                      "{\"key\": {\"st\": 1}, \"uniq\": true}",
+                                      "{\"key\": {\"st\": 1}, \"unique\": 1}"};
+    char problem[400];
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
-        assert_true(sl_check_key(good[i], problem, sizeof problem));
+        assert_true(sl_check_index(good[i], problem, sizeof problem));
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        assert_false(sl_check_key(bad[i], problem, sizeof problem));
+        assert_false(sl_check_index(bad[i], problem, sizeof problem));
 }
 
 TEST(names_of_shards) {
