@@ -336,6 +336,7 @@ static sl_exit run_plan(const sl_options *options, sl_setup *setup, sl_error *er
     setup->config.drop = sl_option_flag(options, "drop");
     setup->config.again = sl_option_flag(options, "again");
     setup->config.verify = !sl_option_flag(options, "no-verify");
+    sl_set_up_mode(&setup->config, options, error);
     if (sl_option_given(options, "uri")) {
         sl_options_refuse(options, "shards",
                           "is for a plan without --uri; with --uri the cluster's own shards count",

@@ -60,10 +60,10 @@ const sl_option_row sl_load_rows[] = {
              "completed. Without this option the load is refused, because both pipes may contain "
              "the same data, which would then be stored twice."},
     {.name = "mode", SL_ROW_COMMON, SL_ROW_CHOICE("MODE", SL_MODE_CHOICES),
-     .fallback = "insert", SL_ROW_OF(LOAD, "Target", DOCUMENTS),
+     .fallback = "insert", SL_ROW_OF(LOAD | PLAN, "Target", DOCUMENTS),
      .help = "How documents are written; modes other than insert match stored documents by "
              "--match-fields." SL_MODE_SENTENCES},
-    {.name = "match-fields", SL_ROW_COMMON, SL_ROW_TEXT("NAME,..."), SL_ROW_OF(LOAD, "Target", DOCUMENTS),
+    {.name = "match-fields", SL_ROW_COMMON, SL_ROW_TEXT("NAME,..."), SL_ROW_OF(LOAD | PLAN, "Target", DOCUMENTS),
      .help = "Fields that modes other than insert compare; without this option, _id. They must contain the shard key, and either _id or all fields of a unique "
              "index.",
      .check = sl_check_key_names},

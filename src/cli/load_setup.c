@@ -374,8 +374,7 @@ static void set_up_shards(sl_load_config *config, const sl_options *options, sl_
                                  "another --shard-key share the load with --part");
 }
 
-/* --mode and --match-fields, and the options that they exclude. */
-static void set_up_mode(sl_load_config *config, const sl_options *options, sl_error *error) {
+void sl_set_up_mode(sl_load_config *config, const sl_options *options, sl_error *error) {
     sl_format_options *format = &config->format_options;
     const char *mode = sl_option_string(options, "mode");
     if (!mode) /* the command has no --mode */
@@ -461,7 +460,7 @@ bool sl_set_up_load(sl_setup *setup, const sl_options *options, sl_error *error)
     sl_set_up_run(setup, options);
     set_up_delivery(setup, options, error);
     sl_set_up_embed(setup, options, error);
-    set_up_mode(&setup->config, options, error);
+    sl_set_up_mode(&setup->config, options, error);
     sl_set_up_document_options(setup, options);
     if (setup->config.progress == SL_PROGRESS_JSON && setup->config.sink_path &&
         strcmp(setup->config.sink_path, "-") == 0)

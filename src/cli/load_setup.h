@@ -46,6 +46,8 @@ void sl_set_up_embed(sl_setup *setup, const sl_options *options, sl_error *error
 void sl_set_up_document_options(sl_setup *setup, const sl_options *options);
 /* Sets the properties of the collection: shard key, indexes, compressor, clustered. */
 void sl_set_up_layout(sl_setup *setup, const sl_options *options, sl_error *error);
+/* Sets the mode and the fields to match, and refuses the options that they exclude. */
+void sl_set_up_mode(sl_load_config *config, const sl_options *options, sl_error *error);
 /* Sets the threads, progress display, work directory and report. */
 void sl_set_up_run(sl_setup *setup, const sl_options *options);
 /* Sets all options of a load: calls the functions above, and sets delivery and limits. False if an

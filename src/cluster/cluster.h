@@ -42,6 +42,9 @@ typedef struct sl_topology {
 bool sl_topology_read(sl_connection *connection, sl_topology **topology, sl_error *error);
 void sl_topology_destroy(sl_topology *topology);
 
+/* Does every shard answer? True as well if the router refuses to say. */
+bool sl_shards_answer(sl_connection *connection, sl_error *error);
+
 /* ---- prepare.c: the target collection ---- */
 
 /* A collection's UUID as 32 hexadecimal digits. */
@@ -75,17 +78,27 @@ typedef enum sl_sharding_change {
     SL_SHARDING_LEFT,     /* an existing unsharded collection stays unsharded: no key given */
 } sl_sharding_change;
 
-/* Determines the change that sl_prepare_target will make; only reads. SL_EXIT_USAGE when the
- * collection exists unsharded and a key was given without shard_existing. A collection that another
- * loader has created and not sharded yet counts as new. */
-bool sl_decide_sharding(sl_connection *connection, const sl_target *target,
-                        sl_sharding_change *change, sl_error *error);
+/* What a load finds at its target, and what it will change there. */
+typedef struct sl_target_view {
+    bool exists; /* the collection exists and is not dropped */
+    bool capped; /* the servers remove its oldest documents */
+    bool silent; /* a shard does not answer, so nothing was read */
+    sl_sharding_change change;
+} sl_target_view;
+
+/* Determines by reads alone what sl_prepare_target will do, and whether it will fail: for lack of
+ * a server version, for the type or an option of the existing collection, or because servers would
+ * refuse to shard it. SL_EXIT_USAGE when the collection exists unsharded and a key was given
+ * without shard_existing. A collection that another loader has created and not sharded yet counts
+ * as new. `*view` is set unless it fails. */
+bool sl_target_look(sl_connection *connection, const sl_target *target, sl_target_view *view,
+                    sl_error *error);
 
 /* Is the key {_id: 1}? */
 bool sl_key_is_id(const bson_t *key);
 
 /* Prepares the target: drops it (if `drop`), creates it if it does not exist, and shards it as
- * sl_decide_sharding decides. It is an error if an existing collection has another shard key or
+ * sl_target_look determines. It is an error if an existing collection has another shard key or
  * compressor than requested, or is not clustered although that was requested; the message shows the
  * actual and the requested value. Properties that were not requested are not checked. The
  * compressor is read from the collection's files on each shard. `*created`: the call created the
@@ -97,6 +110,9 @@ bool sl_key_is_id(const bson_t *key);
  * Stop the balancer before the call: a running balancer may move empty chunks back. */
 bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool *created,
                        sl_error *error);
+
+/* May the user drop a collection of this name, which does not exist? */
+bool sl_may_drop(sl_connection *connection, const sl_target *target, sl_error *error);
 
 /* Drops the collection and its registry of sources. Succeeds if they do not exist. */
 bool sl_drop_target(sl_connection *connection, const sl_target *target, sl_error *error);
@@ -120,11 +136,6 @@ bool sl_prepare_ranges(sl_connection *connection, const sl_target *target,
                        bool (*progress)(void *context, size_t done, size_t all), void *context,
                        sl_error *error);
 
-/* Checks without changing anything whether sl_prepare_target would succeed. `*exists`: the
- * collection exists and is not dropped. `*change`: as sl_decide_sharding; set unless it fails. */
-bool sl_check_target(sl_connection *connection, const sl_target *target, bool *exists,
-                     sl_sharding_change *change, sl_error *error);
-
 /* The shard on which a new collection is created: the primary shard of its database. If the
  * database does not exist yet, `*known` is false and `*shard` is 0. */
 bool sl_database_home(sl_connection *connection, const sl_target *target,
@@ -136,9 +147,10 @@ bool sl_create_index(sl_connection *connection, const sl_target *target, const b
                      sl_error *error);
 /* The index as it is shown: its key, or with options all of it. Free with bson_free. */
 char *sl_index_shown(const bson_t *index);
-/* Would the server build these unique indexes, by the shard key that the collection has or gets?
- * SL_EXIT_USAGE if not; only reads. */
-bool sl_check_unique_indexes(sl_connection *connection, const sl_target *target,
+/* Will the servers build these indexes? SL_EXIT_USAGE if not: because of the shard key that the
+ * collection has or gets, or of an index that it has. `exists`: the collection, and it is not
+ * dropped. Only reads. */
+bool sl_indexes_may_be_built(sl_connection *connection, const sl_target *target, bool exists,
                              const bson_t *const *indexes, size_t count, sl_error *error);
 
 /* The UUID of the collection, which changes when it is dropped and created again. "" when there is

@@ -199,6 +199,7 @@ static const struct {
     {"create", "insert or createCollection", "to create the collection"},
     {"drop", "dropCollection", "for --drop"},
     {"createIndexes", "createIndex", "to build indexes"},
+    {"listIndexes", "listIndexes", "to compare --index with the indexes that exist"},
     {"enableSharding", "enableSharding", "to create the database"},
     {"shardCollection", "enableSharding", "to shard the collection"},
     {"split", "splitChunk", "to split chunks before the load"},

@@ -381,41 +381,6 @@ bool sl_check_match(sl_connection *connection, const sl_target *target, const sl
     return unique || not_unique(target, match, exists, error);
 }
 
-/* Is the shard key {_id}, or the beginning of the key of the index? */
-static bool is_beginning(const bson_t *shard_key, const bson_t *key) {
-    bson_iter_t first, second;
-    bson_iter_init(&second, key);
-    for (bool more = bson_iter_init(&first, shard_key); more && bson_iter_next(&first);) {
-        if (!bson_iter_next(&second) || strcmp(bson_iter_key(&first), bson_iter_key(&second)) != 0)
-            return false;
-    }
-    return true;
-}
-
-bool sl_check_unique_indexes(sl_connection *connection, const sl_target *target,
-                             const bson_t *const *indexes, size_t count, sl_error *error) {
-    sl_sharding sharding;
-    bson_t key;
-    bool ok = sl_sharding_read(connection, target, &sharding, error);
-    const bson_t *by = sharding.sharded && !target->drop ? &sharding.key : target->shard_key;
-    for (size_t i = 0; ok && by && i < count; i++) {
-        if (!sl_look_flag(indexes[i], "unique") || !sl_look_inside(indexes[i], "key", &key) ||
-            is_beginning(by, &key))
-            continue;
-        char *index = sl_index_shown(indexes[i]), *shown = bson_as_relaxed_extended_json(by, NULL);
-        ok = sl_error_set(error, SL_EXIT_USAGE,
-                          "--index %.500s: %s.%s is sharded by %.300s, and servers build a unique "
-                          "index of it only if the index begins with the fields of the shard key. "
-                          "For a new collection, the shard key can be unique itself: --shard-key "
-                          "with this value instead of --index",
-                          index, target->database, target->collection, shown);
-        bson_free(index);
-        bson_free(shown);
-    }
-    sl_sharding_clear(&sharding);
-    return ok;
-}
-
 /* ---- the target ---- */
 
 /* Drops, creates, shards and indexes the target collection as requested; steps already done are
@@ -474,6 +439,13 @@ static bool check_registry(sl_connection *connection, const sl_target *target, s
 
 /* ---- drop ---- */
 
+bool sl_may_drop(sl_connection *connection, const sl_target *target, sl_error *error) {
+    bson_t *command = BCON_NEW("drop", BCON_UTF8(target->collection));
+    sl_append_majority(command);
+    return sl_cluster_change(connection, target->database, command, SL_CODE_NAMESPACE_NOT_FOUND,
+                             error);
+}
+
 /* Drops the collection before its registry. If the process dies in between, the registry lists
  * sources as loaded whose documents have been dropped; the next load refuses such sources. In the
  * other order, numbers would be assigned again while documents with these numbers still exist. */
@@ -489,6 +461,8 @@ bool sl_drop_target(sl_connection *connection, const sl_target *target, sl_error
 typedef struct existing {
     bool exists;
     bool clustered;
+    bool capped;
+    char locale[32];         /* of the default collation; "" for none */
     char type[32];           /* "collection", "view", "timeseries" */
     char uuid[SL_UUID_ROOM]; /* "" when it has none */
 } existing;
@@ -507,6 +481,9 @@ static bool read_existing(sl_connection *connection, const sl_target *target, ex
         snprintf(found->type, sizeof found->type, "%s", type);
         found->clustered =
             sl_look_find(&reply, "cursor.firstBatch.0.options.clusteredIndex", &inner);
+        found->capped = sl_look_truth(&reply, "cursor.firstBatch.0.options.capped") == 1;
+        snprintf(found->locale, sizeof found->locale, "%s",
+                 sl_look_string(&reply, "cursor.firstBatch.0.options.collation.locale"));
     }
     if (found->exists && sl_look_find(&reply, "cursor.firstBatch.0.info.uuid", &inner))
         sl_uuid_of(&inner, found->uuid);
@@ -743,6 +720,49 @@ static bool change_marker(sl_connection *connection, const sl_target *target, bo
     return ok;
 }
 
+/* Are the fields of the shard key the first ones of the index? */
+static bool is_beginning(const bson_t *shard_key, const bson_t *key) {
+    bson_iter_t first, second;
+    bson_iter_init(&second, key);
+    for (bool more = bson_iter_init(&first, shard_key); more && bson_iter_next(&first);) {
+        if (!bson_iter_next(&second) || strcmp(bson_iter_key(&first), bson_iter_key(&second)) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Does a unique index not begin with the shard key? Index _id_ is no obstacle. */
+static bool is_obstacle(const bson_t *index, const bson_t *shard_key) {
+    bson_t key;
+    return sl_look_flag(index, "unique") && sl_look_inside(index, "key", &key) &&
+           !is_beginning(shard_key, &key);
+}
+
+/* Would the servers refuse to shard the existing collection by the target's key? */
+static bool may_be_sharded(sl_connection *connection, const sl_target *target,
+                           const existing *found, sl_error *error) {
+    static const char format[] = "--shard-existing: %.255s.%.255s %s%.80s, so servers refuse to "
+                                 "shard it by this key; leave the option out to load into it "
+                                 "unsharded";
+    const char *database = target->database, *collection = target->collection;
+    bson_t indexes;
+    if (found->capped)
+        return sl_error_set(error, SL_EXIT_USAGE, format, database, collection,
+                            "is a capped collection", "");
+    if (found->locale[0] && strcmp(found->locale, "simple") != 0)
+        return sl_error_set(error, SL_EXIT_USAGE, format, database, collection,
+                            "has a default collation of locale ", found->locale);
+    bool ok = sl_collection_indexes(connection, target, &indexes, error);
+    for (sl_walk walk = sl_walk_of(&indexes); ok && sl_walk_next(&walk);) {
+        if (is_obstacle(&walk.item, target->shard_key))
+            ok = sl_error_set(error, SL_EXIT_USAGE, format, database, collection,
+                              "has a unique index that does not begin with the shard key: ",
+                              sl_look_string(&walk.item, "name"));
+    }
+    bson_destroy(&indexes);
+    return ok;
+}
+
 static bool is_being_created(sl_connection *connection, const sl_target *target, bool *is,
                              sl_error *error) {
     const bson_t all = BSON_INITIALIZER;
@@ -751,7 +771,7 @@ static bool is_being_created(sl_connection *connection, const sl_target *target,
 }
 
 static bool decide_existing(sl_connection *connection, const sl_target *target,
-                            sl_sharding_change *change, sl_error *error) {
+                            const existing *found, sl_sharding_change *change, sl_error *error) {
     bool created, sharded;
     *change = SL_SHARDING_NONE;
     if (!target->shard_key || sl_connection_server(connection)->deployment != SL_SHARDED)
@@ -764,6 +784,8 @@ static bool decide_existing(sl_connection *connection, const sl_target *target,
     *change = created                  ? SL_SHARDING_NEW
               : target->shard_existing ? SL_SHARDING_EXISTING
                                        : SL_SHARDING_LEFT;
+    if (*change == SL_SHARDING_EXISTING)
+        return may_be_sharded(connection, target, found, error);
     if (*change != SL_SHARDING_LEFT || !target->shard_key_given)
         return true;
     char *asked = bson_as_relaxed_extended_json(target->shard_key, NULL);
@@ -775,30 +797,17 @@ static bool decide_existing(sl_connection *connection, const sl_target *target,
     return false;
 }
 
-bool sl_decide_sharding(sl_connection *connection, const sl_target *target,
-                        sl_sharding_change *change, sl_error *error) {
-    existing found;
-    *change = target->shard_key ? SL_SHARDING_NEW : SL_SHARDING_NONE;
-    if (target->drop || !target->shard_key)
-        return true;
-    return read_existing(connection, target, &found, error) &&
-           (!found.exists || decide_existing(connection, target, change, error));
-}
-
-bool sl_check_target(sl_connection *connection, const sl_target *target, bool *exists,
-                     sl_sharding_change *change, sl_error *error) {
-    existing found;
-    *exists = false;
-    *change = target->shard_key ? SL_SHARDING_NEW : SL_SHARDING_NONE;
-    if (!check_version(connection, target, error) || !check_registry(connection, target, error))
+bool sl_target_look(sl_connection *connection, const sl_target *target, sl_target_view *view,
+                    sl_error *error) {
+    existing found = {.exists = false};
+    *view = (sl_target_view){.change = target->shard_key ? SL_SHARDING_NEW : SL_SHARDING_NONE};
+    if (!check_version(connection, target, error) || !check_registry(connection, target, error) ||
+        (!target->drop && !read_existing(connection, target, &found, error)))
         return false;
-    if (target->drop)
-        return true;
-    if (!read_existing(connection, target, &found, error))
-        return false;
-    *exists = found.exists;
+    view->exists = found.exists;
+    view->capped = found.capped;
     return !found.exists || (check_existing(connection, target, &found, error) &&
-                             decide_existing(connection, target, change, error));
+                             decide_existing(connection, target, &found, &view->change, error));
 }
 
 bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool *created,
@@ -823,7 +832,7 @@ bool sl_prepare_target(sl_connection *connection, const sl_target *target, bool 
             return false;
     }
     if (found.exists && (!check_existing(connection, target, &found, error) ||
-                         !decide_existing(connection, target, &change, error)))
+                         !decide_existing(connection, target, &found, &change, error)))
         return false;
     bool sharding = change == SL_SHARDING_NEW || change == SL_SHARDING_EXISTING;
     if (sharding && !shard_collection(connection, target, *created, error))
@@ -851,35 +860,103 @@ static char *index_name(const bson_t *keys) {
     return name;
 }
 
-/* The server accepts an index that exists under another name, whatever its options are. */
-static bool has_options(sl_connection *connection, const sl_target *target, const bson_t *index,
-                        sl_error *error) {
-    static const char *const compared[] = {"unique", "sparse", "expireAfterSeconds"};
-    bson_t indexes, key, other;
-    bool ok = sl_collection_indexes(connection, target, &indexes, error);
-    sl_look_inside(index, "key", &key);
-    for (sl_walk walk = sl_walk_of(&indexes); ok && sl_walk_next(&walk);) {
-        if (!sl_look_inside(&walk.item, "key", &other) || !keys_equal(&key, &other) ||
-            bson_has_field(&walk.item, "partialFilterExpression") !=
-                bson_has_field(index, "partialFilterExpression"))
-            continue;
-        for (size_t i = 0; ok && i < sizeof compared / sizeof compared[0]; i++) {
-            if (sl_look_flag(&walk.item, compared[i]) != sl_look_flag(index, compared[i]) ||
-                sl_look_int64(&walk.item, compared[i], 0) != sl_look_int64(index, compared[i], 0))
-                ok = sl_error_set(error, SL_EXIT_CLUSTER,
-                                  "%s.%s has an index of this key with another \"%s\": index %s",
-                                  target->database, target->collection, compared[i],
-                                  sl_look_string(&walk.item, "name"));
-        }
-    }
-    bson_destroy(&indexes);
-    return ok;
-}
-
 char *sl_index_shown(const bson_t *index) {
     bson_t key;
     bool plain = bson_count_keys(index) == 1 && sl_look_inside(index, "key", &key);
     return bson_as_relaxed_extended_json(plain ? &key : index, NULL);
+}
+
+/* ---- indexes: may they be built? ---- */
+
+static bool check_unique_indexes(sl_connection *connection, const sl_target *target,
+                                 const bson_t *const *indexes, size_t count, sl_error *error) {
+    sl_sharding sharding;
+    bool ok = sl_sharding_read(connection, target, &sharding, error);
+    const bson_t *by = sharding.sharded && !target->drop ? &sharding.key : target->shard_key;
+    for (size_t i = 0; ok && by && i < count; i++) {
+        if (!is_obstacle(indexes[i], by))
+            continue;
+        char *index = sl_index_shown(indexes[i]), *shown = bson_as_relaxed_extended_json(by, NULL);
+        ok = sl_error_set(error, SL_EXIT_USAGE,
+                          "--index %.500s: %s.%s is sharded by %.300s, and servers build a unique "
+                          "index of it only if the index begins with the fields of the shard key. "
+                          "For a new collection, the shard key can be unique itself: --shard-key "
+                          "with this value instead of --index",
+                          index, target->database, target->collection, shown);
+        bson_free(index);
+        bson_free(shown);
+    }
+    sl_sharding_clear(&sharding);
+    return ok;
+}
+
+static bool same_option(const bson_t *a, const bson_t *b, const char *name) {
+    bson_iter_t in_a, in_b;
+    bson_t document_a, document_b;
+    bool has_a = bson_iter_init_find(&in_a, a, name), has_b = bson_iter_init_find(&in_b, b, name);
+    if (!has_a || !has_b)
+        return !(has_a && bson_iter_as_bool(&in_a)) && !(has_b && bson_iter_as_bool(&in_b));
+    if (sl_look_inside(a, name, &document_a) && sl_look_inside(b, name, &document_b))
+        return bson_equal(&document_a, &document_b);
+    return bson_iter_as_int64(&in_a) == bson_iter_as_int64(&in_b);
+}
+
+/* Would the server refuse to build the index beside the existing one, or accept that one, of
+ * another name, for it in spite of its other options? */
+static bool is_in_the_way(const bson_t *found, const bson_t *index, const char *name) {
+    static const char *const options[] = {"unique", "sparse", "expireAfterSeconds"};
+    bson_t own, wanted;
+    bool same_name = strcmp(sl_look_string(found, "name"), name) == 0, same = true;
+    if (!sl_look_inside(found, "key", &own) || !sl_look_inside(index, "key", &wanted))
+        return false;
+    if (!keys_equal(&own, &wanted) || !same_option(found, index, "partialFilterExpression"))
+        return same_name;
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        same = same && same_option(found, index, options[i]);
+    return !same && (same_name || bson_count_keys(index) > 1);
+}
+
+/* Is none of the collection's indexes in the way of this one? */
+static bool check_index(const sl_target *target, const bson_t *all, const bson_t *index,
+                        sl_error *error) {
+    bson_t key;
+    const char *given = sl_look_text(index, "name");
+    char *name = given                                ? strdup(given)
+                 : sl_look_inside(index, "key", &key) ? index_name(&key)
+                                                      : NULL;
+    bool ok = true;
+    if (!name)
+        return sl_error_memory(error, "comparing indexes");
+    for (sl_walk walk = sl_walk_of(all); ok && sl_walk_next(&walk);) {
+        if (!is_in_the_way(&walk.item, index, name))
+            continue;
+        char *shown = sl_index_shown(index), *other = sl_index_shown(&walk.item);
+        ok = sl_error_set(error, SL_EXIT_CLUSTER,
+                          "--index %.500s: %s.%s has the index %.600s, beside which servers refuse "
+                          "to build it; leave the option out, give another \"name\", or drop "
+                          "that index first",
+                          shown, target->database, target->collection, other);
+        bson_free(shown);
+        bson_free(other);
+    }
+    free(name);
+    return ok;
+}
+
+static bool check_indexes(sl_connection *connection, const sl_target *target,
+                          const bson_t *const *indexes, size_t count, sl_error *error) {
+    bson_t found;
+    bool ok = sl_collection_indexes(connection, target, &found, error);
+    for (size_t i = 0; ok && i < count; i++)
+        ok = check_index(target, &found, indexes[i], error);
+    bson_destroy(&found);
+    return ok;
+}
+
+bool sl_indexes_may_be_built(sl_connection *connection, const sl_target *target, bool exists,
+                             const bson_t *const *indexes, size_t count, sl_error *error) {
+    return count == 0 || (check_unique_indexes(connection, target, indexes, count, error) &&
+                          (!exists || check_indexes(connection, target, indexes, count, error)));
 }
 
 bool sl_create_index(sl_connection *connection, const sl_target *target, const bson_t *index,
@@ -894,11 +971,12 @@ bool sl_create_index(sl_connection *connection, const sl_target *target, const b
     bson_t *create = BCON_NEW("createIndexes", BCON_UTF8(target->collection), "indexes", "[",
                               BCON_DOCUMENT(&named), "]");
     sl_append_majority(create);
-    bool ok = (sl_cluster_change(connection, target->database, create,
-                                 SL_CODE_INDEX_OPTIONS_CONFLICT, error) &&
-               (bson_count_keys(index) == 1 || has_options(connection, target, index, error))) ||
-              sl_error_prefix(error, "cannot build index %s on %s.%s",
-                              sl_look_string(&named, "name"), target->database, target->collection);
+    bool ok =
+        (sl_cluster_change(connection, target->database, create, SL_CODE_INDEX_OPTIONS_CONFLICT,
+                           error) &&
+         (bson_count_keys(index) == 1 || check_indexes(connection, target, &index, 1, error))) ||
+        sl_error_prefix(error, "cannot build index %s on %s.%s", sl_look_string(&named, "name"),
+                        target->database, target->collection);
     bson_destroy(&named);
     free(name);
     return ok;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/clock.h"
+
 #include "internal.h"
 
 static bool add_shard(sl_topology *topology, const char *name, const char *host, sl_error *error) {
@@ -72,6 +74,31 @@ bool sl_topology_read(sl_connection *connection, sl_topology **topology, sl_erro
     }
     *topology = made;
     return true;
+}
+
+/* Seconds for which a shard may be without a primary: an election takes up to 12. */
+#define SHARDS_PATIENCE 15.0
+
+bool sl_shards_answer(sl_connection *connection, sl_error *error) {
+    int64_t start = sl_clock_ns();
+    int32_t code = 0;
+    bool ok;
+    /* The router asks every shard for it, and no privilege is needed. */
+    bson_t *list = BCON_NEW("listDatabases", BCON_INT32(1), "nameOnly", BCON_BOOL(true),
+                            "authorizedDatabases", BCON_BOOL(true));
+    for (unsigned attempt = 0;; attempt++) {
+        sl_error why = {0};
+        ok = sl_connection_command(connection, "admin", list, NULL, &code, &why) ||
+             code == SL_CODE_UNAUTHORIZED || code == SL_CODE_COMMAND_NOT_FOUND;
+        if (ok)
+            break;
+        *error = why;
+        if (sl_seconds_since(start) > SHARDS_PATIENCE ||
+            !sl_connection_backoff(connection, attempt, error))
+            break;
+    }
+    bson_destroy(list);
+    return ok || sl_error_prefix(error, "not every shard of the cluster answers");
 }
 
 void sl_topology_destroy(sl_topology *topology) {

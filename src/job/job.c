@@ -235,32 +235,6 @@ bool sl_target_is_ours(const sl_destination *destination, const _Atomic uint64_t
            sl_target_check_shards(destination, sent, error);
 }
 
-bool sl_target_decide_sharding(const sl_job *job, sl_destination *destination, sl_error *error) {
-    const sl_target *target = &destination->target;
-    sl_sharding_change change;
-    if (!sl_decide_sharding(destination->connection, target, &change, error))
-        return false;
-    if ((change == SL_SHARDING_NEW || change == SL_SHARDING_EXISTING) && job->key_problem.code) {
-        *error = job->key_problem;
-        return false;
-    }
-    if (change == SL_SHARDING_EXISTING)
-        sl_log_warning("%s.%s exists and is not sharded: --shard-existing shards it now",
-                       target->database, target->collection);
-    if (change != SL_SHARDING_LEFT)
-        return true;
-    if (job->config->only_shards)
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "--only-shards: %s.%s exists and is not sharded; --shard-existing "
-                            "shards it, or share the load with --part",
-                            target->database, target->collection);
-    sl_log_info("%s.%s exists and is not sharded: it stays unsharded; --shard-existing would shard "
-                "it",
-                target->database, target->collection);
-    destination->target.shard_key = NULL;
-    return true;
-}
-
 void sl_destination_close(sl_destination *destination) {
     sl_shard_map_destroy(destination->map);
     sl_registry_close(destination->registry);

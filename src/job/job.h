@@ -167,9 +167,6 @@ typedef struct sl_destination {
 
 /* Sets the destination's target from the config, once connected. */
 void sl_target_configure(sl_destination *destination, const sl_job *job, bool resumed);
-/* An existing unsharded collection is sharded only if the user asked for it; otherwise the target's
- * shard_key becomes NULL. Changes nothing on the cluster. */
-bool sl_target_decide_sharding(const sl_job *job, sl_destination *destination, sl_error *error);
 /* Before the target is prepared: finds out whether commands can name the collection's UUID. Waits
  * until no write of a killed loader is running that could change the result of this load. */
 bool sl_target_begin(sl_job *job, sl_destination *destination, sl_error *error);

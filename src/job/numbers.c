@@ -547,10 +547,6 @@ bool sl_sources_number_as_next(sl_job *job, const sl_destination *destination, s
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
     bool ok = entries && sl_registry_look_up(destination->registry, entries, count, error) &&
               sl_registry_last(destination->registry, &last, error);
-    if (ok && !job->config->again && !refusal->code)
-        refuse_loaded(job, destination, entries, count, refusal);
-    else if (ok && !refusal->code)
-        refuse_corrected(job, destination, entries, count, refusal);
     for (size_t i = 0; ok && i < count; i++) {
         if (entries[i].state != SL_SOURCE_NEW)
             continue;

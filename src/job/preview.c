@@ -9,6 +9,7 @@
 
 #include "bson/bson_writer.h"
 
+#include "decision.h"
 #include "document_sample.h"
 #include "job.h"
 #include "numbers.h"
@@ -367,7 +368,7 @@ static bool refused(sl_preview *preview, sl_error *error) {
     return true;
 }
 
-static bool look_at_cluster(const sl_job *job, sl_destination *destination, sl_preview *preview,
+static bool look_at_cluster(sl_job *job, sl_destination *destination, sl_preview *preview,
                             sl_error *error) {
     const sl_load_config *config = job->config;
     if (!sl_load_open_connection(config, SL_FOR_WRITING, "shardload", 1, &preview->connection,
@@ -375,51 +376,51 @@ static bool look_at_cluster(const sl_job *job, sl_destination *destination, sl_p
         return false;
     destination->connection = preview->connection;
     sl_target_configure(destination, job, false);
-    if (!sl_topology_read(destination->connection, &preview->topology, error) ||
-        !sl_balancer_status(destination->connection, &preview->balancer, error))
+    if (!sl_topology_read(destination->connection, &preview->topology, error))
         return false;
     destination->topology = preview->topology;
     preview->shards = (uint32_t)preview->topology->count;
-    if (!sl_check_target(destination->connection, &destination->target, &preview->exists,
-                         &preview->sharding, error))
-        return refused(preview, error);
-    bool new = preview->sharding == SL_SHARDING_NEW || preview->sharding == SL_SHARDING_EXISTING;
-    if (new && job->key_problem.code && !preview->refusal.code)
-        preview->refusal = job->key_problem;
-    return true;
+    bool ok = sl_decide(job, destination, &preview->target, error) ||
+              (!preview->target.silent && refused(preview, error));
+    return ok && sl_balancer_status(destination->connection, &preview->balancer, error) &&
+           (destination->registry || sl_registry_open(destination->connection, &destination->target,
+                                                      &destination->registry, error));
 }
 
 /* Determines the layout and the chunk map as they will be before ranges are placed. */
 static bool read_map(const sl_job *job, sl_destination *destination, sl_preview *preview,
                      sl_error *error) {
-    const bson_t *key =
-        destination->connection ? destination->target.shard_key : sl_job_shard_key(job);
+    bool sharded = !destination->connection ||
+                   sl_connection_server(destination->connection)->deployment == SL_SHARDED;
+    const bson_t *key = sharded ? sl_job_shard_key(job) : NULL;
     const bson_t *existing = NULL;
     uint32_t home = 0;
     if (destination->connection &&
         !sl_database_home(destination->connection, &destination->target, destination->topology,
                           &home, &preview->home_known, error))
         return false;
-    if (preview->exists && !sl_shard_map_read(destination->connection, &destination->target,
-                                              destination->topology, &destination->map, error))
+    if (preview->target.exists &&
+        !sl_shard_map_read(destination->connection, &destination->target, destination->topology,
+                           &destination->map, error))
         return false;
     if (destination->map)
         existing = sl_shard_map_key(destination->map);
     if (existing)
         key = existing;
     preview->shard_key = key ? bson_copy(key) : NULL;
-    if (preview->sharding == SL_SHARDING_LEFT)
-        key = destination->target.shard_key = NULL;
+    if (preview->target.change == SL_SHARDING_LEFT)
+        key = NULL;
     if (destination->map && sl_shard_map_by_id(destination->map)) {
         preview->layout = SL_LAYOUT_RANGES;
     } else if (existing) {
         preview->layout = SL_LAYOUT_KEY;
     } else {
         bool hashed = key && sl_shard_key_is_hashed(key);
-        bool split = (!preview->exists || job->config->drop) && !job->has_pipe;
+        bool new = !preview->target.exists;
+        bool split = new && !job->has_pipe;
         preview->layout = !key                                 ? SL_LAYOUT_UNSHARDED
                           : sl_key_is_id(key) && !job->own_ids ? SL_LAYOUT_RANGES
-                          : hashed                             ? SL_LAYOUT_HASHED
+                          : hashed && new                      ? SL_LAYOUT_HASHED
                           : split                              ? SL_LAYOUT_QUANTILES
                                                                : SL_LAYOUT_ONE;
         sl_shard_map_destroy(destination->map);
@@ -438,13 +439,10 @@ static bool read_map(const sl_job *job, sl_destination *destination, sl_preview 
 
 /* Numbers the sources: from the registry; new sources get the numbers after its last one. */
 static bool number(sl_job *job, sl_destination *destination, sl_preview *preview, sl_error *error) {
-    if (!destination->connection || job->config->drop)
+    if (!destination->connection || job->config->drop || sl_load_mode(job->config)->removes)
         return sl_sources_number_offline(job, error);
-    destination->target_gone = !preview->exists;
-    return sl_registry_open(destination->connection, &destination->target, &destination->registry,
-                            error) &&
-           (sl_types_adopt(job, destination, false, error) || refused(preview, error)) &&
-           sl_sources_number_as_next(job, destination, &preview->refusal, error);
+    destination->target_gone = !preview->target.exists;
+    return sl_sources_number_as_next(job, destination, &preview->refusal, error);
 }
 
 static bool lay_out(sl_job *job, sl_destination *destination, sl_preview *preview,
@@ -459,10 +457,10 @@ static bool lay_out(sl_job *job, sl_destination *destination, sl_preview *previe
         return sl_error_memory(error, "laying out ranges");
     bool *stays = calloc(job->range_count + 1, sizeof *stays);
     bool ok = stays || sl_error_memory(error, "laying out ranges");
-    ok =
-        ok && (!job->by_range || sl_count_steps(preview->exists ? destination->connection : NULL,
-                                                &destination->target, destination->map, job->ranges,
-                                                job->range_count, stays, &preview->steps, error));
+    ok = ok &&
+         (!job->by_range || sl_count_steps(preview->target.exists ? destination->connection : NULL,
+                                           &destination->target, destination->map, job->ranges,
+                                           job->range_count, stays, &preview->steps, error));
     for (size_t i = 0; ok && i < job->range_count; i++)
         preview->ranges[i] = (sl_preview_range){
             .range = job->ranges[i], .shard = job->ranges[i].shard, .stays = stays[i]};

@@ -59,11 +59,10 @@ typedef struct sl_preview {
     sl_measure all;
     bool generated;
 
-    sl_connection *connection;   /* NULL without a cluster */
-    sl_topology *topology;       /* NULL without a cluster */
-    uint32_t shards;             /* at least 1 */
-    bool exists;                 /* the collection exists and is not dropped */
-    sl_sharding_change sharding; /* the change that the load makes to the collection's sharding */
+    sl_connection *connection; /* NULL without a cluster */
+    sl_topology *topology;     /* NULL without a cluster */
+    uint32_t shards;           /* at least 1 */
+    sl_target_view target;     /* what the load finds there, and changes */
     bool home_known; /* false: the database is new, and the server picks its first shard */
     sl_balancer_view balancer;
     sl_preview_layout layout;

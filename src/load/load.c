@@ -13,6 +13,7 @@
 #include "bson/bson_lookup.h"
 #include "cluster/cluster.h"
 #include "format/key_fields.h"
+#include "job/decision.h"
 #include "job/document_sample.h"
 #include "job/numbers.h"
 #include "job/sources.h"
@@ -225,41 +226,6 @@ static void log_layout(const sl_load *load) {
     bson_free(shown);
 }
 
-static bool batches_fit(const sl_load *load, sl_error *error) {
-    const sl_load_config *config = load->job.config;
-    const sl_server *server = sl_connection_server(load->destination.connection);
-    return config->adapt_batches ||
-           config->batch_documents <= (uint32_t)server->max_batch_documents ||
-           sl_error_set(error, SL_EXIT_USAGE,
-                        "--batch-size %u is more than the server accepts (%d documents)",
-                        config->batch_documents, server->max_batch_documents);
-}
-
-static bool records_have(void *context, const char *field) {
-    sl_load *load = context;
-    return sl_documents_have(&load->job, field);
-}
-
-/* With another mode than insert: can the documents be matched by the fields? Can the unique indexes
- * be built? */
-static bool may_match(sl_load *load, sl_error *error) {
-    const sl_key_fields *keys = load->job.keys;
-    const sl_load_config *config = load->job.config;
-    const sl_destination *destination = &load->destination;
-    bool matches = keys && sl_modes[keys->mode].matches;
-    const sl_matching match = {.fields = keys ? (const char *const *)keys->match.names : NULL,
-                               .count = keys ? keys->match.count : 0,
-                               .must_exist = matches && !sl_modes[keys->mode].creates,
-                               .indexes = config->indexes,
-                               .index_count = config->index_count,
-                               .records_have = records_have,
-                               .context = load};
-    return (!matches ||
-            sl_check_match(destination->connection, &destination->target, &match, error)) &&
-           sl_check_unique_indexes(destination->connection, &destination->target, config->indexes,
-                                   config->index_count, error);
-}
-
 /* Builds the indexes: the unique ones before the load, so that each duplicate is a reject and
  * documents can be matched by them; the others after it, which costs less. */
 static bool build_indexes(sl_load *load, bool before, sl_error *error) {
@@ -327,30 +293,24 @@ static bool place_quantiles(sl_load *load, sl_error *error) {
 }
 
 /* Creates and shards the collection, stops the balancer, numbers the sources, and splits and places
- * the ranges. All checks that can refuse the load come first. All checks that can refuse the load
- * come before anything is created or, with --drop, removed. */
+ * the ranges. All checks that can refuse the load come before anything is created or, with --drop,
+ * removed. */
 static bool prepare(sl_load *load, sl_error *error) {
     sl_job *job = &load->job;
     sl_destination *destination = &load->destination;
     sl_connection *connection = destination->connection;
     bool sharded = sl_connection_server(connection)->deployment == SL_SHARDED;
     sl_target_configure(destination, job, job->resumed);
-    if (!batches_fit(load, error) ||
-        !sl_resume_find_target(job, destination, &load->ledger, error) ||
+    sl_target_view view;
+    if (!sl_resume_find_target(job, destination, &load->ledger, error) ||
         !sl_resume_decide_drop(job, destination, &load->ledger, error) ||
-        !sl_target_decide_sharding(job, destination, error) ||
-        !sl_registry_open(connection, &destination->target, &destination->registry, error) ||
-        !(job->resumed || destination->target.drop ||
-          sl_types_adopt(job, destination, false, error)) ||
-        !sl_topology_read(connection, &destination->topology, error) ||
-        !sl_parts_find_shards(job, destination, error) || !may_match(load, error) ||
-        !sl_sources_look_for_target(job, destination, error) ||
+        !sl_decide(job, destination, &view, error) ||
         !sl_route_open(job, destination, load->run.threads, error))
         return false;
     if (!sl_same_content_check(job, destination, load->ledger.work_directory, error) ||
-        !sl_sources_refuse_copies(job, destination, error) ||
         !sl_resume_begin(job, &load->ledger, error))
         return false;
+    sl_decision_log(job, destination, &view);
     atomic_store(&load->run.begun, true);
     if (!not_interrupted(error) || !stop_balancer(load, error))
         return false;

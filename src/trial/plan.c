@@ -175,9 +175,8 @@ static bool from_tune(const bson_t *record, const char *path, sl_rates *rates, s
 }
 
 static bool is_plausible(const sl_estimate *rate) {
-    return isnan(rate->value) ||
-           (rate->low > 0 && rate->low <= rate->value && rate->value <= rate->high &&
-            rate->high < INFINITY);
+    return isnan(rate->value) || (rate->low > 0 && rate->low <= rate->value &&
+                                  rate->value <= rate->high && rate->high < INFINITY);
 }
 
 /* Are all figures of the record possible? */
@@ -425,9 +424,9 @@ static void print_changes(const sl_preview *preview, const sl_load_config *confi
         [SL_SHARDING_EXISTING] = "exists unsharded: --shard-existing SHARDS IT by",
         [SL_SHARDING_LEFT] =
             "exists unsharded and stays unsharded; --shard-existing would shard it by"};
-    if (preview->exists && !preview->refusal.code && changes[preview->sharding]) {
+    if (preview->target.exists && !preview->refusal.code && changes[preview->target.change]) {
         char *key = bson_as_relaxed_extended_json(preview->shard_key, NULL);
-        sl_print_to(out, "  it %s %s\n", changes[preview->sharding], key);
+        sl_print_to(out, "  it %s %s\n", changes[preview->target.change], key);
         bson_free(key);
     }
     for (size_t i = 0; i < config->index_count; i++) {
@@ -448,9 +447,14 @@ static void print_target(const sl_preview *preview, const sl_load_config *config
     sl_print_to(out, "\n%s: %s, server %s\n", sl_connection_display_uri(preview->connection),
                 sl_deployment_name(server->deployment), server->version);
     sl_print_to(out, "  %s.%s %s\n", config->database, config->collection,
-                preview->exists ? "exists: documents are added to it"
-                : config->drop  ? "is dropped, if it exists, and created"
-                                : "is created");
+                preview->target.capped
+                    ? "is a capped collection: when it is full, servers remove its "
+                      "oldest documents"
+                : preview->target.exists && sl_load_mode(config)->matches
+                    ? "exists: its documents are compared with the records"
+                : preview->target.exists ? "exists: documents are added to it"
+                : config->drop           ? "is dropped, if it exists, and created"
+                                         : "is created");
     print_changes(preview, config, out);
     print_balancer(&preview->balancer, out);
 }
@@ -666,8 +670,8 @@ static void record_layout(const sl_preview *preview, bson_t *record) {
     bson_t list, item, section;
     BSON_APPEND_DOCUMENT_BEGIN(record, "layout", &section);
     BSON_APPEND_UTF8(&section, "kind", names[preview->layout]);
-    BSON_APPEND_BOOL(&section, "collectionExists", preview->exists);
-    BSON_APPEND_UTF8(&section, "sharding", changes[preview->sharding]);
+    BSON_APPEND_BOOL(&section, "collectionExists", preview->target.exists);
+    BSON_APPEND_UTF8(&section, "sharding", changes[preview->target.change]);
     if (preview->layout != SL_LAYOUT_UNSHARDED && preview->shard_key)
         BSON_APPEND_DOCUMENT(&section, "shardKey", preview->shard_key);
     INT64(&section, "splits", preview->steps.splits);

@@ -72,20 +72,21 @@ static void read_series(sl_drill_step *step) {
 }
 
 static sl_exit load(sl_drill *drill, sl_drill_step *step, const char *work_directory) {
-    sl_load_config config = *drill->config->load;
+    const sl_load_config *user_config = drill->config->load;
+    sl_load_config config = *user_config;
+    if (sl_drill_sampled(drill)) { /* all sizes are loaded with the same settings */
+        config = sl_load_as_trial(user_config, &drill->target, step->collection, work_directory,
+                                  step->share, &step->load_record);
+        config.skip_other = user_config->skip_other;
+        config.progress = user_config->progress;
+        config.drop = false;
+    }
     config.run_record = &step->load_record;
     config.collection = step->collection;
     config.work_directory = work_directory;
     config.report = NULL; /* the drill writes these */
     config.html = NULL;
     config.completed_by = "`shardload load` with the same sources and options";
-    if (sl_drill_sampled(drill)) {
-        config.sample = step->share;
-        config.part_of_trial = true;
-        config.drop = false;
-        config.threads_most = 0; /* all sizes must be loaded with the same settings */
-        config.adapt_batches = false;
-    }
     int64_t start = sl_clock_ns();
     atomic_store(&drill->loading, true);
     sl_exit code = sl_load_run(&config);
@@ -521,20 +522,36 @@ static bool make_work_directory(sl_drill *drill, sl_error *error) {
            (!load->html || sl_json_may_write_file(load->html, error));
 }
 
+static bool is_pipe(const char *path) {
+    struct stat facts;
+    return strcmp(path, "-") == 0 || (stat(path, &facts) == 0 && S_ISFIFO(facts.st_mode));
+}
+
 /* Refuses pipes for a sampled drill, which reads its sources several times. */
 static bool check_sources(const sl_drill *drill, sl_error *error) {
     const sl_load_config *load = drill->config->load;
     for (size_t i = 0; sl_drill_sampled(drill) && i < load->path_count; i++) {
-        struct stat facts;
-        bool piped = strcmp(load->paths[i], "-") == 0 ||
-                     (stat(load->paths[i], &facts) == 0 && S_ISFIFO(facts.st_mode));
-        if (piped)
+        if (is_pipe(load->paths[i]))
             return sl_error_set(error, SL_EXIT_USAGE,
                                 "%s is a pipe: with --sample sources are read several times; give "
                                 "files, or leave --sample out",
                                 load->paths[i]);
     }
     return true;
+}
+
+/* What a load would refuse is refused before anything is dropped. A source without documents would
+ * recover nothing. Sources that are pipes are read once, by the load. */
+static bool decide(sl_drill *drill, sl_error *error) {
+    const sl_load_config *load = drill->config->load;
+    for (size_t i = 0; i < load->path_count; i++) {
+        if (is_pipe(load->paths[i]))
+            return true;
+    }
+    return sl_trial_target_decide(load, &drill->target, error) &&
+           (!drill->target.empty ||
+            sl_error_set(error, SL_EXIT_SOURCE,
+                         "the sources hold no documents: a drill would recover nothing"));
 }
 
 /* A full drill needs an empty target: no collection, and no registry that lists sources as
@@ -570,7 +587,7 @@ static bool begin(sl_drill *drill, sl_error *error) {
     return check_sources(drill, error) &&
            sl_load_open_connection(load, SL_FOR_WRITING, "shardload", 3, &drill->connection,
                                    error) &&
-           check_target(drill, error) &&
+           decide(drill, error) && check_target(drill, error) &&
            sl_throwaway_begin(drill->connection, load->database, load->collection, KIND,
                               sl_drill_sampled(drill), error) &&
            make_work_directory(drill, error);
@@ -722,6 +739,7 @@ sl_exit sl_reload_run(const sl_reload_config *config) {
         clear_step(&drill.steps[i]);
     free(drill.queries);
     sl_throwaway_clear(&drill.throwaway);
+    sl_trial_target_clear(&drill.target);
     sl_connection_close(drill.connection);
     sl_log_close_file();
     return code;

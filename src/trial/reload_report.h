@@ -55,7 +55,8 @@ typedef struct sl_drill_step {
 typedef struct sl_drill {
     const sl_reload_config *config;
     sl_connection *connection;
-    sl_throwaway throwaway; /* of a sampled drill */
+    sl_trial_target target; /* of a sampled drill, like the next one */
+    sl_throwaway throwaway;
     char work_directory[512];
     int64_t start;
     int64_t wall_start; /* milliseconds since 1970 */

@@ -3,6 +3,7 @@
 #include "throwaway.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "bson/bson_lookup.h"
+#include "job/preview.h"
 #include "util/clock.h"
 #include "util/context.h"
 #include "util/interrupt.h"
@@ -128,13 +130,13 @@ static bool remove_leftovers(sl_connection *connection, const char *database,
     return ok;
 }
 
-/* Drops a collection that does not exist: a user who may not do that would leave the temporary
- * collection behind. */
+/* A user who may not drop a collection would leave the temporary one behind. */
 static bool may_drop(sl_connection *connection, const char *database, const char *collection,
                      const char *kind, sl_error *error) {
     char name[SL_THROWAWAY_ROOM];
+    const sl_target target = {.database = database, .collection = name};
     return sl_throwaway_name(database, collection, kind, 0, name, error) &&
-           (drop(connection, database, name, error) ||
+           (sl_may_drop(connection, &target, error) ||
             sl_error_prefix(error, "the temporary collection could not be removed in the end"));
 }
 
@@ -155,9 +157,17 @@ void sl_throwaway_clear(sl_throwaway *current) {
     pthread_mutex_destroy(&current->lock);
 }
 
+/* After the second signal, commands of the connection are not repeated: the signal's thread waits
+ * for the lock, which sl_throwaway_drop holds. */
+static bool keep_trying(void *context) {
+    const sl_throwaway *current = context;
+    return !atomic_load(&current->at_once);
+}
+
 void sl_throwaway_register(sl_throwaway *current, sl_connection *connection, const char *database,
                            const char *name) {
     sl_context_is_trial();
+    sl_connection_set_retry_check(connection, keep_trying, current);
     pthread_mutex_lock(&current->lock);
     current->connection = connection;
     current->database = database;
@@ -231,6 +241,7 @@ static bool drop_until_gone(const sl_throwaway *current, sl_error *error) {
 }
 
 bool sl_throwaway_drop_at_once(sl_throwaway *current, sl_error *error) {
+    atomic_store(&current->at_once, true);
     pthread_mutex_lock(&current->lock);
     bool ok = !current->name[0] || drop_until_gone(current, error) || not_dropped(current, error);
     if (ok)
@@ -241,9 +252,37 @@ bool sl_throwaway_drop_at_once(sl_throwaway *current, sl_error *error) {
 
 /* ---- loads into a temporary collection ---- */
 
-sl_load_config sl_load_as_trial(const sl_load_config *user_config, const char *collection,
-                                const char *work_directory, double share, bson_t *run_record) {
+#define BLOCKS_READ 16 /* 1 MiB each; the estimates of the preview are not used */
+
+bool sl_trial_target_decide(const sl_load_config *load, sl_trial_target *target, sl_error *error) {
+    sl_load_config config = *load;
+    sl_preview *preview;
+    config.part_of_trial = true;
+    config.again = true;
+    *target = (sl_trial_target){.shard_key = NULL};
+    if (!sl_preview_create(&config, 1, BLOCKS_READ, &preview, error))
+        return false;
+    bool ok = preview->refusal.code == SL_EXIT_OK;
+    if (!ok)
+        *error = preview->refusal;
+    if (ok && preview->layout != SL_LAYOUT_UNSHARDED && preview->shard_key)
+        target->shard_key = bson_copy(preview->shard_key);
+    target->empty = preview->all.documents.value == 0 && preview->all.records.value == 0 &&
+                    preview->all.blocks_read >= preview->all.blocks;
+    sl_preview_destroy(preview);
+    return ok;
+}
+
+void sl_trial_target_clear(sl_trial_target *target) {
+    bson_destroy(target->shard_key);
+}
+
+sl_load_config sl_load_as_trial(const sl_load_config *user_config, const sl_trial_target *target,
+                                const char *collection, const char *work_directory, double share,
+                                bson_t *run_record) {
     sl_load_config load = *user_config;
+    load.shard_key = target->shard_key;
+    load.shard_key_given = true;
     load.collection = collection;
     load.work_directory = work_directory;
     load.sample = share;

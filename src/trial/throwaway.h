@@ -31,10 +31,11 @@ bool sl_throwaway_begin(sl_connection *connection, const char *database, const c
 /* A trial has at most one temporary collection at a time. The functions below may be called by the
  * thread that creates it and by the thread that handles signals. */
 typedef struct sl_throwaway {
-    pthread_mutex_t lock; /* guards the fields below */
+    pthread_mutex_t lock; /* guards the next three fields */
     sl_connection *connection;
     const char *database;
     char name[SL_THROWAWAY_ROOM]; /* "" for none */
+    _Atomic bool at_once;         /* sl_throwaway_drop_at_once has begun */
 } sl_throwaway;
 
 void sl_throwaway_init(sl_throwaway *current);
@@ -58,11 +59,24 @@ bool sl_throwaway_drop_at_once(sl_throwaway *current, sl_error *error);
 
 /* ---- loads into a temporary collection ---- */
 
+/* How a load would shard its collection, so that a trial's collection is sharded likewise. */
+typedef struct sl_trial_target {
+    bson_t *shard_key; /* NULL: not sharded */
+    bool empty;        /* the sources hold no document */
+} sl_trial_target;
+
+/* Decides as a load would (job/decision.h), by reads alone. Fails for each reason by which the load
+ * would be refused, except that its sources have been loaded before, and that a pipe cannot be read
+ * twice. */
+bool sl_trial_target_decide(const sl_load_config *load, sl_trial_target *target, sl_error *error);
+void sl_trial_target_clear(sl_trial_target *target);
+
 /* Derives the configuration of a trial's load from `user_config`: `share` of the blocks is loaded
- * into `collection` with fixed threads and batches, without report, HTML page and advice about
+ * into `collection`, sharded as `target`, with fixed threads and batches, without report, HTML page and advice about
  * --resume. `run_record` is as in sl_load_config. The caller sets `drop` and `verify`. All
  * arguments are borrowed. */
-sl_load_config sl_load_as_trial(const sl_load_config *user_config, const char *collection,
-                                const char *work_directory, double share, bson_t *run_record);
+sl_load_config sl_load_as_trial(const sl_load_config *user_config, const sl_trial_target *target,
+                                const char *collection, const char *work_directory, double share,
+                                bson_t *run_record);
 
 #endif

@@ -210,7 +210,7 @@ static bool load_once(sl_tune *tune, const size_t *at, double share, tune_purpos
     tune->load_failed = false;
     make_options(tune, at, &options);
     sl_load_config load =
-        sl_load_as_trial(tune->config->load, tune->scratch, path, share, &account);
+        sl_load_as_trial(tune->config->load, &tune->target, tune->scratch, path, share, &account);
     apply(tune, at, &load);
     bool ok = make_work_directory(tune, purpose, path, &tune->failure);
     if (ok) {
@@ -429,7 +429,7 @@ static bool read_topology(sl_tune *tune, sl_error *error) {
         return false;
     bool sharded = sl_connection_server(tune->connection)->deployment == SL_SHARDED;
     tune->shards = (uint32_t)topology->count;
-    tune->open_batches = sharded && tune->config->load->shard_key ? tune->shards : 1;
+    tune->open_batches = sharded && tune->target.shard_key ? tune->shards : 1;
     sl_topology_destroy(topology);
     return true;
 }
@@ -509,8 +509,6 @@ static void warn_of_limits(const sl_tune *tune) {
 
 /* Measures the sources, probes the target, warms it up, and sets the size of the trials' sample. */
 static bool choose_sample(sl_tune *tune, sl_error *error) {
-    if (!estimate_sources(tune, error))
-        return false;
     if (tune->total_text <= 0)
         return sl_error_set(error, SL_EXIT_SOURCE, "the sources are empty: nothing to measure");
     if (!read_topology(tune, error) || !probe_values(tune, error))
@@ -876,6 +874,7 @@ static bool begin(sl_tune *tune, sl_error *error) {
     return check_size(tune, error) &&
            sl_load_open_connection(load, SL_FOR_WRITING, "shardload tune", 3, &tune->connection,
                                    error) &&
+           estimate_sources(tune, error) && sl_trial_target_decide(load, &tune->target, error) &&
            name_work_directory(tune, error) && check_files(tune, error) &&
            sl_throwaway_begin(tune->connection, load->database, load->collection, "tune", true,
                               error) &&
@@ -944,6 +943,7 @@ sl_exit sl_tune_run(const sl_tune_config *config) {
         bson_destroy(&tune.storage[i].queries);
     sl_search_clear(&tune.search);
     sl_throwaway_clear(&tune.throwaway);
+    sl_trial_target_clear(&tune.target);
     free(tune.trials);
     sl_connection_close(tune.connection);
     return code;

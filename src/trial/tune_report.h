@@ -35,6 +35,7 @@ typedef struct sl_tune {
     const sl_tune_config *config;
     sl_connection *connection;
     char work_directory[512];
+    sl_trial_target target;          /* as which the collection is sharded */
     sl_throwaway throwaway;          /* `scratch`, while it may exist */
     char scratch[SL_THROWAWAY_ROOM]; /* the collection, created again for each trial */
     int64_t begun;                   /* by sl_clock_ns */

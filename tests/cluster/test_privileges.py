@@ -108,6 +108,7 @@ class Privileges(support.Case):
     def test_each_missing_privilege_of_creating_and_dropping_is_named(self):
         roles = documented_roles()
         words = {"dropCollection": ["--drop"], "createIndex": ["--index", '{"v": 1}'],
+                 "listIndexes": ["--index", '{"v": 1}'],
                  "collStats": ["--compressor", "zlib"]}
         for less, action, where in self.each_one_missing(roles["shardloadPrepare"]):
             with self.subTest(action=action, where=where):
@@ -115,6 +116,20 @@ class Privileges(support.Case):
                 who = self.allow(roles["shardloadLoad"], less)
                 outcome = self.shardload(*self.load_args(who, *words[action]), code=EXIT_CLUSTER)
                 self.assert_named(outcome, action, where)
+
+    def test_a_trial_is_not_begun_by_a_user_who_may_not_drop(self):
+        roles = documented_roles()
+        less = copy.deepcopy(roles["shardloadPrepare"])
+        for privilege in less["privileges"]:
+            privilege["actions"] = [action for action in privilege["actions"] if action != "dropCollection"]
+        less["privileges"] = [privilege for privilege in less["privileges"] if privilege["actions"]]
+        self.start_anew()
+        who = self.allow(roles["shardloadLoad"], less)
+        before = self.root[DATABASE].list_collection_names()
+        for number, (command, *words) in enumerate((("reload", "--suite", "mot", "--sample", "50%"), ("tune",))):
+            self.shardload(command, *who, "--work-dir", f"w{number}", *words, self.source, code=EXIT_CLUSTER,
+                           message=("could not be removed in the end", "dropCollection"))
+            self.assertEqual(self.root[DATABASE].list_collection_names(), before)
 
     def test_the_server_accepts_the_roles_for_sharded_clusters(self):
         roles = documented_roles()

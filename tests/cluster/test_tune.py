@@ -505,6 +505,26 @@ class TwoShards(TuneCase):
         self.assertIn("one for each shard", outcome.err)
         self.assertEqual(self.collections(), [])
 
+    def test_trials_are_sharded_as_the_load_would_be(self):
+        self.use_few_documents()
+        small = ("-j", 2, "--batch-size", 20, "--trial-bytes", "4600KiB", "--max-trials", 1)
+        self.database.t.insert_one({"_id": "here before"})
+        self.tune(*small)
+        self.assertEqual({"shardKey" in load for load in self.loads()}, {False})
+        self.database.t.drop()
+        self.client.admin.command("shardCollection", f"{self.database_name}.t", key={"v": "hashed"})
+        self.work = self.scratch / "sharded"
+        self.tune(*small)
+        self.assertEqual({str(load.get("shardKey")) for load in self.loads()}, {"{'v': 'hashed'}"})
+
+    def test_a_target_that_a_load_would_refuse_is_refused(self):
+        self.use_few_documents()
+        self.database.create_collection("t", viewOn="other", pipeline=[])
+        for command, *words in (("tune",), ("reload", "--suite", "mot", "--sample", "50%")):
+            self.shardload(command, *self.target(), "--work-dir", self.work, *words, self.path,
+                           code=support.EXIT_CLUSTER, message="is a view, not a collection")
+        self.assertEqual(self.collections(), ["system.views", "t"])
+
     def test_trials_are_spread_over_the_shards_and_the_balancer_is_restored(self):
         self.use_few_documents()
         self.client.admin.command("balancerStart")

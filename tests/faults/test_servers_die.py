@@ -101,6 +101,23 @@ class FiguresOfShards(Figures):
             self.assertEqual(figures[name], stored, figures)
 
 
+class DeadShard(fault_case.FaultCase):
+    """One shard does not answer: plan, tune, reload and load say so before anything is created."""
+
+    shape = "--shards", 2
+
+    def test_a_new_collection_is_not_begun(self):
+        self.servers.kill("s1-0")
+        (path,) = self.generate("B", 500, "--seed", 89)
+        uri = self.uri + "?serverSelectionTimeoutMS=1000"
+        for command, *words in (("plan",), ("tune", "--work-dir", "tuning"), ("load", "--work-dir", "work"),
+                                ("reload", "--suite", "mot", "--work-dir", "drill")):
+            self.shardload(command, "--uri", uri, "-d", self.database_name, "-c", "t2", *words, path,
+                           code=support.EXIT_CLUSTER, message="not every shard of the cluster answers")
+        self.servers.start_again()
+        self.assertEqual([name for name in self.database.list_collection_names() if "t2" in name], [])
+
+
 class ReplicaSet(fault_case.FaultCase):
     """The driver connects to each member by its own address, without a proxy. So the batches are
     small, and the fault occurs once some of them are stored."""

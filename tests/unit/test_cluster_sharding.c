@@ -38,10 +38,10 @@ TEST_ON(SHARDED, test_filled_collection_is_sharded) {
     insert(f, 0, 100);
     f->target.shard_key = key;
     /* Not sharded by the default key; an error if a key was given without --shard-existing. */
-    sl_sharding_change change;
+    sl_target_view view;
     prepare(f, false);
-    ok(f, sl_decide_sharding(f->connection, &f->target, &change, &f->error));
-    assert_int_equal(change, SL_SHARDING_LEFT);
+    ok(f, sl_target_look(f->connection, &f->target, &view, &f->error));
+    assert_int_equal(view.change, SL_SHARDING_LEFT);
     f->target.shard_key_given = true;
     bool created;
     assert_false(sl_prepare_target(f->connection, &f->target, &created, &f->error));
@@ -49,11 +49,11 @@ TEST_ON(SHARDED, test_filled_collection_is_sharded) {
     assert_non_null(strstr(f->error.message, "--shard-existing"));
     f->error = (sl_error){0};
     f->target.shard_existing = true;
-    ok(f, sl_decide_sharding(f->connection, &f->target, &change, &f->error));
-    assert_int_equal(change, SL_SHARDING_EXISTING);
+    ok(f, sl_target_look(f->connection, &f->target, &view, &f->error));
+    assert_int_equal(view.change, SL_SHARDING_EXISTING);
     prepare(f, false);
-    ok(f, sl_decide_sharding(f->connection, &f->target, &change, &f->error));
-    assert_int_equal(change, SL_SHARDING_NONE);
+    ok(f, sl_target_look(f->connection, &f->target, &view, &f->error));
+    assert_int_equal(view.change, SL_SHARDING_NONE);
     prepare(f, false);
     assert_int_equal(documents_on(f, NULL), 100);
 }

@@ -78,8 +78,8 @@ TEST(test_a_trial_writes_no_reports) {
                                   .sample = 1,
                                   .collection = "t",
                                   .database = "db"};
-    const sl_load_config trial =
-        sl_load_as_trial(&whole, "t.tune.x", "w/trial-001", 0.25, &account);
+    const sl_load_config trial = sl_load_as_trial(&whole, &(sl_trial_target){.empty = false},
+                                                  "t.tune.x", "w/trial-001", 0.25, &account);
     assert_null(trial.report);
     assert_null(trial.html);
     assert_false(trial.again || trial.resume || trial.adapt_batches);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a load will do with its target, decided by reads alone, before anything is changed. A load
+ * executes this decision; `plan` prints it; `tune` and `reload` refuse what it refuses. */
+#ifndef SHARDLOAD_DECISION_H
+#define SHARDLOAD_DECISION_H
+
+#include <stdbool.h>
+
+#include "job.h"
+
+/* Decides, for a configured target. Opens the registry and reads the topology, unless they are
+ * already there. Fails for every reason by which a load would refuse to start that can be found by
+ * reads. The target's shard_key becomes NULL if the collection stays unsharded. `*view` is always
+ * set. */
+bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, sl_error *error);
+
+/* Logs what the user should know before the load begins: that an existing collection is sharded
+ * now, or stays unsharded, or is capped. */
+void sl_decision_log(const sl_job *job, const sl_destination *destination,
+                     const sl_target_view *view);
+
+#endif
