@@ -60,8 +60,7 @@ def text(outcome):
 INTRODUCTION = """\
 # Repeat published experiments: `tools/reproduce`
 
-`shardload` was written to make six published experiments repeatable. Repeat one of them, or all of them, on your
-machine:
+Repeat one of six published experiments, or all of them, on your machine:
 
     tools/reproduce petabyte                one experiment, in at most five minutes on two cores
     tools/reproduce all                     all six
@@ -71,23 +70,14 @@ machine:
 
 Each experiment generates its data from a fixed seed, or uses the real samples in the folder `SHARDLOAD_SAMPLES`. It
 starts servers on this machine (`localcluster.md`) and runs `shardload` and `shardquery`. Every figure is from the
-records that these programs write. A table shows the published figure, the measured figure, and their ratio. HTML pages
-are written to the folder of `--pages`. Servers and data are deleted at the end, unless `--keep` is given. With `--uri`,
-the database `shardload_reproduce` of that cluster is used; it is **dropped before and after** each experiment.
+records that these programs write. The terminal, and the HTML pages in the folder of `--pages`, also show notes and
+further tables. Servers and data are deleted at the end, unless `--keep` is given. With `--uri`, the database
+`shardload_reproduce` of that cluster is used; it is **dropped before and after** each experiment.
 
 The published experiments used up to a hundred machines of 8 to 32 processors. Here, all servers and the loader share
-one small machine. So a ratio does not show which program is faster. It compares this machine with the published ones,
-and shows which of the published effects (of more shards, more routers, an index after the load) occur on it. The rates
-depend on how fast the machine copies memory and syncs writes to its disk, which is measured first. `shardload plan
---model` computes loads on machines that you do not have (`scale.md`).
+one small machine. So a ratio does not show which program is faster, but which of the published effects (of more
+shards, more routers, an index after the load) occur on it.
 """
-
-
-def markdown_table(heads, rows):
-    rows = [[cell(each).replace("|", "\\|") for each in row] for row in rows]
-    return ["| " + " | ".join(heads) + " |",
-            "|---|" + "".join("--:|" if head != "note" else "---|" for head in heads[1:]),
-            *("| " + " | ".join(row) + " |" for row in rows)]
 
 
 def markdown(facts, outcomes):
@@ -97,18 +87,14 @@ def markdown(facts, outcomes):
         lines += ["", f"**{warning[0].upper()}{warning[1:]}.**"]
     for outcome in outcomes:
         one = outcome.experiment
-        lines += ["", f"## {one.title}: `{one.name}`", "", "### What was published", "",
-                  one.published.strip(), "", "### Run it here", "",
-                  f"    tools/reproduce {one.name}", "", "### Run it at full scale", "",
-                  one.full.strip(), "", "### What we measured", ""]
+        lines += ["", f"## {one.title}: `{one.name}`", "", one.published.strip(), "",
+                  f"    tools/reproduce {one.name}", ""]
         if outcome.why:
             lines += [f"**The run failed: {outcome.why}**", ""]
-        lines += markdown_table(HEADS, comparison(outcome))
-        for table in outcome.tables:
-            lines += ["", f"{table.title}:", "", *markdown_table(table.heads, table.rows)]
-        lines += [""] * bool(outcome.notes) + [f"- {note}" for note in outcome.notes]
-        lines += ["", f"It took {outcome.seconds:.0f} seconds.", "", "### What differs, and why",
-                  "", one.differs.strip()]
+        table = text_table(HEADS[:-1], [row[:-1] for row in comparison(outcome)])
+        lines += ["```", *table, "```", "",
+                  f"It took {outcome.seconds:.0f} seconds.", "", "What differs:", "", one.differs.strip(),
+                  "", "### At full scale", "", one.full.strip()]
     return "\n".join(lines) + "\n"
 
 
