@@ -117,7 +117,7 @@ Or use more generated data, by `--scale 40`.
 """,
     differs="""
 - The published files are not available. `tools/datagen` generates data of the same structure with similar repetition;
-  real e-mails have other ratios. The weather records are real if `SHARDLOAD_SAMPLES` has them.
+  real e-mails have other ratios.
 - The ratio is the size of the files without a compressor divided by their size with it, data and indexes together.
 """,
     figures=tuple(Figure(f"{one.name}-{kind}", f"{one.title}: {kind} against none", None, "picture only")

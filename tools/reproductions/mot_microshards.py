@@ -125,8 +125,8 @@ You need one machine with 16 processors and 32 GB of memory, and the files `test
     differs="""
 - mmap no longer exists. Its counterpart is WiredTiger without a compressor, whose bytes on disk cannot be compared
   with padded files.
-- The published caches had 2 MB for 4 shards and more, which current servers refuse. Here the caches of all shards
-  together have the same size (`micro-shards.md`).
+- The caches of all shards together have the same size (`micro-shards.md`); the published ones had 2 MB for 4 shards
+  and more, which current servers refuse.
 - A current server uses several processors for a load, so a second shard makes the load only a little faster. An
   aggregation still uses one processor for each shard.
 - All generated tests fit into memory. The published data did not, and with mmap the disk (60 MB/s) was a limit.

@@ -83,9 +83,8 @@ machine with two cores; the folder of `--pages` gets HTML pages. Servers and dat
 `--keep` is given. With `--uri`, the database `shardload_reproduce` of that cluster is used; it is **dropped before and
 after** each experiment.
 
-The published experiments used up to a hundred machines of 8 to 32 processors. Here, all servers and the loader share
-one small machine. So a ratio does not show which program is faster, but which of the published effects (of more
-shards, more routers, an index after the load) occur on it.
+The published experiments used up to a hundred machines of 8 to 32 processors; here, all servers and the loader share
+one small machine. So a ratio does not show which program is faster, but which of the published effects occur on it.
 """
 
 

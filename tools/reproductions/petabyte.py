@@ -153,8 +153,7 @@ When all have ended, build the index in mongosh (`db.getSiblingDB("kv").records.
 - All four shards are on one machine of two processors, with one member each and all data in memory. So one loader that
   uses all processors can be as fast as four.
 - The published `find` searched for the integer 17,000, which is rare in a few thousand documents; this one searches
-  for
-  1. The row of the integer 17,000 is computed for the published number of documents.
+  for the integer 1.
 """,
     figures=(
         Figure("size", "bytes per document", DOCUMENT_BYTES),

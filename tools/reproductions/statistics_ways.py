@@ -112,7 +112,6 @@ log, by `--scale 10`:
 - jsMode and stored functions no longer exist. jsMode is compared with an accumulator in JavaScript.
 - The published client was a script; `shardquery` is written in C. The row of the relational database has the figure of
   an aggregation in the server.
-- With the real log in `SHARDLOAD_SAMPLES` (2,832 rows, 23 columns) a document is smaller than the published ones.
 """,
     figures=tuple(figures()),
     run=run)
