@@ -147,7 +147,6 @@ and a router on machines of their own. On each server, start one loader for each
 When all have ended, build the index in mongosh (`db.getSiblingDB("kv").records.createIndex({n0: 1})`), and query:
 
     shardquery run --uri mongodb://router1/ -d kv -c records --query indexed-find --query top-five ycsb
-    shardquery run --uri mongodb://router1/ -d kv -c records --query point-read --rate 800 --duration 60s ycsb
 """,
     differs="""
 - All four shards are on one machine of two processors, with one member each and all data in memory. So one loader that

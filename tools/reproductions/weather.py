@@ -130,11 +130,8 @@ settings, predict from a hundredth of the data, and load:
         --suite isd --sample 1% isd/
     shardload load --config fast.yaml --uri "$URI" -d weather -c data --index '{"ts": 1, "st": 1}' isd/
 
-For a hundred shards and ten routers, run a second loader on a second machine with `--part 2/2`, and build the index in
-mongosh when both have ended (`db.getSiblingDB("weather").data.createIndex({ts: 1, st: 1})`):
-
-    shardload load --uri mongodb://router1,router2,...,router10/ -d weather -c data \\
-        --shard-key '{"st": "hashed"}' --part 1/2 --work-dir part-1 isd/
+For a hundred shards, load with `--shard-key '{"st": "hashed"}'` through ten routers, by `--part 1/2` and `--part 2/2`
+on two machines, and build the index when both have ended.
 """,
     differs="""
 - The servers (one, and then two shards with up to three routers) share two processors with the loader. More routers
