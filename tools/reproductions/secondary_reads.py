@@ -70,7 +70,7 @@ In 2018, 8 to 64 threads read documents on secondaries while the primary receive
 waited while a secondary applied a batch of the oplog. Since 4.0 they read from a snapshot.
 """,
     full="""
-You need a replica set of three members, each on a machine of its own, and a machine for the clients and the loader:
+You need a replica set of three members and the client on machines of their own:
 
     shardload load --uri "$URI" -d kv -c read --format ycsb --records 10M
     shardquery run --uri "$URI" -d kv -c read --read-preference secondary --clients 8,16,32,64 --duration 30s \\
