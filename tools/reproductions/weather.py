@@ -136,7 +136,7 @@ on two machines, and build the index when both have ended.
     differs="""
 - The servers (one, and then two shards with up to three routers) share two processors with the loader. More routers
   are faster only if a router is the limit.
-- A write is acknowledged when it is in the journal. The journal was off in the published load.
+- The journal was off in the published load.
 - The published time of the index includes reading 4 TB from disk. Here all data is in the cache.
 """,
     figures=(
