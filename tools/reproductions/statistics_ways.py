@@ -110,8 +110,7 @@ log, by `--scale 10`:
 """,
     differs="""
 - jsMode and stored functions no longer exist. jsMode is compared with an accumulator in JavaScript.
-- The published client was a script; `shardquery` is written in C. The row of the relational database has the figure of
-  an aggregation in the server.
+- The row of the relational database has the figure of an aggregation in the server.
 """,
     figures=tuple(figures()),
     run=run)
