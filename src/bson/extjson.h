@@ -4,7 +4,7 @@
  * Reads JSON (RFC 8259), with NaN, Infinity and -Infinity as numbers; Extended JSON v2, canonical
  * and relaxed; and the older forms that mongoexport wrote. Published description: the MongoDB
  * specification "Extended JSON", version 2. The result equals that of libbson's bson_new_from_json,
- * except for the differences listed in docs/extended-json.md.
+ * except for the differences listed in tests/unit/test_extjson.c.
  *
  * A parser belongs to one thread. It allocates nothing per document: its only memory is a table of
  * the current document's keys, which detects duplicate keys and grows with the largest document. */

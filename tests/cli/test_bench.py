@@ -204,9 +204,9 @@ class Bench(support.Case):
 
     def test_every_row_is_documented_and_an_unknown_one_is_refused(self):
         names = [line.split()[0] for line in self.bench("--list").stdout.splitlines()]
-        docs = (support.TREE / "docs" / "performance.md").read_text("utf-8")
+        docs = (support.TREE / "docs/internals/performance.md").read_text("utf-8")
         self.assertEqual([name for name in names if f"`{name}`" not in docs], [],
-                         "rows that docs/performance.md does not explain")
+                         "rows that docs/internals/performance.md does not explain")
         done = self.bench("mot-parse", "no-such-row", code=2)
         self.assertIn("no such row: no-such-row", done.stderr)
 

@@ -128,4 +128,4 @@ class Site(support.Case):
                                "--site-dir", self.scratch / "site"], capture_output=True, text=True,
                               check=False, timeout=support.LIMIT)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertTrue(pathlib.Path(self.scratch / "site/five-minutes/index.html").exists())
+        self.assertTrue(pathlib.Path(self.scratch / "site/start/index.html").exists())

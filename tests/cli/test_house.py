@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rules of docs/architecture.md: layers, the files that use the driver, the map of files."""
+"""The rules of docs/internals/architecture.md: layers, the files that use the driver, the map of files."""
 import os
 import pathlib
 import re
@@ -243,7 +243,7 @@ class House(unittest.TestCase):
         self.assertEqual(wrong, [])
 
     def test_the_map_shows_every_file(self):
-        text = (TOP / "docs/architecture.md").read_text()
+        text = (TOP / "docs/internals/architecture.md").read_text()
         drawn = text[text.index("## The map"):text.index("## The path of a record")]
         names = set(re.findall(r"\b[a-z0-9_]+\.c\b", drawn))
         self.assertEqual(names, {p.name for p in (TOP / "src").rglob("*.c")})

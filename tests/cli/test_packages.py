@@ -64,8 +64,8 @@ class Packages(support.Case):
         for folder in ("schemas", "queries", "models"):
             expected |= {f"usr/share/shardload/{folder}/{path.name}"
                          for path in (support.TREE / folder).iterdir()}
-        expected |= {f"usr/share/doc/shardload/docs/{path.name}"
-                     for path in (support.TREE / "docs").glob("*.md")}
+        expected |= {f"usr/share/doc/shardload/docs/{path.relative_to(support.TREE / 'docs')}"
+                     for path in (support.TREE / "docs").rglob("*.md")}
         self.assertEqual(expected - self.files("shardload"), set())
 
     def test_the_library_is_complete(self):

@@ -120,7 +120,7 @@ class SecondCtrlC:
         self.assertRegex(outcome.err, r'db\.getSiblingDB\("\w+"\)\.getCollection\("t\.tune\.')
 
     def test_a_second_ctrl_c_ends_a_load_while_a_batch_has_no_reply(self):
-        """A load that is not a trial does not wait for its batches (docs/delivery.md)."""
+        """A load that is not a trial does not wait for its batches (docs/resume.md)."""
         self.proxy.is_counted = "t".__eq__
         release = threading.Event()
         self.addCleanup(release.set)

@@ -70,7 +70,7 @@ static int64_t draw_int64(void) {
 
 static void add_document(bson_t *document, unsigned depth);
 
-/* In arrays, libbson reads code and pointers under wrong keys (docs/extended-json.md). */
+/* In arrays, libbson reads code and pointers under wrong keys (test_extjson.c). */
 static bool is_wrong_in_arrays(uint32_t kind) {
     return kind == 9 || kind == 10 || kind == 12;
 }

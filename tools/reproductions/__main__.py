@@ -47,7 +47,8 @@ def read_options(words):
     parser.add_argument("--keep", action="store_true", help="keep the data and the programs' records")
     parser.add_argument("--pages", metavar="FOLDER", type=Path, default=Path("reproduce"),
                         help="folder for the HTML pages (default: reproduce)")
-    parser.add_argument("--markdown", metavar="FILE", help="write docs/reproduce.md, texts and tables")
+    parser.add_argument("--markdown", metavar="FILE",
+                        help="write docs/reproduce.md, and the figures into the .txt beside it")
     parser.add_argument("--json", metavar="FILE", help="write all figures as JSON")
     parser.add_argument("--list", action="store_true", help="print the experiments and end")
     options = parser.parse_args(words)
@@ -128,7 +129,8 @@ def main():
         write(options.json, json.dumps({"machine": facts, "experiments": [
             outcome.as_json() for outcome in outcomes]}, indent=2) + "\n")
     if options.markdown and not interrupted:
-        write(options.markdown, pages.markdown(facts, outcomes))
+        write(options.markdown, pages.markdown(outcomes))
+        write(Path(options.markdown).with_suffix(".txt"), pages.figures(facts, outcomes))
     if interrupted:
         return 130
     return 1 if any(outcome.why for outcome in outcomes) else 0

@@ -109,35 +109,26 @@ EXPERIMENT = Experiment(
     name="mot-microshards",
     title="Vehicle tests on micro-shards",
     published="""
-In July 2015 (server 3.0.4), 290 million MOT test results were loaded twice (580,650,946 documents, 56 GB of text) into
-one machine with 16 virtual processors and 30 GB of memory. The load was repeated with both storage engines and with 1
-to 16 shards, each with one mongod. Then one aggregation over all documents computed the "green-ness" of the cars: it
-groups them by seven bands of engine size, and multiplies the number of the band by 1.5 for diesel. With 16 shards on
-16 processors, the aggregation was 6.5 times as fast as with one shard.
+In July 2015 (server 3.0.4), 580,650,946 MOT test results (56 GB of text) were loaded into one machine with 16 virtual
+processors and 30 GB of memory, with both storage engines and 1 to 16 shards of one mongod each. Then one aggregation
+over all documents computed the "green-ness" of the cars, by bands of engine size and fuel. With 16 shards it was 6.5
+times as fast as with one.
 """,
     full="""
-You need one machine with 16 processors and 32 GB of memory (30 GB in the publication), and the twelve files
-`test_result_2005.txt` to `test_result_2016.txt` of the MOT history in `mot/`. Start 16 servers with zlib, load, and
-query:
+You need one machine with 16 processors and 32 GB of memory, and the files `test_result_2005.txt` to
+`test_result_2016.txt` of the MOT history in `mot/`; or generated tests, by `--scale 1450`:
 
     tools/localcluster up --shards 16 --cache 0.25 --mongod-option=--wiredTigerCollectionBlockCompressor=zlib
     shardload load --uri "$URI" -d mot -c tests --work-dir run mot/
     shardquery run --uri "$URI" -d mot -c tests --query green-ness --repeat 3 mot
-    shardload report --html load.html run/run.json
-
-Or use generated tests, on 1 to 16 shards with both compressors:
-
-    tools/reproduce mot-microshards --scale 1450
 """,
     differs="""
-- The storage engine mmap no longer exists. It is replaced by WiredTiger without a compressor, whose bytes on disk
-  cannot be compared with the padded files of mmap.
-- `tools/bench shards` measures each number of shards on new servers, with caches of the same size in total
-  (`micro-shards.md`). In the publication, the caches were set to 2 MB for 4 shards and more, which current servers
-  refuse.
-- A current server uses more than one processor for a load, so a second shard makes the load only a little faster. An
-  aggregation still uses one processor for each shard. So the query becomes faster until the number of shards reaches
-  the number of processors, which was 16 on the published machine.
+- mmap no longer exists. Its counterpart is WiredTiger without a compressor, whose bytes on disk cannot be compared
+  with padded files.
+- The caches of all shards together have the same size (`micro-shards.md`); the published ones had 2 MB for 4 shards
+  and more, which current servers refuse.
+- A current server uses several processors for a load, so a second shard makes the load only a little faster. An
+  aggregation still uses one processor for each shard.
 - All generated tests fit into memory. The published data did not, and with mmap the disk (60 MB/s) was a limit.
 """,
     figures=tuple(figures()),

@@ -132,39 +132,27 @@ EXPERIMENT = Experiment(
     name="petabyte",
     title="A petabyte of key-value records",
     published="""
-In November 2014 (server 2.6), the load phase of a modified YCSB stored 7,170,648,489 documents of 147,439 bytes, 1.057
-PB, on 216 shards, four on each server, with a loader process beside each shard. The collection was sharded by ranges of
-`_id` and split beforehand, and the balancer was off. At the beginning, a server stored 844 MB/s. The loads took 17 to
-22 hours, because some loader processes ended early without a message. Then a `find` on an indexed Zipfian integer, an
-aggregation, and 800 `findOne` per second with random values of that integer were measured. The generator never produced
-the values 2 and 5.
+In November 2014 (server 2.6), a modified YCSB stored 7,170,648,489 documents of 147,439 bytes, 1.057 PB, on 216
+shards, four on each server, with a loader process beside each shard. The collection was split beforehand by ranges of
+`_id`, and the balancer was off. The loads took 17 to 22 hours, because some loader processes ended early without a
+message. The generator never produced the values 2 and 5.
 """,
     full="""
-You need 54 servers with 24 disks of 2 TB and four shards on each (the text also contains another number, 30 at a time;
-see `scale.md`), and config servers and a router on machines of their own. On each server, start one loader for each of
-its shards, all at the same time. The first loader creates the collection, splits it and distributes its chunks:
+You need 54 servers with 24 disks of 2 TB and four shards on each (`scale.md` has other numbers), and config servers
+and a router on machines of their own. On each server, start one loader for each of its shards, all at the same time:
 
     shardload load --uri mongodb://router1/ -d kv -c records --format ycsb --records 7170648489 \\
         --document-size 147439 --only-shards shard-$K --route direct --work-dir shard-$K
 
-If a loader dies, repeat its command with `--resume`. The loader that ends last counts the documents of all loaders.
-When all loaders have ended, build the index in mongosh: `db.getSiblingDB("kv").records.createIndex({n0: 1})`.
-Copy the records to one machine, show them as one load, and query:
+When all have ended, build the index in mongosh (`db.getSiblingDB("kv").records.createIndex({n0: 1})`), and query:
 
-    shardload report --html petabyte.html shard-*/run.json
     shardquery run --uri mongodb://router1/ -d kv -c records --query indexed-find --query top-five ycsb
-    shardquery run --uri mongodb://router1/ -d kv -c records --query point-read --rate 800 --duration 60s ycsb
 """,
     differs="""
-- All four shards are on one machine of two processors, and the data is in memory instead of on 24 disks. The random
-  bytes do not compress, so the stored size is the sent size, as in the publication.
-- Each shard has one member. The published rate of 844 MB/s was that of the beginning; the mean over 17 to 22 hours on
-  54 servers is 279 MB/s. The table has both rates.
-- The published `find` searched for the integer 17,000, which is rare in a few thousand documents. So this `find`
-  searches for the integer 1. The table shows documents per second, and the number of documents with the integer 17,000
-  that the generator would produce among the published number of documents.
-- With a single member per shard and all data in memory, one loader that uses all processors can be as fast as four.
-  Several loaders are faster if the servers can receive more than the network of one loader machine can send.
+- All four shards are on one machine of two processors, with one member each and all data in memory. So one loader that
+  uses all processors can be as fast as four.
+- The published `find` searched for the integer 17,000, which is rare in a few thousand documents; this one searches
+  for the integer 1.
 """,
     figures=(
         Figure("size", "bytes per document", DOCUMENT_BYTES),

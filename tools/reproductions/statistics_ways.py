@@ -96,29 +96,21 @@ EXPERIMENT = Experiment(
     name="statistics",
     title="One statistic by several methods",
     published="""
-In February 2015 (server 2.4), a car's sensor log of 130,000 rows was loaded ten times: 1.3 million documents of about
-1,400 bytes and 40 fields. Minimum, maximum, sum and count of one field were computed over the first 1 to 1,000,000
-documents, by mapReduce (also in jsMode, and with stored functions), and in a client that reads the field into a list or
-adds up its values while it reads. Each method was run ten times. The mean and the standard deviation of the documents
-per millisecond were published. A client with several threads reached 122 documents/ms, and a relational database on the
-same machine 1,050. A client that read complete documents was ten times slower.
+In February 2015 (server 2.4), a car's sensor log was loaded: 1.3 million documents of about 1,400 bytes. Minimum,
+maximum, sum and count of one field over the first 1 to 1,000,000 documents were computed by mapReduce, and in a client
+that reads the field into a list or adds up its values while it reads. The mean and the standard deviation of the
+documents per millisecond were published.
 """,
     full="""
-You need one server, and ten copies of a log of 130,000 rows that has the columns of `schemas/obd.yaml`:
+You need one server, and ten copies of a log of 130,000 rows with the columns of `schemas/obd.yaml`; or a generated
+log, by `--scale 10`:
 
     shardload load -d cars -c obd --schema schemas/obd.yaml copy-1.csv copy-2.csv ... copy-10.csv
     shardquery run -d cars -c obd --limit 1,10,100,1000,10000,100000,1000000 --repeat 10 statistics
-
-Or use a generated log:
-
-    tools/reproduce statistics --scale 10
 """,
     differs="""
-- Stored functions and jsMode no longer exist (jsMode was removed in server 4.4). The table compares jsMode with an
-  accumulator in JavaScript. It has no stored functions (their published rates: up to 128 documents/ms).
-- The client is `shardquery`, which is written in C; the published client was a script.
-- There is no relational database. Its row has the figure of an aggregation in the server.
-- With the real log in `SHARDLOAD_SAMPLES` (2,832 rows, 23 columns) a document is smaller than the published ones.
+- jsMode and stored functions no longer exist. jsMode is compared with an accumulator in JavaScript.
+- The row of the relational database has the figure of an aggregation in the server.
 """,
     figures=tuple(figures()),
     run=run)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/five-minutes.md: its commands run on a real cluster, and print what the page shows."""
+"""docs/start.md: its commands run on a real cluster, and print what the page shows."""
 import os
 import pathlib
 import re
@@ -7,7 +7,7 @@ import subprocess
 
 import support
 
-PAGE = (support.TREE / "docs/five-minutes.md").read_text("utf-8")
+PAGE = (support.TREE / "docs/start.md").read_text("utf-8")
 COMMAND = re.compile(r"(export|cat|sed|shardload|shardload-localcluster) ")
 
 
@@ -27,7 +27,7 @@ def masked(text):
             yield " ".join(words)
 
 
-class FiveMinutes(support.ClusterCase):
+class StartPage(support.ClusterCase):
     def test_the_commands_work_and_print_what_the_page_shows(self):
         programs = self.scratch / "bin"
         programs.mkdir()
