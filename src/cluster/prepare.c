@@ -400,7 +400,7 @@ bool sl_drop_target(sl_connection *connection, const sl_target *target, sl_error
 
 typedef struct existing {
     bool exists;
-    bool clustered;
+    bool clustered, capped;
     char type[32];           /* "collection", "view", "timeseries" */
     char uuid[SL_UUID_ROOM]; /* "" when it has none */
 } existing;
@@ -419,10 +419,19 @@ static bool read_existing(sl_connection *connection, const sl_target *target, ex
         snprintf(found->type, sizeof found->type, "%s", type);
         found->clustered =
             sl_look_find(&reply, "cursor.firstBatch.0.options.clusteredIndex", &inner);
+        found->capped = sl_look_flag(&reply, "cursor.firstBatch.0.options.capped");
     }
     if (found->exists && sl_look_find(&reply, "cursor.firstBatch.0.info.uuid", &inner))
         sl_uuid_of(&inner, found->uuid);
     bson_destroy(&reply);
+    return ok;
+}
+
+bool sl_target_read(sl_connection *connection, sl_target *target, sl_error *error) {
+    existing found;
+    bool ok = read_existing(connection, target, &found, error);
+    memcpy(target->uuid, found.uuid, SL_UUID_ROOM);
+    target->capped = found.capped;
     return ok;
 }
 
