@@ -94,7 +94,7 @@ def clear(client):
     for name in databases(client):
         if name != "admin":
             client.drop_database(name)
-    for name in ("admin", "shop", "other", "new", "a"):
+    for name in ("admin", "shop", "other", "new", "a", "busy"):
         with contextlib.suppress(pymongo.errors.OperationFailure):      # the project's router knows no users
             client[name].command("dropAllUsersFromDatabase")
             client[name].command("dropAllRolesFromDatabase")

@@ -197,10 +197,17 @@ class Restores(Campaign):
 
     def dump_all(self, name, forms):
         import busy_writer
+
+        class Writer(busy_writer.Writer):
+            def one_round(self, number):
+                super().one_round(number)
+                self.database.command("createUser", f"user {number}", pwd="x", roles=[])
+                if number >= 3:
+                    self.database.command("dropUser", f"user {number - 3}")
         content = self.contents[name]
         content.clear()
         content.fill()
-        writer = busy_writer.Writer(self.clients[name], "busy", True) if name == "replica set" else None
+        writer = Writer(self.clients[name], "busy", True) if name == "replica set" else None
         if writer:
             writer.prepare()
             writer.start()
