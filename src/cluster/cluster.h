@@ -62,6 +62,7 @@ typedef struct sl_target {
      * collection. */
     char uuid[SL_UUID_ROOM]; /* "" until it has been read */
     bool by_uuid;            /* the server accepts `collectionUUID` in commands */
+    bool capped;             /* it is a capped collection */
     bool shard_key_given;    /* by the user: an existing collection must have this key; otherwise
                                 it may have any key, and `shard_key` is that of a new one */
     bool own_ids;            /* _ids may be of any type: owners are found by the shard key, also if
@@ -157,6 +158,9 @@ bool sl_indexes_may_be_built(sl_connection *connection, const sl_target *target,
  * no such collection. */
 bool sl_target_uuid(sl_connection *connection, const sl_target *target, char uuid[SL_UUID_ROOM],
                     sl_error *error);
+
+/* Sets `uuid` and `capped` of the target, as the collection has them. */
+bool sl_target_read(sl_connection *connection, sl_target *target, sl_error *error);
 
 /* Is there a collection (or a view) of this name? */
 bool sl_target_exists(sl_connection *connection, const sl_target *target, bool *exists,

@@ -157,7 +157,7 @@ bool sl_target_mismatch(sl_connection *connection, const sl_target *target, sl_e
 }
 
 bool sl_target_identify(sl_connection *connection, sl_target *target, sl_error *error) {
-    return sl_target_uuid(connection, target, target->uuid, error) &&
+    return sl_target_read(connection, target, error) &&
            (target->uuid[0] ||
             sl_error_set(error, SL_EXIT_CLUSTER,
                          "%s.%s was dropped while it was being prepared; did another program do "

@@ -491,6 +491,14 @@ static bool read_existing(sl_connection *connection, const sl_target *target, ex
     return ok;
 }
 
+bool sl_target_read(sl_connection *connection, sl_target *target, sl_error *error) {
+    existing found;
+    bool ok = read_existing(connection, target, &found, error);
+    memcpy(target->uuid, found.uuid, SL_UUID_ROOM);
+    target->capped = found.capped;
+    return ok;
+}
+
 bool sl_target_uuid(sl_connection *connection, const sl_target *target, char uuid[SL_UUID_ROOM],
                     sl_error *error) {
     existing found;

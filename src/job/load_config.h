@@ -96,6 +96,7 @@ typedef struct sl_load_config {
 
     const char *work_directory; /* NULL: a new one, named after target and time */
     bool resume;                /* complete the load whose journal is in work_directory */
+    bool resume_or_begin;       /* with `resume`: begin if it was killed before it had begun */
     const char *report;         /* path of a second copy of the run record */
     const char *html;           /* path of an HTML report */
     const char *metrics;        /* path of a file of metrics */

@@ -360,7 +360,7 @@ static bool judge(sl_job *job, sl_ledger *ledger, bool empty, bool *finished, sl
     if (earlier->no_memory)
         return sl_error_memory(error, "reading the journal");
     take_holder(ledger);
-    if (!job->config->resume) {
+    if (!job->config->resume || (job->config->resume_or_begin && !earlier->begun)) {
         /* Without a target no document has been sent. */
         if (empty || !earlier->target || earlier->finished) {
             ledger->begin_later = earlier->finished != NULL;

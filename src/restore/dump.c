@@ -58,6 +58,7 @@ static const struct special {
     {"config", "*",
      .why = "the metadata of a sharded cluster are not restored; --shard-keys shards collections"},
     {"local", "*", .why = "the server's own database is not restored"},
+    {"__mdb_internal*", "*", .why = "the server's own database is not restored"},
     {"*", "$admin.system.users", SL_NAMESPACE_USERS, DATABASE_USERS, true},
     {"*", "$admin.system.roles", SL_NAMESPACE_ROLES, DATABASE_USERS, true},
     {"*", "$admin.*", .why = "the server's own record of its versions"},
@@ -77,6 +78,11 @@ static const struct special *find_special(const char *database, const char *coll
             return &special[i];
     }
     return NULL;
+}
+
+sl_namespace_kind sl_dump_kind(const char *database, const char *collection) {
+    const struct special *found = find_special(database, collection);
+    return found ? found->kind : SL_NAMESPACE_COLLECTION;
 }
 
 const char *sl_dump_not_restored(const sl_name_options *names, const char *database,
@@ -850,10 +856,9 @@ sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *colle
         return NULL;
     dump->items = items;
     sl_namespace *made = &items[dump->count];
-    const struct special *row = find_special(database, collection);
     *made = (sl_namespace){.database = strdup(database),
                            .collection = strdup(collection),
-                           .kind = row ? row->kind : SL_NAMESPACE_COLLECTION,
+                           .kind = sl_dump_kind(database, collection),
                            .options = bson_new(),
                            .later = bson_new(),
                            .indexes = bson_new()};
@@ -936,8 +941,10 @@ static bool is_of_collection(const char *path) {
     return cut(name, ".bson") || cut(name, ".metadata.json");
 }
 
+/* oplog.bson is in the folder of a dump; a collection of this name has metadata. */
 static int is_file_of_collection(const struct dirent *entry) {
-    return is_of_collection(entry->d_name);
+    return is_of_collection(entry->d_name) && strcmp(entry->d_name, "oplog.bson") != 0 &&
+           strcmp(entry->d_name, "oplog.bson.gz") != 0;
 }
 
 /* Does a load or restore keep its files there? */

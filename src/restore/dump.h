@@ -143,6 +143,8 @@ sl_namespace *sl_dump_find(const sl_dump *dump, const char *database, const char
 sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *collection);
 /* Sorts the namespaces; pointers to them become invalid. */
 void sl_dump_sort(sl_dump *dump);
+/* What a namespace of this name is, if it has no metadata. */
+sl_namespace_kind sl_dump_kind(const char *database, const char *collection);
 /* The reason why a namespace of this name is not restored; NULL if it is restored. */
 const char *sl_dump_not_restored(const sl_name_options *names, const char *database,
                                  const char *collection);

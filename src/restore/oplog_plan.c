@@ -70,18 +70,9 @@ static sl_namespace *get(planning *p, const char *database, const char *collecti
     return sl_names_apply_to(&p->restore->config->names, p->dump, p->last, error) ? item : NULL;
 }
 
-static const char *why_skipped(const planning *p, const char *database, const char *collection) {
-    if (strncmp(database, "__mdb_internal", 14) == 0)
-        return "the server's own database is not restored";
-    if (strcmp(database, "admin") == 0 &&
-        (strcmp(collection, "system.users") == 0 || strcmp(collection, "system.roles") == 0))
-        return "users and roles are those at the time when the dump read them";
-    return sl_dump_not_restored(&p->restore->config->names, database, collection);
-}
-
 /* Is the collection never restored? Counts the operation then. */
 static bool skip(planning *p, const char *database, const char *collection) {
-    const char *why = why_skipped(p, database, collection);
+    const char *why = sl_dump_not_restored(&p->restore->config->names, database, collection);
     for (size_t i = 0; why && i < REASONS_MAX; i++) {
         if (p->skipped[i].why && strcmp(p->skipped[i].why, why) != 0)
             continue;
@@ -264,6 +255,12 @@ static bool plan_drop_database(planning *p, const sl_operation *o, const char *d
     return ok;
 }
 
+/* Operations on documents change users and roles. Servers also create their collections and
+ * indexes, which has no effect here, and do not drop these collections. */
+static bool is_of_users(const char *database, const char *collection) {
+    return sl_kinds[sl_dump_kind(database, collection)].merged_by != NULL;
+}
+
 static bool plan_rename(planning *p, const sl_operation *o, const char *database,
                         const char *collection, sl_error *error) {
     (void)database;
@@ -274,6 +271,8 @@ static bool plan_rename(planning *p, const sl_operation *o, const char *database
         return sl_error_set(error, SL_EXIT_SOURCE, "renameCollection without two namespaces");
     const char *source;
     sl_oplog_split(from, from_database, &source);
+    if (is_of_users(from_database, source) || is_of_users(to_database, collection))
+        return sl_error_set(error, SL_EXIT_SOURCE, "renameCollection of users is not replayed");
     sl_namespace *item = find(p, from_database, source);
     if (!item || (item->after && item->after->gone))
         return true;
@@ -397,6 +396,11 @@ static const command_row commands[] = {
     {"emptycapped", NULL, "it is a command for tests of the server"},
 };
 
+static bool drops_users(const command_row *row, const char *database, const char *collection) {
+    return (row->plan == plan_drop && is_of_users(database, collection)) ||
+           (row->plan == plan_drop_database && strcmp(database, "admin") == 0);
+}
+
 static bool plan_command(planning *p, const sl_operation *o, const char *database,
                          sl_error *error) {
     const command_row *row = NULL;
@@ -406,7 +410,12 @@ static bool plan_command(planning *p, const sl_operation *o, const char *databas
         return sl_error_set(error, SL_EXIT_SOURCE, "the command %.80s is not replayed%s%s",
                             o->command, row ? ": " : "", row ? row->refused : "");
     const char *collection = sl_look_string(&o->object, o->command);
-    if (!row->plan || skip(p, database, collection) || strcmp(collection, "system.views") == 0)
+    if (drops_users(row, database, collection))
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "the command %s of the users in %s is not replayed", o->command,
+                            o->name);
+    if (!row->plan || skip(p, database, collection) || strcmp(collection, "system.views") == 0 ||
+        is_of_users(database, collection))
         return true;
     if ((!collection[0] && row->plan != plan_drop_database) || strlen(collection) >= SL_NAME_ROOM)
         return sl_error_set(error, SL_EXIT_SOURCE, "the command %s names no collection",

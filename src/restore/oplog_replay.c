@@ -44,7 +44,9 @@ typedef struct place {
     bool known;
     bool strict; /* each operation is written alone */
     bool capped;
-    bson_t key; /* the shard key; empty: not sharded */
+    bson_t key;                  /* the shard key; empty: not sharded */
+    char merged[SL_MERGED_ROOM]; /* of users and roles: the collection that is merged after the
+                                    replay; "" until it is known */
 } place;
 
 /* A document while operations are applied to it. */
@@ -148,8 +150,9 @@ static bool write_position(replay *r, uint64_t done, bool moved, sl_error *error
 
 static sl_target target_of(const replay *r, size_t item, char name[SL_NAME_ROOM + 16]) {
     const sl_namespace *of = &r->dump->items[item];
-    snprintf(name, SL_NAME_ROOM + 16, "%s%s",
-             of->kind == SL_NAMESPACE_TIME_SERIES ? SL_BUCKETS : "", of->to_collection);
+    if (sl_kinds[of->kind].merged_by)
+        return (sl_target){.database = "admin", .collection = r->places[item].merged};
+    snprintf(name, SL_NAME_ROOM + 16, "%s%s", sl_kinds[of->kind].stored, of->to_collection);
     return (sl_target){.database = of->to_database, .collection = name};
 }
 
@@ -282,11 +285,14 @@ static bool flush(replay *r, sl_error *error) {
 static bool know(replay *r, size_t item, sl_error *error) {
     place *p = &r->places[item];
     char name[SL_NAME_ROOM + 16];
-    const sl_target target = target_of(r, item, name);
     sl_collection_facts facts;
     bson_t indexes;
     if (p->known)
         return true;
+    if (sl_kinds[r->dump->items[item].kind].merged_by &&
+        !sl_restore_merged_collection(r->restore, item, p->merged, error))
+        return false;
+    const sl_target target = target_of(r, item, name);
     bool ok = sl_collection_read(r->connection, &target, &facts, error);
     bool exists = ok && facts.exists;
     p->known = ok;
@@ -497,7 +503,8 @@ static bool run_command(replay *r, const sl_operation *o, sl_error *error) {
     else
         collection = name;
     const sl_namespace *item = sl_oplog_namespace(r->dump, database, collection);
-    for (size_t i = 0; item && !item->left_out && i < sizeof commands / sizeof commands[0]; i++) {
+    bool chosen = item && !item->left_out && !sl_kinds[item->kind].merged_by;
+    for (size_t i = 0; chosen && i < sizeof commands / sizeof commands[0]; i++) {
         if (strcmp(commands[i].name, o->command) == 0)
             return commands[i].run(r, item, o, error);
     }
@@ -572,11 +579,17 @@ static bool change_alone(replay *r, const sl_operation *o, sl_error *error) {
     return ok;
 }
 
-/* The index of the collection in the dump, in which the collections are sorted; SIZE_MAX: none. */
+/* The index of the collection in the dump, in which the collections are sorted; users, roles and
+ * views follow them. SIZE_MAX: none. */
 static size_t search(const replay *r, const char *database, const char *collection) {
     size_t low = 0, high = r->dump->count;
-    while (high > 0 && r->dump->items[high - 1].kind == SL_NAMESPACE_VIEW)
-        high--;
+    bool users = sl_kinds[sl_dump_kind(database, collection)].merged_by != NULL;
+    for (; high > 0 && sl_restored_alone(&r->dump->items[high - 1]); high--) {
+        const sl_namespace *item = &r->dump->items[high - 1];
+        if (users && strcmp(collection, item->collection) == 0 &&
+            strcmp(database, item->database) == 0)
+            return high - 1;
+    }
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         const sl_namespace *item = &r->dump->items[middle];

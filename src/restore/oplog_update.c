@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
 
-#define LEVELS_MAX 200        /* of embedded documents in a document of the server */
 #define ELEMENTS_MAX 2000000u /* a document of 16 MiB has no array with more elements */
 
 /* ---- checks ---- */
@@ -85,7 +85,7 @@ static bool check_paths(const bson_t *paths, sl_error *error) {
         unsigned names = 1;
         for (const char *dot = strchr(bson_iter_key(&at), '.'); dot; dot = strchr(dot + 1, '.'))
             names++;
-        ok = names <= LEVELS_MAX ||
+        ok = names <= SL_BSON_NESTING_MAX ||
              sl_error_set(error, SL_EXIT_SOURCE, "the path \"%.60s...\" has %u names",
                           bson_iter_key(&at), names);
     }

@@ -410,14 +410,26 @@ static bool name_own(step *s, sl_error *error) {
     return true;
 }
 
+bool sl_restore_merged_collection(sl_restore *restore, size_t index, char name[SL_MERGED_ROOM],
+                                  sl_error *error) {
+    step s;
+    begin(&s, restore, NULL, index);
+    bool ok = name_own(&s, error);
+    snprintf(name, SL_MERGED_ROOM, "%s", s.target.collection);
+    return ok;
+}
+
 static bool merge(const step *s, sl_error *error) {
     const char *database = strcmp(s->item->database, "admin") == 0 ? "" : s->item->database;
     const char *what = sl_kinds[s->item->kind].name;
+    bool none = s->outcome->records == 0;
+    if (none && !sl_collection_is_empty(s->connection, &s->target, &none, error))
+        return false;
     if (s->outcome->rejected > 0)
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "%s: some of the %s are damaged: none is changed on the server",
                             s->name, what);
-    return s->outcome->records == 0 ||
+    return none || /* those on the server are kept */
            sl_merge_users(s->connection, sl_kinds[s->item->kind].merged_by, s->collection, database,
                           s->restore->config->load->drop, error) ||
            sl_error_prefix(error,
@@ -434,12 +446,15 @@ static bool drop_merged_collection(const step *s, sl_error *error) {
 /* ---- files of the namespace ---- */
 
 /* Checks that a namespace which an earlier run has restored still exists: on the same deployment,
- * and as the same collection (UUID). */
-static bool check_earlier(const step *s, const bson_t *read, sl_error *error) {
+ * and as the same collection (UUID). The collection of users and roles exists until it has been
+ * merged. */
+static bool check_earlier(const step *s, const bson_t *read, bool loaded, sl_error *error) {
     sl_collection_facts facts;
     const char *uuid = sl_look_string(read, "uuid");
-    if (sl_kinds[s->item->kind].merged_by ||
-        (s->item->after && sl_oplog_is_begun(s->restore))) /* the oplog may have dropped it */
+    bool merged = sl_kinds[s->item->kind].merged_by != NULL;
+    if ((merged && (!loaded || !uuid[0])) ||
+        (!merged && s->item->after &&
+         sl_oplog_is_begun(s->restore))) /* the oplog may have dropped it */
         return true;
     bool ok = sl_collection_read(s->connection, &s->target, &facts, error);
     if (ok && !(s->item->oplog_only && !uuid[0]) &&
@@ -460,7 +475,7 @@ static bool read_earlier(step *s, bool loaded, sl_error *error) {
     bson_t *read = NULL;
     if (!sl_json_read_private(file_of(s, loaded ? LOADED : RESTORED, path), &read, error))
         return false;
-    if (!check_earlier(s, read, error) || !drop_merged_collection(s, error)) {
+    if (!check_earlier(s, read, loaded, error) || (!loaded && !drop_merged_collection(s, error))) {
         bson_destroy(read);
         return false;
     }
@@ -621,7 +636,7 @@ static sl_exit load(step *s) {
     /* In a collection that existed, an equal document may have been stored before. */
     config.again = s->outcome->existed;
     config.work_directory = s->folder;
-    config.resume = has_file(s, "journal");
+    config.resume = config.resume_or_begin = has_file(s, "journal");
     config.report = config.html = NULL;
     config.connection = s->connection;
     config.equal_is_stored = true; /* by another restore of the same dump */

@@ -94,6 +94,12 @@ typedef struct sl_restore {
  * False: the restore must stop. `connection` is used by no other thread meanwhile. */
 bool sl_restore_namespace(sl_restore *restore, sl_connection *connection, size_t index);
 
+/* The name of the collection in database admin into which users or roles are loaded, and from which
+ * the server merges them. */
+#define SL_MERGED_ROOM 64
+bool sl_restore_merged_collection(sl_restore *restore, size_t index, char name[SL_MERGED_ROOM],
+                                  sl_error *error);
+
 /* ---- same_dump.c ---- */
 
 /* Has the work directory the list of the files of a dump folder? */

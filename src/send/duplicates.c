@@ -620,7 +620,10 @@ static sl_scan_result find_sample(const sl_duplicates *duplicates, mongoc_client
 
 sl_scan_result sl_duplicates_find(sl_duplicates *duplicates, mongoc_client_t *client,
                                   const sl_target *target, bool *any, sl_error *error) {
-    sl_scan_result result = find_sample(duplicates, client, target, any, error);
+    sl_scan_result result = SL_SCAN_DONE;
+    *any = target->capped; /* none may be inserted again */
+    if (!*any)
+        result = find_sample(duplicates, client, target, any, error);
     if (result != SL_SCAN_DONE || !*any)
         return result;
     return sl_duplicates_find_all(duplicates, client, target, error);

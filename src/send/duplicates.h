@@ -45,8 +45,8 @@ sl_scan_result sl_duplicates_compare(sl_duplicates *duplicates, mongoc_client_t 
 
 /* Searches for the documents of a batch that an earlier attempt may have inserted, before the batch
  * is sent: a server takes a hundred times longer to refuse a document than to find it. `*any`
- * false: no document of a sample is stored. Otherwise `missing` and `difference` are set for all
- * documents. */
+ * false: no document of a sample is stored. Otherwise, and for any capped collection, `missing` and
+ * `difference` are set for all documents. */
 sl_scan_result sl_duplicates_find(sl_duplicates *duplicates, mongoc_client_t *client,
                                   const sl_target *target, bool *any, sl_error *error);
 

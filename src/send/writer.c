@@ -554,7 +554,10 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl
 }
 
 /* Makes a parcel of the documents that are not stored. If all are stored, the last one is sent
- * again: its refusal is acknowledged with the write concern, which covers all earlier writes. */
+ * again: its refusal is acknowledged with the write concern, which covers all earlier writes.
+ *
+ * A full capped collection, of servers before 6.0, loses its oldest document even by an insert that
+ * is refused. So no document is sent to it again: the parcel may be empty. */
 static bool choose(sl_outlet *outlet, const sl_piece *piece, sl_duplicates *there,
                    sl_parcel *parcel, sl_error *error) {
     if (!outlet->chosen) {
@@ -564,11 +567,12 @@ static bool choose(sl_outlet *outlet, const sl_piece *piece, sl_duplicates *ther
             return sl_error_memory(error, "sending part of a batch");
     }
     uint32_t count = 0;
+    bool capped = outlet->sending->destination->target.capped;
     for (uint32_t i = 0; i < piece->count; i++) {
-        bool last_chance = i + 1 == piece->count && count == 0;
+        bool last_chance = i + 1 == piece->count && count == 0 && !capped;
         /* If a different document with this _id is stored, perhaps on another shard, the server
          * decides whether to accept this document. */
-        bool other = there->own_ids && there->difference[i];
+        bool other = there->own_ids && there->difference[i] && !capped;
         if (!there->missing[i] && !other && !last_chance)
             continue;
         there->missing[i] = true; /* its outcome comes from the answer to this parcel */
@@ -577,6 +581,28 @@ static bool choose(sl_outlet *outlet, const sl_piece *piece, sl_duplicates *ther
     }
     *parcel = (sl_parcel){outlet->chosen, count, outlet->places};
     return true;
+}
+
+/* Waits until the write concern covers all earlier writes, by an update that changes nothing. */
+static sl_outcome acknowledge(const sl_outlet *outlet, const bson_t *document, sl_error *error) {
+    bson_error_t why = {0};
+    bson_t filter = BSON_INITIALIZER, reply;
+    bson_iter_t id;
+    uint32_t none;
+    if (bson_iter_init_find(&id, document, "_id"))
+        bson_append_iter(&filter, "_id", 3, &id);
+    bson_t *update = BCON_NEW("$setOnInsert", "{", "a", BCON_INT32(1), "}");
+    bool ok = mongoc_collection_update_one(outlet->connection->collection, &filter, update, NULL,
+                                           &reply, &why);
+    const sl_reply answer = {
+        .ok = ok, .body = &reply, .why = &why, .documents = &document, .count = 1};
+    sl_outcome outcome = DELIVERED;
+    if (!ok)
+        outcome = outcome_of_reply(&answer, sl_reply_judge(&answer, &none, error), false);
+    bson_destroy(&filter);
+    bson_destroy(update);
+    bson_destroy(&reply);
+    return is_apart(outcome) ? UNDELIVERABLE : outcome;
 }
 
 /* One attempt. If the piece may have been sent before, its stored documents are found first, and
@@ -598,7 +624,8 @@ static sl_outcome send_once(sl_outlet *outlet, const sl_piece *piece, const sl_l
     if (outcome == DELIVERED && any && !choose(outlet, piece, &there, &parcel, error))
         outcome = UNDELIVERABLE;
     if (outcome == DELIVERED)
-        outcome = send_parcel(outlet, piece, &parcel, listener, error);
+        outcome = parcel.count > 0 ? send_parcel(outlet, piece, &parcel, listener, error)
+                                   : acknowledge(outlet, piece->documents[0], error);
     for (uint32_t i = 0; outcome == DELIVERED && any && i < piece->count; i++) {
         if (!there.missing[i])
             report_duplicate(listener, piece->first + i, &there, i, false);

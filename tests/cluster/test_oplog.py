@@ -94,6 +94,46 @@ class Standalone(Oplogs):
         self.replay(dump, "--ns-exclude", "*.x", code=support.EXIT_USAGE,
                     message=f"renames {self.db}.t to {self.db}.x, but only one of them is selected")
 
+    def roles(self, *names):
+        """The documents of new roles, which are removed again."""
+        for name in names:
+            self.database.command("createRole", name, privileges=[], roles=[])
+        self.addCleanup(self.database.command, "dropAllRolesFromDatabase")
+        found = list(self.client.admin["system.roles"].find({"db": self.db}))
+        self.database.command("dropAllRolesFromDatabase")
+        return found
+
+    def stored_roles(self):
+        return sorted((one["role"], len(one["privileges"]))
+                      for one in self.client.admin["system.roles"].find({"db": self.db}))
+
+    def test_operations_on_users_and_roles(self):
+        a, b, c = self.roles("a", "b", "c")
+        everything = {"resource": {"db": "", "collection": ""}, "actions": ["find"]}
+        on, commands = "admin.system.roles", [
+            {**command(name, "system.roles", **more), "ns": "admin.$cmd"}
+            for name, more in (("create", {}), ("createIndexes", INDEX), ("drop", {}))]
+        entries = [*commands[:2], insert(c, on), modify(a["_id"], on, set={"privileges": [everything]}),
+                   delete(b["_id"], on)]
+        role_dump = making.Namespace("admin", "system.roles", [a, b])
+        self.replay(self.dump(self.namespace("t", [A]), role_dump, oplog=entries))
+        self.assertEqual(self.stored_roles(), [("a", 1), ("c", 0)])
+        self.assertEqual([name for name in self.client.admin.list_collection_names() if "shardload" in name], [])
+        self.database.command("dropAllRolesFromDatabase")
+        self.database.drop_collection("t")
+        for words, found in ((["--ns-exclude", "admin.*"], []), ([], [("c", 0)])):
+            self.replay(self.dump(self.namespace("t", [A]), oplog=entries), *words)    # without roles in the dump
+            self.assertEqual(self.stored_roles(), found)
+        self.replay(self.dump(self.namespace("t", [A]), role_dump, oplog=[commands[2]]), code=support.EXIT_SOURCE,
+                    message="the command drop of the users in admin.$cmd is not replayed")
+
+    def test_collections_are_found_beside_views_and_users(self):
+        views = [self.namespace(name, options={"viewOn": "z", "pipeline": []}) for name in "abcde"]
+        dump = self.dump(self.namespace("z", [A]), *views, making.Namespace("admin", "system.roles", self.roles("a")),
+                         oplog=[insert({"_id": 2}, "DB.z")])
+        self.replay(dump)
+        self.check("z", [A, {"_id": 2}])
+
     def test_limits(self):
         dump = self.dump(self.namespace("t", [A]), oplog=[insert({"_id": n}) for n in range(2, 7)])
         for limit, count in ((f"{oplogs.SECONDS}:4", 3), (f"{oplogs.SECONDS}:", 1), (str(oplogs.SECONDS + 1), 6)):

@@ -1,34 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dumps by the vendor's mongodump, restored by both programs: the server then holds the same. SHARDLOAD_REAL names
 a folder with VERSION/bin/mongod of three versions and tools/bin; the tests skip without it."""
-import contextlib
-import datetime
-import hashlib
-import os
 import pathlib
 import re
-import subprocess
 
 import bson
 import pymongo
 
 import dump_making as making
-import servers
+import real_servers
 import support
-
-REAL = pathlib.Path(os.environ.get("SHARDLOAD_REAL") or "/nowhere")
-# Servers: the version, and options of tools/localcluster.
-SERVERS = {
-    "4.4": ("4.4", ["--standalone"]),
-    "5.0": ("5.0", ["--standalone"]),
-    "6.0": ("6.0", ["--standalone"]),
-    "replica set": ("6.0", ["--shards", "0", "--replicas", "1"]),
-    "cluster": ("4.4", ["--shards", "2", "--mongos", REAL / "4.4" / "bin" / "mongos"]),
-    "own router": ("6.0", ["--shards", "2"]),
-}
-LONG = "a_name_that_is_longer_than_the_name_of_a_file_may_be/" * 4
-
-OF_THE_SERVER = ("admin.system.version", "admin.system.keys", "admin.system.new_users", "shardload.balancer")
+from real_servers import REAL, SERVERS, clear, fill, fill_users, state, vendor
 
 # Form: the options of mongodump; those of mongorestore; those of shardload restore. {at} is the dump. Words after |
 # become standard output of mongodump and standard input of the other two.
@@ -58,100 +40,9 @@ FORMS = {
 }
 
 
-def vendor(name, *words, **more):
-    done = subprocess.run([REAL / "tools" / "bin" / name, *words], capture_output=True, timeout=support.LIMIT,
-                          check=False, **more)
-    if done.returncode != 0:
-        raise AssertionError(f"{name} {words}: {done.stderr.decode(errors='replace')}")
-    return done.stdout
-
-
-def fill_users(client):
-    for database, users in (("admin", ("root", "backup")), ("shop", ("reader", "writer"))):
-        client[database].command("createRole", f"{database} role", privileges=[], roles=[])
-        for name in users:
-            client[database].command("createUser", name, pwd="x", roles=[f"{database} role"],
-                                     customData={"n": name}, mechanisms=["SCRAM-SHA-256"])
-
-
 def names(state_of):
     """A state with the users' names and data in place of their documents, which have salts."""
     return {key: value for key, value in state_of.items() if key != ("admin.system.users", "documents")}
-
-
-def fill(client, version, users=True):
-    """Something of each kind that a server of this version stores."""
-    shop = client.shop
-    shop.orders.insert_many({"_id": n, "n": n, "s": f"text {n}", "when": datetime.datetime(2099, 1, 1)}
-                            for n in range(500))
-    shop.orders.create_index([("n", 1), ("_id", -1)], unique=True)
-    shop.orders.create_index("when", expireAfterSeconds=10 ** 8, name="ttl")
-    shop.orders.create_index([("s", "text")], weights={"s": 3})
-    shop.orders.create_index("s", partialFilterExpression={"n": {"$gt": 5}, "s": {"$exists": True}})
-    shop.command("collMod", "orders", validator={"n": {"$gte": 100}})
-    shop.create_collection("log", capped=True, size=1 << 20, max=50)
-    shop.log.insert_many({"n": n} for n in range(80))
-    shop.create_collection("sorted", collation={"locale": "de", "strength": 2})
-    shop.sorted.create_index("a", collation={"locale": "simple"})
-    shop.sorted.insert_many({"a": a} for a in "äAb")
-    shop.create_collection("cheap", viewOn="orders", pipeline=[{"$match": {"n": {"$lt": 3}}}])
-    shop[LONG].insert_many({"_id": n} for n in range(5))
-    shop[LONG].create_index("x")
-    shop["odd/name %25 é"].insert_one({"_id": 1})
-    shop.create_collection("empty")
-    shop["system.js"].insert_one({"_id": "f", "value": bson.Code("function() { return 1; }")})
-    if users:
-        fill_users(client)
-    client.admin.settings.insert_many({"_id": n} for n in range(3))
-    client.other.t.insert_many({"n": n} for n in range(3))
-    if version >= "5.0":
-        shop.create_collection("series", timeseries={"timeField": "t", "metaField": "m"}, expireAfterSeconds=10 ** 9)
-        shop.series.insert_many({"t": datetime.datetime(2099, 1, 1, n), "m": n % 3, "v": n} for n in range(20))
-        shop.series.create_index([("m", 1), ("t", 1)])
-    if version >= "6.0":
-        shop.create_collection("clustered", clusteredIndex={"key": {"_id": 1}, "unique": True})
-        shop.clustered.insert_many({"_id": n} for n in range(9))
-
-
-def databases(client):
-    return [name for name in client.list_database_names() if name not in ("config", "local")]
-
-
-def clear(client):
-    for name in databases(client):
-        if name != "admin":
-            client.drop_database(name)
-    for name in ("admin", "shop", "other", "new", "a"):
-        with contextlib.suppress(pymongo.errors.OperationFailure):      # the project's router knows no users
-            client[name].command("dropAllUsersFromDatabase")
-            client[name].command("dropAllRolesFromDatabase")
-    for name in client.admin.list_collection_names():
-        if not name.startswith("system."):
-            client.admin.drop_collection(name)
-
-
-def state(client):
-    """{(namespace, "kind", "options", "documents" or the name of an index): value}"""
-    raw = bson.CodecOptions(document_class=bson.raw_bson.RawBSONDocument)
-    found = {}
-    for name in databases(client):
-        for one in client[name].list_collections():
-            title = f"{name}.{one['name']}"
-            if title in OF_THE_SERVER or one["name"] == "system.views":
-                continue
-            found[title, "kind"], found[title, "options"] = one["type"], one["options"]
-            if one["type"] == "view":
-                continue
-            for index in client[name][one["name"]].list_indexes():
-                found[title, index["name"]] = index.to_dict()
-            if one["type"] == "collection":
-                if title == "admin.system.users":
-                    users = client[name][one["name"]].find()
-                    found[title, "names"] = {one["_id"]: one.get("customData") for one in users}
-                documents = sorted(bytes(each.raw) for each in client[name].get_collection(
-                    one["name"], codec_options=raw).find())
-                found[title, "documents"] = hashlib.md5(b"".join(documents)).digest()
-    return found
 
 
 class RealDumps(support.Case):
@@ -165,13 +56,11 @@ class RealDumps(support.Case):
 
     def connect(self, name):
         """Starts these servers for the test. Returns a client."""
-        version, options = SERVERS[name]
-        server = servers.Servers(self.folder / name, "--mongod", REAL / version / "bin" / "mongod", *options,
-                                 *servers.SAVING)
+        server = real_servers.start(name, self.folder)
         self.addCleanup(server.down)
         client = pymongo.MongoClient(server.uri)
         self.addCleanup(client.close)
-        fill(client, version, users=name != "own router")
+        fill(client, SERVERS[name][0], users=name != "own router")
         return client
 
     @staticmethod

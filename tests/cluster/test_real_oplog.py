@@ -109,6 +109,40 @@ class RealOplog(Restoring):
         self.compare([making.Namespace(f"{self.db}_{n}", "t", [{"_id": 1, "a": 1}], indexes=case[0])
                       for n, case in enumerate(cases)], oplogs.entries_of(cases, self.db))
 
+    def test_operations_on_users_and_roles(self):
+        """Of a server that has none of them, as after a disaster."""
+        users, admin = [f"{self.db}.{name}" for name in "abc"], self.client.admin
+        self.database.command("createRole", "role", privileges=[], roles=[])
+        for name in "abc":
+            self.database.command("createUser", name, pwd="x", roles=["role"], mechanisms=["SCRAM-SHA-256"])
+        a, b, c = (admin["system.users"].find_one({"_id": name}) for name in users)
+        roles = list(admin["system.roles"].find())
+
+        def clear():
+            found = {name: raw_documents(admin[f"system.{name}"]) for name in ("users", "roles")}
+            self.database.command("dropAllUsersFromDatabase")
+            self.database.command("dropAllRolesFromDatabase")
+            self.drop()
+            return found
+        clear()
+        new_role = {**roles[0], "_id": f"{self.db}.new", "role": "new"}
+        change = oplogs.modify if self.version == "4.4" else lambda key, on, set: oplogs.diff(key, on, i=set)
+        entries = oplogs.at(self.db, [
+            oplogs.NO_OP, oplogs.insert(c, "admin.system.users"), oplogs.insert(new_role, "admin.system.roles"),
+            change(users[0], "admin.system.users", set={"customData": {"changed": True}}),
+            oplogs.delete(users[1], "admin.system.users"), oplogs.insert({"_id": 2})])
+        dump = making.folder(self.scratch / "users", [
+            making.Namespace(self.db, "t", [{"_id": 1}]), making.Namespace("admin", "system.users", [a, b]),
+            making.Namespace("admin", "system.roles", roles),
+            making.Namespace("admin", "system.version", list(admin["system.version"].find()))])
+        (dump / "oplog.bson").write_bytes(oplogs.written(entries))
+        for words in ([], ["--drop"]):
+            self.tool("mongorestore", "--oplogReplay", *words, dump)
+            expected = clear()
+            self.restore(dump, "--oplog-replay", *words)
+            self.assertEqual(clear(), expected)
+            self.assertEqual([len(one) for one in expected.values()], [2, 2])
+
     # ---- dumps of a server that is written to ----
 
     def busy_dump(self):

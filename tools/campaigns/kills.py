@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kills and resumes loads of every kind of source into every deployment, many loads at once.
+"""Programs that are killed and resumed until they end; a campaign of many of them.
+
+The campaign `kills`: loads of every kind of source into every deployment, many loads at once.
 
 Each load goes into its own database. The loader is killed (SIGKILL) at a random time, resumed,
 killed again, and resumed until it ends. Then the documents of the collection must be identical, byte
 for byte, to those that an independent reader finds in the source, and the rejects must be complete.
 Meanwhile servers are killed and restarted; this happens during most loads."""
 import collections
+import itertools
 import os
 import random
 import shutil
@@ -31,7 +34,7 @@ TRIES = 40                    # runs of one load; after that it has failed
 LIMIT = 180                   # seconds that one run may take
 READS = 20                    # attempts to read a collection while servers are killed
 SERVER_PAUSE = 6.0            # seconds between kills of servers
-NOTHING_TO_RESUME = ("no journal", "cannot use the work directory")
+NOTHING_TO_RESUME = ("no journal", "cannot use the work directory", "is not the work directory of a restore")
 
 
 class Source(NamedTuple):
@@ -116,36 +119,33 @@ def make_source(kind, folder):
 
 # ---- one load: killed, resumed, compared ----
 
-class Load:
+class Run:
+    """A program that is killed and resumed until it ends. Subclasses have
+
+    words(resume)    the command line; drawn anew for each run
+    progress()       changes when the program has recorded progress
+    compare()        None, or how the result differs from the expected one
+    clear()          removes the result from the servers"""
+
+    kills_each, seconds = KILLS_EACH, 1.3 * SECONDS    # seconds: those within which a run is killed
+    pipe = None                                        # a file for standard input
+
     def __init__(self, campaign, number, kind, deployment):
         self.campaign, self.kind, self.deployment = campaign, kind, deployment
         self.draw = random.Random(f"{campaign.seed}-{number}")
-        self.source = campaign.sources[kind]
         self.name = f"kills_{os.getpid()}_{number}"
         self.folder = campaign.folder / self.name
         self.work = self.folder / "work"
         self.kills = self.runs = 0
         self.outputs = []         # one text per run
 
-    def words(self, resume):
-        """The command line. Threads, batch size and rate are drawn anew for each run."""
-        rate = self.source.documents / SECONDS * self.draw.uniform(0.7, 2)
-        more = ["--route", "direct"] if self.deployment == "direct" else []
-        if resume:
-            more.append("--resume")
-        return [build_folder() / "bin" / "shardload", "load",
-                "--uri", self.campaign.servers[DEPLOYMENTS[self.deployment]].uri,
-                "-d", self.name, "-c", "t", "--work-dir", self.work, "--progress", "none",
-                "-j", self.draw.randint(1, 3), "--batch-size", self.draw.choice(self.source.batches),
-                "--rate-limit", int(rate), "--retry-timeout", LIMIT, *more, *self.source.words]
-
     def one_run(self, resume, kill):
-        """Returns the exit status, -9 if the loader was killed, or "hung"."""
+        """Returns the exit status, -9 if it was killed, or "hung"."""
         self.runs += 1
         log = self.folder / f"run-{self.runs}"
         feeder = None
-        if self.source.pipe:
-            feeder = subprocess.Popen(["cat", self.source.pipe], stdout=subprocess.PIPE,
+        if self.pipe:
+            feeder = subprocess.Popen(["cat", self.pipe], stdout=subprocess.PIPE,
                                       stderr=subprocess.DEVNULL)
         with open(log, "wb") as output:
             loader = subprocess.Popen(
@@ -173,38 +173,61 @@ class Load:
         return code
 
     def wait_before_kill(self, loader):
-        """Waits until a random time of the load or, in 4 of 10 runs, until just after the journal
-        has grown."""
-        until = time.monotonic() + self.draw.uniform(0, SECONDS * 1.3)
-        after_journal = self.draw.random() < 0.4
-        size = self.journal_size()
+        """Waits until a random time of the run or, in 4 of 10 runs, until just after the progress that
+        follows that time."""
+        until = time.monotonic() + self.draw.uniform(0, self.seconds)
+        after_progress = self.draw.random() < 0.4
         while loader.poll() is None and time.monotonic() < until:
-            time.sleep(0.002 if after_journal else 0.02)
-            if after_journal and size != self.journal_size():
-                time.sleep(self.draw.choice([0, 0.001, 0.005]))
-                return
-
-    def journal_size(self):
-        try:
-            return (self.work / "journal").stat().st_size
-        except FileNotFoundError:
-            return 0
+            time.sleep(0.005)
+        before = self.progress()
+        while after_progress and loader.poll() is None and before == self.progress():
+            time.sleep(0.001)
+        if after_progress:
+            time.sleep(self.draw.choice([0, 0.001, 0.005]))
 
     def run_to_the_end(self):
         """Returns None, or the error: a wrong exit status or a wrong result."""
         self.folder.mkdir(parents=True)
         resume = False
         for _ in range(TRIES):
-            code = self.one_run(resume, self.kills < KILLS_EACH)
+            code = self.one_run(resume, self.kills < self.kills_each)
             if code in (0, 1):
                 return self.compare()
             if resume and code == 2 and any(word in self.outputs[-1] for word in NOTHING_TO_RESUME):
                 resume = False           # killed before it wrote a journal
-            elif code in (-signal.SIGKILL, 4):   # 4: a server was unreachable for too long
+            elif code == -signal.SIGKILL or (code == 4 and self.campaign.kills_servers):
                 resume = True
             else:
                 return f"exit status {code}"
         return f"not complete after {TRIES} runs"
+
+
+class Load(Run):
+    def __init__(self, campaign, number, kind, deployment):
+        super().__init__(campaign, number, kind, deployment)
+        self.source = campaign.sources[kind]
+        self.pipe = self.source.pipe
+
+    def words(self, resume):
+        """The command line. Threads, batch size and rate are drawn anew for each run."""
+        rate = self.source.documents / SECONDS * self.draw.uniform(0.7, 2)
+        more = ["--route", "direct"] if self.deployment == "direct" else []
+        if resume:
+            more.append("--resume")
+        return [build_folder() / "bin" / "shardload", "load",
+                "--uri", self.campaign.servers[DEPLOYMENTS[self.deployment]].uri,
+                "-d", self.name, "-c", "t", "--work-dir", self.work, "--progress", "none",
+                "-j", self.draw.randint(1, 3), "--batch-size", self.draw.choice(self.source.batches),
+                "--rate-limit", int(rate), "--retry-timeout", LIMIT, *more, *self.source.words]
+
+    def progress(self):
+        try:
+            return (self.work / "journal").stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def clear(self):
+        self.campaign.clients[DEPLOYMENTS[self.deployment]].drop_database(self.name)
 
     def stored(self):
         """All documents of the collection. If a server is killed during the read, reads again."""
@@ -266,8 +289,12 @@ class Load:
 # ---- the campaign ----
 
 class Campaign:
-    def __init__(self, options, running, folder):
-        self.seed, self.kills_to_do = options.seed, options.count
+    """`lanes`: iterators of (kind, deployment), one for each thread. Subclasses have make() of a Run."""
+    servers_of = DEPLOYMENTS      # deployment: the key of its servers in `running`
+    kills_servers = True          # one may be unreachable for too long: exit status 4
+
+    def __init__(self, options, running, folder, lanes):
+        self.seed, self.kills_to_do, self.lanes = options.seed, options.count, lanes
         self.servers, self.folder = running, folder   # kind: servers.Servers
         self.lock = threading.Lock()
         # These three count by (kind of source, deployment).
@@ -278,12 +305,6 @@ class Campaign:
         self.server_kills = collections.Counter()    # by deployment
         self.begun = 0
         self.over = threading.Event()
-        kinds = options.sources or SOURCES
-        deployments = options.deployments or list(DEPLOYMENTS)
-        self.pairs = [(kind, deployment) for kind in kinds for deployment in deployments
-                      if (kind, deployment) != ("upsert", "direct")]    # which load refuses
-        random.Random(self.seed).shuffle(self.pairs)     # so that a short campaign covers all kinds
-        self.sources = {kind: make_source(kind, folder / "sources" / kind) for kind in kinds}
         import pymongo
         self.clients = {name: pymongo.MongoClient(one.uri, serverSelectionTimeoutMS=LIMIT * 1000)
                         for name, one in running.items()}
@@ -292,17 +313,17 @@ class Campaign:
         with self.lock:
             self.kills[load.kind, load.deployment] += 1
 
-    def next_load(self):
+    def next_load(self, lane):
         with self.lock:
             if sum(self.kills.values()) >= self.kills_to_do or self.over.is_set():
                 return None
             self.begun += 1
-            return Load(self, self.begun, *self.pairs[self.begun % len(self.pairs)])
+            return self.make(self.begun, *next(lane))
 
-    def run_loads(self):
+    def run_loads(self, lane):
         """Body of a thread: runs one load after the other."""
-        while (load := self.next_load()) is not None:
-            kind = DEPLOYMENTS[load.deployment]
+        while (load := self.next_load(lane)) is not None:
+            kind = self.servers_of[load.deployment]
             kills_before = self.server_kills[kind]
             try:
                 problem = load.run_to_the_end()
@@ -317,7 +338,7 @@ class Campaign:
                     print(f"FAILED {load.kind} into {load.deployment}: {problem}; "
                           f"see {load.folder}", flush=True)
             try:
-                self.clients[kind].drop_database(load.name)
+                load.clear()
             except Exception:  # noqa: BLE001 (a killed server: the database is not dropped)
                 pass
             if not problem:
@@ -335,8 +356,8 @@ class Campaign:
                 self.server_kills[kind] += 1
             running.start_again()
 
-    def run(self, at_once, kill_servers):
-        threads = [threading.Thread(target=self.run_loads, daemon=True) for _ in range(at_once)]
+    def run(self, kill_servers):
+        threads = [threading.Thread(target=self.run_loads, args=[lane], daemon=True) for lane in self.lanes]
         killer = threading.Thread(target=self.kill_servers, daemon=True)
         for thread in threads:
             thread.start()
@@ -358,10 +379,10 @@ class Campaign:
                 killer.join()
 
     def table(self):
-        columns = sorted({deployment for _, deployment in self.pairs})
+        columns = sorted({deployment for _, deployment in self.loads})
         lines = [f"{'kills/loads/failed':20}" + "".join(f"{column:>16}" for column in columns)]
         failed = collections.Counter(pair for pair, _, _ in self.failures)
-        for kind in sorted({kind for kind, _ in self.pairs}):
+        for kind in sorted({kind for kind, _ in self.loads}):
             lines.append(f"{kind:20}" + "".join(
                 f"{self.kills[pair]}/{self.loads[pair]}/{failed[pair]}".rjust(16)
                 for pair in ((kind, column) for column in columns)))
@@ -374,12 +395,25 @@ class Campaign:
         return "\n".join(lines)
 
 
+class Loads(Campaign):
+    def __init__(self, options, running, folder):
+        kinds = options.sources or SOURCES
+        pairs = [(kind, deployment) for kind in kinds for deployment in options.deployments or list(DEPLOYMENTS)
+                 if (kind, deployment) != ("upsert", "direct")]    # which load refuses
+        random.Random(options.seed).shuffle(pairs)       # so that a short campaign covers all kinds
+        super().__init__(options, running, folder, [itertools.cycle(pairs)] * options.at_once)
+        self.sources = {kind: make_source(kind, folder / "sources" / kind) for kind in kinds}
+
+    def make(self, *words):
+        return Load(self, *words)
+
+
 def run(options, folder):
     kinds = {DEPLOYMENTS[name] for name in options.deployments or DEPLOYMENTS}
-    campaign = Campaign(options, {kind: servers.Servers(
+    campaign = Loads(options, {kind: servers.Servers(
         folder / "servers" / kind, *servers.DEPLOYMENTS[kind][1], "--cache", "0.25")
         for kind in sorted(kinds)}, folder)
-    campaign.run(options.at_once, options.servers)
+    campaign.run(options.servers)
     print(campaign.table())
     print(f"{options.at_once} at once, seed {options.seed}")
     return not campaign.failures

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A restore that is killed at any of its commands and resumed leaves what a restore leaves that was not killed, and
+nothing else. tools/campaign restores does the same at random times with dumps of the vendor's mongodump."""
+import itertools
+import pathlib
+import signal
+
+import dump_making as making
+import oplog_making as oplogs
+import proxy
+import real_servers
+import support
+from fault_case import ROUNDS
+from restore_case import INDEXES, SERIES, VALIDATOR, Restoring, documents
+
+KILLS = 8 * ROUNDS
+
+
+class KilledRestores(Restoring):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def users(self):
+        """A role and a user of the database, as they are dumped."""
+        self.database.command("createRole", "role", privileges=[], roles=[])
+        self.database.command("createUser", "user", pwd="x", roles=["role"], mechanisms=["SCRAM-SHA-256"])
+        self.addCleanup(self.database.command, "dropAllUsersFromDatabase")
+        self.addCleanup(self.database.command, "dropAllRolesFromDatabase")
+        return [self.namespace(f"$admin.system.{name}", list(self.client.admin[f"system.{name}"].find(
+            {"db": self.db})), metadata=False) for name in ("roles", "users")]
+
+    def namespaces(self):
+        buckets = self.buckets()
+        return [self.namespace("a", documents(600), options=VALIDATOR, indexes=INDEXES[:2]),
+                self.namespace("capped", [{"_id": n} for n in range(40)],
+                               options={"capped": True, "size": 8192, "max": 50}),
+                self.namespace("clustered", [{"_id": n} for n in range(20)],
+                               options={"clusteredIndex": {"v": 2, "key": {"_id": 1}, "name": "_id_", "unique": True}}),
+                self.namespace("empty"), self.namespace("series", buckets, options=SERIES),
+                self.namespace("t", [{"_id": n, "v": -1} for n in range(300)],
+                               indexes=[{"v": 2, "key": {"v": 1, "_id": 1}, "name": "v", "unique": True}]),
+                self.namespace("view", options={"viewOn": "a", "pipeline": []}), *self.users()]
+
+    def changes(self):
+        """Operations of the oplog."""
+        entries = [oplogs.modify(n % 300, set={"v": n}) for n in range(1200)]
+        entries[600:0] = [oplogs.create("new"), oplogs.insert({"_id": 1}, "DB.new"), oplogs.command("drop", "empty"),
+                          oplogs.command("createIndexes", "new", **oplogs.INDEX), *(
+                              oplogs.insert({"_id": 1000 + n}, "DB.capped") for n in range(9))]
+        return oplogs.written(oplogs.at(self.db, [oplogs.NO_OP, *entries]))
+
+    def put_before(self):
+        """What a restore with --drop replaces, and what it keeps."""
+        self.client.drop_database(self.db)
+        self.database.a.insert_one({"_id": 1})
+        self.database.create_collection("view", capped=True, size=4096)
+        self.database.mine.insert_one({"_id": 1})
+        self.database.command("updateUser", "user", customData={"changed": True})
+        self.database.command("createUser", "other", pwd="x", roles=[])
+
+    def run_through(self, between, work, *words):
+        return self.start("shardload", "restore", "--uri", self.proxy_uri(between), "--work-dir", work, "--progress",
+                          "none", "-d", self.db, "--restore-db-users-and-roles", "--drop", "-j", 1, "--batch-size", 100,
+                          "--collections-at-once", 1, *words)
+
+    def result(self, work):
+        """All that the server has of this database, and the names of the files in the work directory."""
+        found = {key: value for key, value in real_servers.state(self.client).items()
+                 if key[0].startswith((self.db, "admin.system."))}
+        self.assertIn((f"{self.db}.mine", "documents"), found)
+        return {**found, "files": real_servers.work_files(work)}
+
+    def check_kills(self, *words):
+        self.put_before()
+        between = proxy.Proxy(support.port_of(self.uri))
+        self.run_through(between, "whole", *words).wait().expect(0)
+        commands, expected = between.counts["command"], self.result(self.scratch / "whole")
+        between.close()
+        for number, action in zip(range(KILLS), itertools.cycle([proxy.call, proxy.call_after])):
+            at = 1 + (2 * number + 1) * commands // (2 * KILLS)
+            with self.subTest(command=at, of=commands, action=action.__name__):
+                self.put_before()
+                work = self.scratch / f"killed-{next(self._counter)}"
+                between = proxy.Proxy(support.port_of(self.uri))
+                running = self.run_through(between, work, *words)
+                between.on_command(at, action(running.kill))
+                self.assertEqual(running.wait().code, -signal.SIGKILL)
+                resume = ["--resume"] if pathlib.Path(work, "restore").exists() else []
+                self.run_through(between, work, *resume, *words).wait().expect(0)
+                between.close()
+                found = self.result(work)
+                for key in expected.keys() | found.keys():
+                    self.assertEqual(found.get(key), expected.get(key), key)
+
+    def test_a_folder_with_its_oplog(self):
+        dump = self.dump_folder(*self.namespaces())
+        (dump / "oplog.bson").write_bytes(self.changes())
+        self.check_kills("--oplog-replay", dump)
+
+    def test_an_archive(self):
+        self.check_kills(self.file("dump.archive", making.archive(self.namespaces())))
+
+    def test_a_load_that_was_killed_when_it_had_just_created_its_journal(self):
+        dump = self.dump_folder(*self.namespaces())
+        self.put_before()
+        between = proxy.Proxy(support.port_of(self.uri))
+        running = self.run_through(between, "killed", dump)
+        self.wait_for(lambda: not running.running() or any((self.scratch / "killed").glob("*.a-*/created")), "a")
+        running.kill()
+        between.close()
+        (folder,) = (self.scratch / "killed").glob("*.a-*")
+        (folder / "journal").write_bytes(b"")
+        self.database.a.delete_many({})
+        self.shardload("restore", "--uri", self.uri, "--work-dir", "killed", "--resume", "--progress", "none", "-d",
+                       self.db, "--restore-db-users-and-roles", "--drop", dump)
+        self.check("a", documents(600))
+
+    def test_no_document_is_sent_again_to_a_capped_collection(self):
+        """Servers before 6.0 remove the oldest document of a full one even when they refuse an insert."""
+        dump = self.dump_folder(self.namespace("capped", [{"_id": n} for n in range(40)],
+                                               options={"capped": True, "size": 8192, "max": 40}))
+        between = proxy.Proxy(support.port_of(self.uri), "capped")
+        running = self.run_through(between, "killed", dump)
+        between.on_batch(1, proxy.call_after(running.kill))
+        running.wait()
+        self.wait_for(lambda: self.database.capped.count_documents({}) == 40, "the batch")
+        between.recorded = []
+        outcome = self.run_through(between, "killed", "--resume", dump).wait().expect(0)
+        self.assertRegex(outcome.out, r"capped +40 +0 +40 +0")
+        commands = [proxy.command_of(message) for message in between.recorded]
+        self.assertNotIn("capped", [proxy.collection_of(value) for name, value in commands if name == "insert"])
+        self.check("capped", [{"_id": n} for n in range(40)])
+        between.close()
