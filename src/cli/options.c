@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "source/source.h"
+#include "util/context.h"
 #include "util/grow.h"
 #include "util/print.h"
 #include "util/read_file.h"
@@ -219,6 +220,24 @@ static int checked_output(const sl_program *program, int code) {
     return code == SL_EXIT_OK ? (int)sl_exit_of_errno(why, SL_EXIT_USAGE) : code;
 }
 
+/* Is the flag an option of the command, and given? */
+static bool flag_of_command(const sl_options *options, const char *name) {
+    for (size_t i = 0; i < options->rows; i++) {
+        if (strcmp(options->program->rows[i].name, name) == 0)
+            return sl_options_applies(options, i) && sl_option_flag(options, name);
+    }
+    return false;
+}
+
+void sl_options_set_verbosity(const sl_options *options) {
+    bool quiet = flag_of_command(options, "quiet");
+    if (sl_context_current())
+        sl_context_set_verbosity(sl_context_current(), quiet ? SL_QUIET
+                                                       : flag_of_command(options, "verbose")
+                                                           ? SL_VERBOSE
+                                                           : SL_NORMAL);
+}
+
 int sl_options_main(const sl_program *program, int count, char **words) {
     sl_options *options;
     sl_error error = {0};
@@ -232,6 +251,7 @@ int sl_options_main(const sl_program *program, int count, char **words) {
         break;
     }
     int code = 0;
+    sl_options_set_verbosity(options);
     if (sl_option_files_check(options, &error))
         code = sl_options_command(options)->run(options);
     else

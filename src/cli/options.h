@@ -202,6 +202,9 @@ void sl_options_each_changing(const sl_options *options,
                                             const char *value),
                               void *context);
 
+/* --quiet and --verbose, for the context of the calling thread (context.h). */
+void sl_options_set_verbosity(const sl_options *options);
+
 /* Replaces the secrets among the values by their redacted form. Call it after their last use. */
 void sl_options_forget_secrets(const sl_options *options);
 

@@ -224,7 +224,7 @@ class AnyServer:
             outcome, found, _ = self.verify(*words, first,
                                             code=support.EXIT_VERIFICATION if extra else 0)
             self.assertEqual((found["extra"], found["missing"]), (extra, 0))
-        self.assertRegex(outcome.err, "b.txt, which was not named: 303 documents .* has left 300")
+        self.assertRegex(outcome.text, "b.txt, which was not named: 303 documents .* has left 300")
         ((name, counts),) = [(row["name"], (row["expected"], row["found"]))
                              for row in found["otherSourcesWithExtra"]]
         self.assertTrue(name.endswith("b.txt"))
