@@ -110,6 +110,13 @@ typedef struct sl_command {
     int (*run)(const sl_options *options);
 } sl_command;
 
+/* A word of other programs for the same purpose, and the words that replace it. */
+typedef struct sl_other_word {
+    const char *word;   /* a command, or an option with "--"; NULL ends a table */
+    const char *advice; /* ends the sentence "...; " */
+    bool has_value;     /* an option whose next word is its value */
+} sl_other_word;
+
 typedef struct sl_program {
     const char *name;
     const char *version;
@@ -117,7 +124,8 @@ typedef struct sl_program {
     const char *environment_prefix; /* "SHARDLOAD" */
     const sl_command *commands;
     const sl_option_row *rows;
-    const char *epilogue; /* exit codes and further documentation; for --help */
+    const char *epilogue;             /* exit codes and further documentation; for --help */
+    const sl_other_word *other_words; /* may be NULL */
 } sl_program;
 
 typedef enum sl_options_result {

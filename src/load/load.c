@@ -89,7 +89,7 @@ static bool is_unused(const sl_load *load) {
 static bool may_be_resumed(const sl_load *load, const sl_error *why) {
     const sl_load_config *config = load->job.config;
     bool journal_kept = atomic_load(&load->run.begun) || config->resume || config->part_of_trial;
-    return journal_kept && !why->no_resume &&
+    return journal_kept && !why->no_resume && !why->afresh &&
            atomic_load(&load->run.ended_by) != SL_ENDED_ALL_REJECTED;
 }
 
@@ -101,17 +101,25 @@ static void stop_status(const sl_load *load) {
 
 /* Logs the command that completes a load which ended early. */
 static void log_how_to_complete(const sl_load *load, const sl_error *why) {
-    if (why->no_resume || load->job.config->part_of_trial)
+    const sl_load_config *config = load->job.config;
+    if (why->no_resume || config->part_of_trial)
+        return;
+    if (config->sink == SL_SINK_BSON && atomic_load(&load->run.opened)) {
+        sl_log_warning("the BSON dump is incomplete");
+        return;
+    }
+    if (!load->ledger.journal || is_unused(load) || !atomic_load(&load->run.begun) ||
+        atomic_load(&load->run.ended_by) == SL_ENDED_ALL_REJECTED)
         return;
     bool changed = load->job.set && sl_source_set_has_changed(load->job.set);
-    if (load->job.config->sink == SL_SINK_BSON && atomic_load(&load->run.opened))
-        sl_log_warning("the BSON dump is incomplete");
-    else if (load->ledger.journal && !is_unused(load) && atomic_load(&load->run.begun) &&
-             atomic_load(&load->run.ended_by) != SL_ENDED_ALL_REJECTED)
+    if (why->afresh)
+        sl_log_warning("--resume cannot complete this load, because its source or its options must "
+                       "change: load again with the change that the message names%s",
+                       config->work_directory ? " and another --work-dir" : "");
+    else
         sl_log_warning("to complete this load, %sgive %s with %s--resume --work-dir %s%s",
                        changed ? "restore the original source and " : "",
-                       load->job.config->completed_by ? load->job.config->completed_by
-                                                      : "the same command",
+                       config->completed_by ? config->completed_by : "the same command",
                        atomic_load(&load->run.ended_by) == SL_ENDED_BY_REJECT_LIMIT
                            ? "a higher --max-rejects and "
                            : "",

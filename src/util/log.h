@@ -40,8 +40,8 @@ void sl_log(sl_log_level level, const char *format, ...) __attribute__((format(p
  * at once. Each line that is logged later, and this function, then show those that were kept. */
 void sl_log_show_details(void);
 
-/* Logs a row of a summary, a result: a label, and a value at the right. The row is 53 columns wide, or as
- * wide as a narrower screen. */
+/* Logs a row of a summary, a result: a label, and a value at the right. The row is 53 columns wide,
+ * or as wide as a narrower screen. */
 void sl_log_row(const char *label, const char *value);
 
 #define sl_log_error(...) sl_log(SL_LOG_ERROR, __VA_ARGS__)

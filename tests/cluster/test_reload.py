@@ -114,7 +114,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         self.assertNotIn("firstCorrectQuerySeconds", record)
         self.assertGreater(record["firstQuerySeconds"], 0)
         self.assertEqual(record["objectiveMet"], "yes")
-        self.assertIn("not checked", outcome.err)
+        self.assertIn("not checked", outcome.text)
 
     def test_an_interrupted_drill_can_be_completed_with_load_resume(self):
         path = self.file("year.txt", support.wide_text(15))
@@ -166,7 +166,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         self.assertEqual(documents[1:], documents[1:3] * 3)
         self.assertEqual(documents[:3], sorted(documents[:3]))
         self.assertGreater(record["predicted"]["runVariation"], 0)
-        self.assertIn("(standard deviation of 6 runs)", outcome.err)
+        self.assertIn("(standard deviation of 6 runs)", outcome.text)
         self.assertAlmostEqual(documents[-1] / 20000, 0.3, delta=0.1)
         self.assertEqual(record["objectiveMet"], "yes")
         self.assertNotIn("firstCorrectQuerySeconds", record)

@@ -37,6 +37,15 @@ class Said(support.ClusterCase):
         self.assertIn(": finished", outcome.out)
         self.assertNotIn("find on database", outcome.text)
 
+    def test_resume_is_advised_only_where_it_can_work(self):
+        """Such a load needs another option or file, so that it is another load."""
+        rows = ROWS * 20 + '7,"two\nlines"\n'
+        outcome = self.run_short("load", *self.target(), "--types", "text", self.file("q.csv", rows.encode()),
+                                 "--work-dir", "w", code=support.EXIT_SOURCE)
+        self.assertIn("--resume cannot complete this load", outcome.err)
+        self.assertNotIn("to complete this load", outcome.err)
+        self.assertNotIn("--resume", self.run_short("status", "w").out)
+
     def test_the_line_has_all_counts(self):
         self.run_short("load", *self.target(), "--id-field", "a", self.source)
         mixed = self.file("m.csv", b"a,b\n1,x1\n2,new\n900,y\n901\n")
