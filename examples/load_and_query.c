@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads a file into a collection and counts its documents, with the installed library:
+/* Adds a file to a collection and counts its documents, with the installed library. (The option
+ * "drop" would drop the collection first.)
  *
  *     cc load_and_query.c $(pkg-config --cflags --libs shardload) -o load_and_query
  *     ./load_and_query mongodb://127.0.0.1/ test people people.csv
@@ -29,9 +30,11 @@ int main(int count, char **words) {
     if (!context)
         return SHARDLOAD_RESOURCES;
 
-    const shardload_option load[] = {{"uri", words[1]},        {"db", words[2]},
-                                     {"collection", words[3]}, {"drop", "true"},
-                                     {"max-rejects", "0"},     {NULL, NULL}};
+    const shardload_option load[] = {{"uri", words[1]},
+                                     {"db", words[2]},
+                                     {"collection", words[3]},
+                                     {"max-rejects", "0"},
+                                     {NULL, NULL}};
     const char *const sources[] = {words[4], NULL};
     shardload_error error;
     shardload_code code = shardload_load(context, load, sources, NULL, &error);

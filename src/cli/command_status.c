@@ -213,7 +213,7 @@ static void print_advice(const bson_t *status, sl_liveness liveness) {
     if (liveness == SL_LIVENESS_RUNNING || liveness == SL_LIVENESS_SILENT || complete)
         return;
     if (*command)
-        sl_print("to complete it%s, give %s with --resume --work-dir\n%s\n",
+        sl_print("to complete it%s, give %s with\n  --resume --work-dir %s\n",
                  liveness == SL_LIVENESS_UNKNOWN ? " if it does not" : "", command,
                  sl_look_string(status, "resumeWorkDirectory"));
     else

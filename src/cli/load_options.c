@@ -417,6 +417,10 @@ const sl_option_row sl_load_rows[] = {
      .help = "How progress is shown. tty: one line that is updated. plain: a new line each time. json: a JSON object per "
              "second, alone on standard output; results go to standard error. auto: tty on a "
              "terminal, otherwise plain."},
+    {.name = "quiet", SL_ROW_COMMON, SL_ROW_FLAG, SL_ROW_OF(~0u, "Output", NONE),
+     .help = "Print errors only: no results, progress or warnings."},
+    {.name = "verbose", SL_ROW_FLAG, SL_ROW_OF(~0u, "Output", NONE),
+     .help = "Print the tables and details that a command prints only if it takes some seconds."},
     {.name = "metrics-file", SL_ROW_FILE("FILE", WRITTEN), SL_ROW_OF(LOAD | RESTORE, "Output", NONE),
      .help = "Write the figures of the load to this file every second and at its end, in the text "
              "format of Prometheus, for the textfile collector of node_exporter (which reads "

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "source/source.h"
+#include "util/context.h"
 #include "util/grow.h"
 #include "util/print.h"
 #include "util/read_file.h"
@@ -73,6 +74,16 @@ static bool print_command_page(const sl_program *program, const sl_command *comm
 
 /* ---- parsing ---- */
 
+/* The row of a word of other programs; NULL if it is none. */
+static const sl_other_word *other_word(const sl_program *program, const char *word, size_t length) {
+    const sl_other_word *row = program->other_words;
+    for (; row && row->word; row++) {
+        if (strlen(row->word) == length && memcmp(row->word, word, length) == 0)
+            return row;
+    }
+    return NULL;
+}
+
 /* NULL with the error set when the command line names no command, or one that does not exist. */
 static const sl_command *find_command(const sl_program *program, int count, char **words,
                                       sl_error *error) {
@@ -81,11 +92,12 @@ static const sl_command *find_command(const sl_program *program, int count, char
         if (strcmp(command->name, name) == 0)
             return command;
     }
+    const sl_other_word *other = name ? other_word(program, name, strlen(name)) : NULL;
     char shown[SL_NAME_ROOM];
-    sl_error_set(error, SL_EXIT_USAGE, "%s%s%s; `%s --help` lists the commands",
+    sl_error_set(error, SL_EXIT_USAGE, "%s%s%s%s%s; `%s --help` lists the commands",
                  name ? "there is no command \"" : "which command?",
                  name ? sl_options_shown_name(name, strlen(name), shown) : "", name ? "\"" : "",
-                 program->name);
+                 other ? "; " : "", other ? other->advice : "", program->name);
     return NULL;
 }
 
@@ -219,6 +231,24 @@ static int checked_output(const sl_program *program, int code) {
     return code == SL_EXIT_OK ? (int)sl_exit_of_errno(why, SL_EXIT_USAGE) : code;
 }
 
+/* Is the flag an option of the command, and given? */
+static bool flag_of_command(const sl_options *options, const char *name) {
+    for (size_t i = 0; i < options->rows; i++) {
+        if (strcmp(options->program->rows[i].name, name) == 0)
+            return sl_options_applies(options, i) && sl_option_flag(options, name);
+    }
+    return false;
+}
+
+void sl_options_set_verbosity(const sl_options *options) {
+    bool quiet = flag_of_command(options, "quiet");
+    if (sl_context_current())
+        sl_context_set_verbosity(sl_context_current(), quiet ? SL_QUIET
+                                                       : flag_of_command(options, "verbose")
+                                                           ? SL_VERBOSE
+                                                           : SL_NORMAL);
+}
+
 int sl_options_main(const sl_program *program, int count, char **words) {
     sl_options *options;
     sl_error error = {0};
@@ -232,6 +262,7 @@ int sl_options_main(const sl_program *program, int count, char **words) {
         break;
     }
     int code = 0;
+    sl_options_set_verbosity(options);
     if (sl_option_files_check(options, &error))
         code = sl_options_command(options)->run(options);
     else
@@ -684,11 +715,16 @@ static void take_config(sl_options *options, char *text, words *left) {
 }
 
 /* The row of "--name" or "--name=text"; `*text` is NULL without "=". SIZE_MAX, with the problem
- * added, when no option has that name. */
-static size_t find_long(sl_options *options, char *word, size_t length, char **text) {
+ * added, when no option has that name; the value of an option of another program is skipped. */
+static size_t find_long(sl_options *options, char *word, size_t length, char **text, words *left) {
     *text = word[2 + length] == '=' ? word + 3 + length : NULL;
     size_t index = sl_options_row(options, word + 2, length);
-    if (index == SIZE_MAX) {
+    const sl_other_word *other = other_word(options->program, word, length + 2);
+    if (index == SIZE_MAX && other) {
+        sl_option_problem(options->error, "%s: there is no such option; %s", other->word,
+                          other->advice);
+        left->next += other->has_value && !*text && left->next < left->end;
+    } else if (index == SIZE_MAX) {
         const char *near = sl_options_nearest(options->program, word + 2, length);
         char shown[SL_NAME_ROOM];
         sl_option_problem(options->error, "%s: there is no such option%s%s%s",
@@ -732,7 +768,7 @@ static bool take_option(sl_options *options, char *word, words *left, sl_option_
             take_config(options, word[8] == '=' ? word + 9 : NULL, left);
             return false;
         }
-        index = find_long(options, word, length, &text);
+        index = find_long(options, word, length, &text, left);
     } else {
         index = find_short(options, word, &text);
     }
@@ -797,9 +833,10 @@ bool sl_options_words_to_environment(const sl_program *program, const char **lis
         options.rows++;
     for (; ok && i < *count && strcmp(list[i], "--") != 0; i++) {
         char *word = (char *)(uintptr_t)list[i], *text = NULL, name[SL_VARIABLE_ROOM];
+        words none = {NULL, NULL};
         size_t index = SIZE_MAX;
         if (word[0] == '-' && word[1])
-            index = word[1] == '-' ? find_long(&options, word, strcspn(word + 2, "="), &text)
+            index = word[1] == '-' ? find_long(&options, word, strcspn(word + 2, "="), &text, &none)
                                    : find_short(&options, word, &text);
         const sl_option_row *row = index == SIZE_MAX ? NULL : &program->rows[index];
         const char *next =

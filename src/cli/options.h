@@ -110,6 +110,13 @@ typedef struct sl_command {
     int (*run)(const sl_options *options);
 } sl_command;
 
+/* A word of other programs for the same purpose, and the words that replace it. */
+typedef struct sl_other_word {
+    const char *word;   /* a command, or an option with "--"; NULL ends a table */
+    const char *advice; /* ends the sentence "...; " */
+    bool has_value;     /* an option whose next word is its value */
+} sl_other_word;
+
 typedef struct sl_program {
     const char *name;
     const char *version;
@@ -117,7 +124,8 @@ typedef struct sl_program {
     const char *environment_prefix; /* "SHARDLOAD" */
     const sl_command *commands;
     const sl_option_row *rows;
-    const char *epilogue; /* exit codes and further documentation; for --help */
+    const char *epilogue;             /* exit codes and further documentation; for --help */
+    const sl_other_word *other_words; /* may be NULL */
 } sl_program;
 
 typedef enum sl_options_result {
@@ -201,6 +209,9 @@ void sl_options_each_changing(const sl_options *options,
                               void (*visit)(void *context, const sl_option_row *row,
                                             const char *value),
                               void *context);
+
+/* --quiet and --verbose, for the context of the calling thread (context.h). */
+void sl_options_set_verbosity(const sl_options *options);
 
 /* Replaces the secrets among the values by their redacted form. Call it after their last use. */
 void sl_options_forget_secrets(const sl_options *options);

@@ -98,8 +98,7 @@ static void show_progress(void *context, unsigned run, unsigned runs) {
 
 static void run_query(sl_query_session *s, sl_query *query, sl_query_options *options,
                       sl_query_run *run) {
-    bool quiet = sl_option_flag(s->options, "quiet");
-    bool progress = !quiet && sl_screen_is_terminal(), plan = sl_option_flag(s->options, "explain");
+    bool progress = sl_screen_is_terminal(), plan = sl_option_flag(s->options, "explain");
     bson_t expected;
     uint64_t ignored;
     options->expected = sl_query_expected(s, query, &expected) ? &expected : NULL;
@@ -120,7 +119,7 @@ static void run_query(sl_query_session *s, sl_query *query, sl_query_options *op
         sl_query_fail(&run->error);
     s->failed = s->failed || (!ok && run->answer != SL_ANSWER_UNSUPPORTED);
     s->wrong = s->wrong || run->answer == SL_ANSWER_WRONG;
-    if (!quiet && options->limit == 0)
+    if (options->limit == 0)
         sl_show_run(query, run, (size_t)sl_option_number(s->options, "rows"), plan);
     fflush(sl_output());
 }
@@ -483,9 +482,7 @@ static size_t steps_at_most(const measuring *m, size_t phases) {
 }
 
 bool sl_query_load_suite(sl_query_session *s, sl_suite *suite, sl_error *error) {
-    measuring m = {.session = s,
-                   .suite = suite,
-                   .progress = !sl_option_flag(s->options, "quiet") && sl_screen_is_terminal()};
+    measuring m = {.session = s, .suite = suite, .progress = sl_screen_is_terminal()};
     const char *command = sl_option_string(s->options, "during");
     const sl_query_target target = {.database = sl_query_database(s, suite),
                                     .collection = sl_query_collection(s, suite)};

@@ -441,8 +441,8 @@ const sl_option_row sl_query_rows[] = {
      .help = "Write a page with charts."},
     {.name = "csv", SL_ROW_FILE("FILE.csv", WRITTEN), SL_ROW_OF(SL_QUERY_RUN, "Output", NONE),
      .help = "Write the figures, one line for each query and measurement."},
-    {.name = "quiet", SL_ROW_FLAG, SL_ROW_OF(SL_QUERY_RUN, "Output", NONE),
-     .help = "Print only the table of figures: no documents, no progress."},
+    {.name = "quiet", SL_ROW_FLAG, SL_ROW_OF(~0u, "Output", NONE),
+     .help = "Print errors only: no answers, tables or progress."},
 
     {.name = "ab", SL_ROW_COMMON, SL_ROW_FLAG, SL_ROW_OF(SL_QUERY_COMPARE, PAIRS, NONE),
      .help = "Run the suites with two sets of options, A (old) and B (new), in pairs of runs."},

@@ -231,7 +231,7 @@ sl_exit sl_doctor_run(const sl_doctor_config *config) {
     sl_check_findings findings = {.examined = &examined};
     sl_exit code = SL_EXIT_OK;
     findings.spare.values = bson_new();
-    sl_log_level level = sl_log_set_level(config->json ? SL_LOG_WARNING : SL_LOG_INFO);
+    sl_log_level level = sl_log_set_level(config->json ? SL_LOG_WARNING : SL_LOG_DETAIL);
     bool ok = sl_examine(config, &examined, &error);
     for (size_t i = 0; ok && i < sl_check_count; i++)
         run_check(&sl_checks[i], &findings);

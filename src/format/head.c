@@ -187,6 +187,54 @@ sl_quotes sl_line_quotes(sl_text line, char delimiter, char quote, bool escapes,
     }
 }
 
+/* The number of fields of the record at the beginning of the text; 0 if it has no end, or another
+ * byte follows a closing quote. */
+static size_t count_fields(sl_text text, char delimiter, char quote, char escape) {
+    size_t fields = 1;
+    bool begins = true;
+    for (size_t at = 0; at < text.length; at++) {
+        char byte = text.bytes[at];
+        if (begins && byte == quote) {
+            for (at++; at < text.length; at++) {
+                bool doubled = at + 1 < text.length && text.bytes[at] == quote &&
+                               text.bytes[at + 1] == quote && quote != escape;
+                if (doubled || (escape && text.bytes[at] == escape))
+                    at++;
+                else if (text.bytes[at] == quote)
+                    break;
+            }
+            size_t next = at + 1;
+            bool ends =
+                next < text.length && (text.bytes[next] == delimiter || text.bytes[next] == '\n' ||
+                                       text.bytes[next] == '\r');
+            if (!ends)
+                return 0;
+        } else if (byte == '\n') {
+            return fields;
+        }
+        begins = byte == delimiter;
+        fields += begins;
+    }
+    return 0;
+}
+
+bool sl_record_spans_lines(sl_text text, char delimiter, char quote, char escape, size_t columns) {
+    size_t open;
+    while (text.length > 0) {
+        const char *end = memchr(text.bytes, '\n', text.length);
+        size_t length = end ? (size_t)(end - text.bytes) : text.length;
+        size_t line = length - (length > 0 && text.bytes[length - 1] == '\r');
+        if (sl_line_quotes((sl_text){text.bytes, line}, delimiter, quote, escape != 0, &open) ==
+                SL_QUOTES_OPEN &&
+            count_fields(text, delimiter, quote, escape) == columns)
+            return true;
+        length += end != NULL;
+        text.bytes += length;
+        text.length -= length;
+    }
+    return false;
+}
+
 bool sl_line_continues(sl_text line, char delimiter, char quote, size_t *open) {
     size_t with = 0, without = 0;
     sl_quotes escaped = sl_line_quotes(line, delimiter, quote, true, &with);

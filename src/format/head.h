@@ -73,6 +73,10 @@ typedef enum sl_quotes {
 } sl_quotes;
 sl_quotes sl_line_quotes(sl_text line, char delimiter, char quote, bool escapes, size_t *open);
 
+/* Has the text, which begins with a line, a record of several lines: a quoted field that is open at
+ * the end of its line is closed later, and the record has so many fields? `escape`: 0 for none. */
+bool sl_record_spans_lines(sl_text text, char delimiter, char quote, char escape, size_t columns);
+
 /* Does a quoted field of the line continue in the next line? The quotes are checked with and
  * without escapes: true if neither check returns SL_QUOTES_CLOSED, and at least one SL_QUOTES_OPEN.
  * `*open` is then the position of the opening quote. */

@@ -22,7 +22,6 @@
 
 #define KEPT_MAX 1000
 #define SHOWN_MAX 20 /* on the screen */
-#define IN_MESSAGE_MAX 5
 
 static void not_loaded_init(sl_not_loaded *list) {
     *list = (sl_not_loaded){0};
@@ -50,6 +49,18 @@ static void keep(sl_not_loaded *list, size_t source, const char *entry, const ch
     list->kept_count += made->reason && (made->entry || !entry);
 }
 
+/* The first line of a reason, without the words that introduce further lines. */
+static const char *in_a_line(const char *reason, char *out, size_t room) {
+    size_t length = strcspn(reason, "\n");
+    if (reason[length] == '\0')
+        return reason;
+    if (length > 0 && reason[length - 1] == ':')
+        while (length > 0 && reason[length] != ';')
+            length--;
+    snprintf(out, room, "%.*s; `shardload inspect` explains it", (int)length, reason);
+    return out;
+}
+
 void sl_not_loaded_add(sl_job *job, size_t source, const char *entry, const char *reason) {
     sl_not_loaded *list = &job->not_loaded;
     pthread_mutex_lock(&list->lock);
@@ -57,9 +68,16 @@ void sl_not_loaded_add(sl_job *job, size_t source, const char *entry, const char
     if (reason)
         keep(list, source, entry, reason);
     pthread_mutex_unlock(&list->lock);
-    sl_log(number <= SHOWN_MAX ? SL_LOG_WARNING : SL_LOG_DEBUG, "%s%s%s: %s" SL_LINES,
-           sl_source_set_at(job->set, source)->shown, entry ? ": " : "", entry ? entry : "",
-           reason ? "not loaded: " : "empty; nothing to load", reason ? reason : "");
+    const char *shown = sl_source_set_at(job->set, source)->shown;
+    bool on_screen = number <= SHOWN_MAX, lines = reason && strchr(reason, '\n');
+    char line[500];
+    if (lines || !on_screen)
+        sl_log_debug("%s%s%s: %s" SL_LINES, shown, entry ? ": " : "", entry ? entry : "",
+                     on_screen ? "all reasons: " : "not loaded: ", reason ? reason : "empty");
+    if (on_screen)
+        sl_log_warning("%s%s%s: %s" SL_LINES, shown, entry ? ": " : "", entry ? entry : "",
+                       reason ? "not loaded: " : "empty; nothing to load",
+                       reason ? in_a_line(reason, line, sizeof line) : "");
     if (number == SHOWN_MAX)
         sl_log_warning("only the log file lists further %s",
                        reason ? "files and entries that are not loaded"
@@ -68,23 +86,14 @@ void sl_not_loaded_add(sl_job *job, size_t source, const char *entry, const char
 
 bool sl_not_loaded_check(sl_job *job, sl_error *error) {
     const sl_not_loaded *list = &job->not_loaded;
-    char names[1400] = "";
-    size_t used = 0;
     if (list->count == 0 || job->config->skip_other)
         return true;
-    for (size_t i = 0; i < list->kept_count && i < IN_MESSAGE_MAX && used < sizeof names; i++) {
-        const sl_not_loaded_item *one = &list->kept[i];
-        used += (size_t)snprintf(names + used, sizeof names - used, "\n  %s%s%s",
-                                 sl_source_set_at(job->set, one->source)->shown,
-                                 one->entry ? ": " : "", one->entry ? one->entry : "");
-    }
     return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%llu file%s or archive entr%s not loaded:" SL_LINES SL_LINES
-                        "\n--skip-other skips them; --include selects files, or entries of the "
+                        "%llu file%s or archive entr%s not loaded, as the warnings show; "
+                        "--skip-other skips them; --include selects files, or entries of the "
                         "named archives, by name",
                         (unsigned long long)list->count, list->count == 1 ? "" : "s",
-                        list->count == 1 ? "y is" : "ies are", names,
-                        list->count > IN_MESSAGE_MAX ? "\n  ..." : "");
+                        list->count == 1 ? "y is" : "ies are");
 }
 
 void sl_not_loaded_record(const sl_job *job, bson_t *record) {

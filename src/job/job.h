@@ -66,8 +66,10 @@ typedef struct sl_job {
     bool has_pipe;                /* a source is a pipe: the total of stored bytes is not known */
     struct sl_key_fields *keys;   /* of --id-field and --match-fields; NULL: neither applies */
     struct sl_dialects *dialects; /* of delimited texts (format/dialects.h). Owned */
-    bool own_ids; /* documents may have their own _id, or none: the _id is not a position */
-    bool resumed; /* documents may have been sent by an earlier run */
+    bool spans_lines; /* the sample has found quoted fields with line ends, which the first text of
+                         the sources did not show */
+    bool own_ids;     /* documents may have their own _id, or none: the _id is not a position */
+    bool resumed;     /* documents may have been sent by an earlier run */
     sl_not_loaded not_loaded;
     struct sl_embed *embed; /* --embed (embed.h); NULL without it. Owned */
 

@@ -75,9 +75,11 @@ bool sl_line_ends_error(const sl_job *job, const sl_source_block *block, const s
          count_lines(source->path, block->offset, source->cr_lines ? '\r' : '\n', &before));
     if (known)
         snprintf(line, sizeof line, "line %" PRIu64 ", ", before + reject->line + 1);
-    return sl_error_set(error, SL_EXIT_SOURCE, "%s%s%s, %sbyte %" PRIu64 ": %s", source->shown,
-                        block->entry ? ": " : "", block->entry ? block->entry : "", line,
-                        reject->offset, reject->reason);
+    sl_error_set(error, SL_EXIT_SOURCE, "%s%s%s, %sbyte %" PRIu64 ": %s", source->shown,
+                 block->entry ? ": " : "", block->entry ? block->entry : "", line, reject->offset,
+                 reject->reason);
+    error->afresh = true;
+    return false;
 }
 
 void sl_line_ends_doubt(sl_job *job, const sl_source_block *block, const sl_reject *record) {
@@ -610,6 +612,31 @@ static void on_passed_over(void *context, size_t source, const char *entry, cons
     sl_not_loaded_add(context, source, entry, reason ? text : NULL);
 }
 
+/* Infers the types. If the sample shows quoted fields with line ends that the first texts do not
+ * have, the sources are read again as with --quoted-lines yes. */
+static bool infer_types(sl_job *job, sl_error *error) {
+    bool ok = sl_types_infer(job, error);
+    if (!ok || !job->spans_lines)
+        return ok;
+    sl_log_detail("quoted fields have line ends: the sources are read as with --quoted-lines yes");
+    char *head = malloc(SL_SNIFF_BYTES + SL_SLACK);
+    ok = head || sl_error_memory(error, "examining the sources");
+    for (int again = 0; ok && again < 2; again++) { /* first all samples are dropped */
+        for (size_t i = 0; ok && i < sl_source_set_count(job->set); i++) {
+            sl_job_source *source = &job->sources[i];
+            if (source->skipped || source->format != &sl_format_delimited ||
+                sl_source_set_at(job->set, i)->kind == SL_SOURCE_PIPE)
+                continue;
+            if (again)
+                ok = read_again(job, i, head, error);
+            else
+                sl_types_forget(job, source);
+        }
+    }
+    free(head);
+    return ok && sl_types_infer(job, error);
+}
+
 bool sl_sources_open(sl_job *job, sl_error *error) {
     size_t formats = 0;
     while (sl_formats[formats])
@@ -672,7 +699,7 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
         return false;
     sl_source_set_report_skipped(job->set, NULL, NULL); /* the load itself will read and report
                                                            these entries again */
-    ok = sl_types_infer(job, error) && sl_shard_key_check(job, error);
+    ok = infer_types(job, error) && sl_shard_key_check(job, error);
     sl_source_set_report_skipped(job->set, on_passed_over, job);
     return ok;
 }

@@ -81,7 +81,7 @@ void sl_types_forget(const sl_job *job, const sl_job_source *source) {
 }
 
 /* Adds the beginning of a block, without the text that has been added as the head. */
-static bool add_block(const sl_job *job, const sl_dialect *dialect, const sl_source_block *block,
+static bool add_block(sl_job *job, const sl_dialect *dialect, const sl_source_block *block,
                       size_t most, sl_error *error) {
     sl_plan *plan = typing_plan(job);
     const sl_job_source *source = &job->sources[block->source];
@@ -96,6 +96,10 @@ static bool add_block(const sl_job *job, const sl_dialect *dialect, const sl_sou
         offset += skip;
     }
     text = records_of(dialect, offset, text, true, most);
+    if (!block->entry && !dialect->quoted_lines && dialect->quote && !dialect->stray_quotes)
+        job->spans_lines =
+            job->spans_lines || sl_record_spans_lines(text, dialect->delimiter, dialect->quote,
+                                                      dialect->escape, dialect->column_count);
     return sl_typing_add(plan->typing, plan, dialect, text, offset, error);
 }
 
@@ -110,7 +114,7 @@ static uint64_t blocks_of(const sl_job *job, size_t index) {
 }
 
 /* Reads block `index` of the series of all plain files' blocks. */
-static bool add_plain(const sl_job *job, sl_reader *reader, uint64_t index, size_t most,
+static bool add_plain(sl_job *job, sl_reader *reader, uint64_t index, size_t most,
                       sl_error *error) {
     size_t source = 0;
     for (uint64_t own; index >= (own = blocks_of(job, source)); source++)
@@ -122,7 +126,7 @@ static bool add_plain(const sl_job *job, sl_reader *reader, uint64_t index, size
     return add_block(job, job->sources[source].dialect, &block, most, error);
 }
 
-static bool sample_plain(const sl_job *job, sl_reader *reader, sl_error *error) {
+static bool sample_plain(sl_job *job, sl_reader *reader, sl_error *error) {
     uint64_t all = 0;
     for (size_t i = 0; i < sl_source_set_count(job->set); i++)
         all += blocks_of(job, i);
@@ -200,10 +204,11 @@ static bool apply(const sl_job *job, sl_error *error) {
 }
 
 bool sl_types_infer(sl_job *job, sl_error *error) {
-    const sl_plan *plan = typing_plan(job);
+    sl_plan *plan = typing_plan(job);
     sl_reader *reader = NULL;
     if (!plan)
         return true;
+    job->spans_lines = false;
     bool ok = sl_reader_create(job->set, &reader, error) && sample_plain(job, reader, error) &&
               sample_sequential(job, reader, error);
     sl_reader_destroy(reader);
@@ -211,6 +216,10 @@ bool sl_types_infer(sl_job *job, sl_error *error) {
     malloc_trim(0); /* the directory of a large zip file is read again by another thread */
 #endif
     sl_source_set_reset_consumed(job->set);
+    if (ok && job->spans_lines) {
+        plan->options.quoted_lines = true; /* the caller reads the sources again */
+        return true;
+    }
     if (ok)
         sl_typing_decide(plan->typing);
     return ok && apply(job, error);

@@ -27,7 +27,6 @@ _Static_assert(sizeof((shardload_error *)0)->message == sizeof((sl_error *)0)->m
 #define EQUAL(name, code, shardload, shardquery, tone, words)                                      \
     _Static_assert((int)SHARDLOAD_##name == SL_EXIT_##name, "public codes equal the exit codes");
 SL_EXITS(EQUAL)
-_Static_assert((int)SHARDLOAD_LOG_INFO == SL_LOG_INFO, "public levels equal those of the log");
 
 const char *shardload_version(void) {
     return SHARDLOAD_VERSION;
@@ -35,7 +34,10 @@ const char *shardload_version(void) {
 
 static void on_log(void *data, sl_log_level level, const char *text) {
     const shardload_context *context = data;
-    context->receivers.log(context->receivers.data, (shardload_level)level, text);
+    shardload_level known = level == SL_LOG_ERROR     ? SHARDLOAD_LOG_ERROR
+                            : level == SL_LOG_WARNING ? SHARDLOAD_LOG_WARNING
+                                                      : SHARDLOAD_LOG_INFO;
+    context->receivers.log(context->receivers.data, known, text);
 }
 
 static void on_progress(void *data, const char *json) {
@@ -139,6 +141,7 @@ static int run_command(void *argument, sl_error *error) {
         sl_options_destroy(options);
         return (int)error->code;
     }
+    sl_options_set_verbosity(options);
     bson_t record = BSON_INITIALIZER;
     int code = c->run(options, &record);
     if (c->json && !bson_empty(&record)) {

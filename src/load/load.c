@@ -90,7 +90,7 @@ static bool is_unused(const sl_load *load) {
 static bool may_be_resumed(const sl_load *load, const sl_error *why) {
     const sl_load_config *config = load->job.config;
     bool journal_kept = atomic_load(&load->run.begun) || config->resume || config->part_of_trial;
-    return journal_kept && !why->no_resume &&
+    return journal_kept && !why->no_resume && !why->afresh &&
            atomic_load(&load->run.ended_by) != SL_ENDED_ALL_REJECTED;
 }
 
@@ -102,17 +102,25 @@ static void stop_status(const sl_load *load) {
 
 /* Logs the command that completes a load which ended early. */
 static void log_how_to_complete(const sl_load *load, const sl_error *why) {
-    if (why->no_resume || load->job.config->part_of_trial)
+    const sl_load_config *config = load->job.config;
+    if (why->no_resume || config->part_of_trial)
+        return;
+    if (config->sink == SL_SINK_BSON && atomic_load(&load->run.opened)) {
+        sl_log_warning("the BSON dump is incomplete");
+        return;
+    }
+    if (!load->ledger.journal || is_unused(load) || !atomic_load(&load->run.begun) ||
+        atomic_load(&load->run.ended_by) == SL_ENDED_ALL_REJECTED)
         return;
     bool changed = load->job.set && sl_source_set_has_changed(load->job.set);
-    if (load->job.config->sink == SL_SINK_BSON && atomic_load(&load->run.opened))
-        sl_log_warning("the BSON dump is incomplete");
-    else if (load->ledger.journal && !is_unused(load) && atomic_load(&load->run.begun) &&
-             atomic_load(&load->run.ended_by) != SL_ENDED_ALL_REJECTED)
+    if (why->afresh)
+        sl_log_warning("--resume cannot complete this load, because its source or its options must "
+                       "change: load again with the change that the message names%s",
+                       config->work_directory ? " and another --work-dir" : "");
+    else
         sl_log_warning("to complete this load, %sgive %s with %s--resume --work-dir %s%s",
                        changed ? "restore the original source and " : "",
-                       load->job.config->completed_by ? load->job.config->completed_by
-                                                      : "the same command",
+                       config->completed_by ? config->completed_by : "the same command",
                        atomic_load(&load->run.ended_by) == SL_ENDED_BY_REJECT_LIMIT
                            ? "a higher --max-rejects and "
                            : "",
@@ -187,7 +195,8 @@ static bool connect_cluster(sl_load *load, sl_error *error) {
     sl_record_server(load->record, load->destination.connection);
     if (sl_connection_server(load->destination.connection)->deployment != SL_SHARDED &&
         config->shard_key)
-        sl_log_info("not a sharded cluster: the collection is not sharded");
+        sl_log(config->shard_key_given ? SL_LOG_INFO : SL_LOG_DETAIL,
+               "not a sharded cluster: the collection is not sharded");
     return true;
 }
 
@@ -220,9 +229,9 @@ static void log_layout(const sl_load *load) {
     else if (key)
         snprintf(ranges, sizeof ranges, "; the %s finds each document's shard",
                  route == SL_ROUTE_BY_KEY ? "loader" : "router");
-    sl_log_info("%s.%s: %s%s%s, %u shards", destination->target.database,
-                destination->target.collection, key ? "sharded by " : "not sharded",
-                shown ? shown : "", ranges, job->shards);
+    sl_log_detail("%s.%s: %s%s%s, %u shards", destination->target.database,
+                  destination->target.collection, key ? "sharded by " : "not sharded",
+                  shown ? shown : "", ranges, job->shards);
     bson_free(shown);
 }
 
@@ -282,8 +291,8 @@ static bool place_quantiles(sl_load *load, sl_error *error) {
         sl_log_warning("%s.%s could not be split before the load: " SL_LINES, target->database,
                        target->collection, why.message);
     else if (ok && chunks > 1)
-        sl_log_info("%s.%s: split into %zu ranges at quantiles of a sample of %zu shard keys",
-                    target->database, target->collection, chunks, sl_key_sample_count(sample));
+        sl_log_detail("%s.%s: split into %zu ranges at quantiles of a sample of %zu shard keys",
+                      target->database, target->collection, chunks, sl_key_sample_count(sample));
     else if (ok)
         sl_log_info("%s.%s is one range on one shard: the sources give no sample of its shard key "
                     "to split it by; --shard-key with a hashed field uses all shards",
@@ -423,18 +432,18 @@ static void log_what_is_loaded(const sl_job *job, const sl_destination *destinat
     char shown[SL_HUMAN_ROOM], names[SL_SHARD_NAMES_ROOM];
     size_t rest = job->active - whole;
     if (rest == 0 && sl_load_mode(job->config)->matches) /* changed documents, too */
-        sl_log_info("all %u parts are loaded", job->parts);
+        sl_log_result("all %u parts are loaded", job->parts);
     else if (rest == 0)
-        sl_log_info("all %u %s are loaded: %s documents in total", job->parts,
-                    job->own_shards ? "shards" : "parts", sl_human_count(documents, shown));
+        sl_log_result("all %u %s are loaded: %s documents in total", job->parts,
+                      job->own_shards ? "shards" : "parts", sl_human_count(documents, shown));
     else if (job->own_shards)
-        sl_log_info("this loader's shards (%s) are loaded; %zu of %zu sources wait for other "
-                    "shards",
-                    sl_shard_names(destination->topology, job->own_shards, names), rest,
-                    job->active);
+        sl_log_result("this loader's shards (%s) are loaded; %zu of %zu sources wait for other "
+                      "shards",
+                      sl_shard_names(destination->topology, job->own_shards, names), rest,
+                      job->active);
     else
-        sl_log_info("part %u of %u is loaded; %zu of %zu sources wait for other parts",
-                    job->config->part, job->parts, rest, job->active);
+        sl_log_result("part %u of %u is loaded; %zu of %zu sources wait for other parts",
+                      job->config->part, job->parts, rest, job->active);
 }
 
 /* Of a shared load: counts the sources whose parts are all loaded, and registers them as loaded.
@@ -509,12 +518,12 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
     char dialect[300];
     uint64_t stored = sl_source_set_stored_bytes(load->job.set);
     bool generated = sl_job_is_generated(&load->job);
-    sl_log_info("%zu source%s, %s %s: %s%s", load->job.active, load->job.active == 1 ? "" : "s",
-                generated ? sl_human_count(stored / sl_job_record_bytes(&load->job), bytes)
-                          : sl_human_bytes((double)stored, bytes),
-                generated ? "generated records" : "stored",
-                sl_format_describe(first->format, first->dialect, dialect, sizeof dialect),
-                load->job.active > 1 ? " (the first of them)" : "");
+    sl_log_detail("%zu source%s, %s %s: %s%s", load->job.active, load->job.active == 1 ? "" : "s",
+                  generated ? sl_human_count(stored / sl_job_record_bytes(&load->job), bytes)
+                            : sl_human_bytes((double)stored, bytes),
+                  generated ? "generated records" : "stored",
+                  sl_format_describe(first->format, first->dialect, dialect, sizeof dialect),
+                  load->job.active > 1 ? " (the first of them)" : "");
     sl_types_log(&load->job);
     return true;
 }
@@ -734,8 +743,8 @@ static bool confirm_completed(sl_load *load, sl_error *error) {
     sl_target_configure(&load->destination, &load->job, true);
     if (!sl_resume_find_target(&load->job, &load->destination, &load->ledger, error))
         return false;
-    sl_log_info("%s: this load has been completed; there is nothing to resume",
-                load->ledger.work_directory);
+    sl_log_result("%s: this load has been completed; there is nothing to resume",
+                  load->ledger.work_directory);
     error->code = sl_resume_completed_code(&load->ledger);
     return true;
 }
@@ -785,7 +794,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
     sl_job_init(&load.job, config);
     sl_run_init(&load.run, &load.job);
     pthread_mutex_init(&load.balancer_lock, NULL);
-    sl_log_level level = config->part_of_trial ? sl_log_set_level(SL_LOG_WARNING) : SL_LOG_INFO;
+    sl_log_level level = config->part_of_trial ? sl_log_set_level(SL_LOG_WARNING) : SL_LOG_DETAIL;
     load.record = sl_run_record_create();
     bool ok = load.record || sl_error_memory(&error, "starting");
     bool listening = ok && sl_interrupt_listen(on_first_request, on_second_request, &load, &error);

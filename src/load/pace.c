@@ -183,10 +183,10 @@ void sl_pace_log(const sl_pace *pace) {
     const char *plural = best.threads == 1 ? "" : "s";
     sl_human_count(best.batch_documents, batch);
     if (adapt->settled_at >= 0)
-        sl_log_info("  settled on %u thread%s, batches of %s after %s", best.threads, plural, batch,
-                    sl_human_seconds(adapt->settled_at, after));
+        sl_log_result("  settled on %u thread%s, batches of %s after %s", best.threads, plural,
+                      batch, sl_human_seconds(adapt->settled_at, after));
     else
-        sl_log_info(
+        sl_log_result(
             "  %u thread%s, batches of %s: %s", best.threads, plural, batch,
             adapt->disturbances >= DISTURBANCES_MANY
                 ? "pauses of the server and batches sent again left no time to compare other "

@@ -187,6 +187,7 @@ void sl_progress_tick(sl_progress *progress) {
     if (!progress)
         return;
     double seconds = sl_seconds_since(progress->start);
+    sl_log_show_details();
     if (seconds >= progress->next_point) {
         take_point(progress);
         progress->next_point += 1;

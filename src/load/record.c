@@ -13,6 +13,7 @@
 #include "job/types.h"
 #include "report/report.h"
 #include "util/clock.h"
+#include "util/context.h"
 #include "util/log.h"
 #include "util/text.h"
 #include "util/text_table.h"
@@ -34,8 +35,8 @@ void sl_record_start(sl_run_record *record, const sl_load_config *config, const 
 
 void sl_record_server(sl_run_record *record, sl_connection *connection) {
     const sl_server *server = sl_connection_server(connection);
-    sl_log_info("%s: %s, server %s", sl_connection_display_uri(connection),
-                sl_deployment_name(server->deployment), server->version);
+    sl_log_detail("%s: %s, server %s", sl_connection_display_uri(connection),
+                  sl_deployment_name(server->deployment), server->version);
     sl_connection_record(connection, sl_run_record_document(record));
 }
 
@@ -248,22 +249,58 @@ static void print_rate(const sl_load *load, const sl_load_counts *counts, bool g
     char rate[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
     unsigned threads = sl_pace_threads(&load->run);
     if (seconds > 0)
-        sl_log_info("  %s documents/s, %s/s of %s, %u thread%s",
-                    sl_human_count((uint64_t)((double)sent / seconds), rate),
-                    sl_human_bytes((double)moved / seconds, bytes), generated ? "BSON" : "text",
-                    threads, threads == 1 ? "" : "s");
+        sl_log_result("  %s documents/s, %s/s of %s, %u thread%s",
+                      sl_human_count((uint64_t)((double)sent / seconds), rate),
+                      sl_human_bytes((double)moved / seconds, bytes), generated ? "BSON" : "text",
+                      threads, threads == 1 ? "" : "s");
 }
 
-static void print_summary(const sl_load *load, const sl_load_counts *counts,
-                          const sl_not_reached *left, const sl_left_out *left_out) {
+/* Appends the counts that are not zero, in words: "12 inserted, 3 rejected by the parser". */
+static void list_counts(const sl_load *load, const sl_load_counts *counts, char *out, size_t room) {
     const sl_mode_row *mode = sl_load_mode(load->job.config);
-    bool generated = sl_job_is_generated(&load->job);
     char human[SL_HUMAN_ROOM], label[SL_COUNT_LABEL_ROOM];
+    size_t used = 0;
+    *out = '\0';
+    SL_FOR_COUNTS(one) {
+        uint64_t number = sl_count_value(counts, one);
+        if (number == 0 || !sl_count_is_shown(&one->row, mode, SL_ON_SCREEN, true) ||
+            one->offset == offsetof(sl_load_counts, records))
+            continue;
+        const char *words = sl_count_label(&one->row, mode, label);
+        words += strcspn(words, "=+") == 0 ? strlen("= ") : 0;
+        used += sl_print_text(out + used, room - used, "%s%s %s", used ? ", " : ": ",
+                              sl_human_count(number, human), words);
+    }
+}
+
+/* The summary of a load that soon ended: one line. */
+static void print_line(const sl_load *load, const sl_load_counts *counts) {
+    const sl_load_config *config = load->job.config;
+    char human[SL_HUMAN_ROOM], took[SL_HUMAN_ROOM], list[600], target[300] = "";
+    if (config->sink == SL_SINK_CLUSTER)
+        sl_print_text(target, sizeof target, "%s.%s: ", config->database, config->collection);
+    list_counts(load, counts, list, sizeof list);
+    sl_log_result("%s%s record%s in %s%s", target, sl_human_count(counts->records, human),
+                  counts->records == 1 ? "" : "s",
+                  sl_human_seconds(sl_run_record_seconds(load->record), took), list);
+}
+
+static void print_table(const sl_load *load, const sl_load_counts *counts) {
+    const sl_mode_row *mode = sl_load_mode(load->job.config);
+    char human[SL_HUMAN_ROOM], label[SL_COUNT_LABEL_ROOM];
+    sl_log_result("%s", "");
     SL_FOR_COUNTS(one) {
         uint64_t number = sl_count_value(counts, one);
         if (sl_count_is_shown(&one->row, mode, SL_ON_SCREEN, number > 0))
             sl_log_row(sl_count_label(&one->row, mode, label), sl_human_count(number, human));
     }
+}
+
+static void print_summary(const sl_load *load, const sl_load_counts *counts,
+                          const sl_not_reached *left, const sl_left_out *left_out) {
+    bool generated = sl_job_is_generated(&load->job), is_long = sl_context_is_long();
+    char human[SL_HUMAN_ROOM];
+    (is_long ? print_table : print_line)(load, counts);
     sl_left_out_log(left_out, counts->malformed_fields);
     if (left->stored_bytes > 0 && !generated)
         sl_log_row("stored bytes not read", sl_human_bytes((double)left->stored_bytes, human));
@@ -271,6 +308,8 @@ static void print_summary(const sl_load *load, const sl_load_counts *counts,
         char limit[SL_REJECT_LIMIT_ROOM];
         sl_log_row("ended by --max-rejects", sl_reject_limit_text(load->job.config, limit));
     }
+    if (!is_long)
+        return;
     print_rate(load, counts, generated);
     sl_pace_log(&load->run.pace);
 }
@@ -294,7 +333,7 @@ static sl_exit write_html(sl_load *load, sl_exit code) {
     bool written = sl_report_html_write(records, 1, NULL, load->html, &error);
     bson_destroy(&copy);
     if (written)
-        sl_log_info("HTML report: %s", load->html);
+        sl_log_result("HTML report: %s", load->html);
     else
         sl_log_error(SL_LINES, error.message);
     return written || (code != SL_EXIT_OK && code != SL_EXIT_REJECTS) ? code : error.code;
@@ -317,7 +356,7 @@ static sl_exit write_record(sl_load *load, sl_exit code) {
             if (code == SL_EXIT_OK || code == SL_EXIT_REJECTS)
                 code = error.code;
         } else if (paths[i]) {
-            sl_log_info("run record: %s", paths[i]);
+            sl_log_result("run record: %s", paths[i]);
         }
     }
     return code;
@@ -440,10 +479,16 @@ static void shard_table(sl_load *load, bool succeeded) {
         sl_text_table_number(table, (double)rows[i].index_bytes);
     }
     bson_append_array_end(record, &array);
-    sl_text_table_log(table);
+    bool is_long = sl_context_is_long();
+    if (is_long)
+        sl_log_result("%s", "");
+    if (is_long)
+        sl_text_table_log(table);
+    else
+        sl_text_table_destroy(table);
     warn_of_one_shard(load, rows, count, all);
-    if (!exact && count > 0)
-        sl_log_info(
+    if (!exact && count > 0 && is_long)
+        sl_log_result(
             "  documents as in the servers' statistics, which may be wrong after a crash, or "
             "while another load runs");
     free(rows);
@@ -482,14 +527,13 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     record_times(load, &totals, record);
     sl_pace_record(&load->run.pace, record);
     if (began) {
-        sl_log_info("%s", "");
         print_summary(load, &counts, &left, &left_out);
         sl_reject_summary_log(record, load->job.embed ? embedding_sources(load) : NULL);
         sl_embedding_log_rejects(&load->job, load->ledger.work_directory);
-        sl_log_info("%s", "");
         if (code != SL_EXIT_CLUSTER) /* a failed cluster is not queried again */
             shard_table(load, code == SL_EXIT_OK || code == SL_EXIT_REJECTS);
-        sl_run_record_log_phases(load->record);
+        if (sl_context_is_long())
+            sl_run_record_log_phases(load->record);
     }
     sl_left_out_clear(&left_out);
     if (began && code == SL_EXIT_OK && counts.records == 0 && !sl_load_is_shared(load->job.config))

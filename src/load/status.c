@@ -683,9 +683,9 @@ void sl_status_stop(sl_status *status, sl_exit code, const char *message, bool r
     }
     status->ended = true;
     status->code = sl_context_exit(code);
-    copy(status->message, sizeof status->message, message);
-    status->over = true;
     bool complete = code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
+    copy(status->message, sizeof status->message, complete ? "" : message);
+    status->over = true;
     if (complete || !resumable)
         status->resume_command[0] = '\0';
     if (complete && is_restore(status)) /* also of namespaces without documents */

@@ -234,7 +234,7 @@ static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code
     if (fate == FATE_NOT_FOUND)
         snprintf(reject.reason, sizeof reject.reason, "%s", message);
     else
-        snprintf(reject.reason, sizeof reject.reason, "refused by the server: %s (code %d)",
+        snprintf(reject.reason, sizeof reject.reason, "refused by the server: %.550s (code %d)",
                  message, code);
     if (!sl_reject_list_add(&open_block->rejects, &reject))
         state->failed = true;

@@ -107,15 +107,20 @@ void sl_run_record_phase(sl_run_record *record, const char *name, double seconds
     made->seconds = seconds;
 }
 
+double sl_run_record_seconds(const sl_run_record *record) {
+    double sum = 0;
+    for (size_t i = 0; i < record->phase_count; i++)
+        sum += record->phases[i].seconds;
+    return sum;
+}
+
 void sl_run_record_log_phases(const sl_run_record *record) {
     static const sl_text_column columns[] = {{"phase", .left = true, .least = 12},
                                              {"time", .least = 11, .unit = SL_UNIT_SECONDS},
                                              {"share", .least = 6},
                                              {0}};
     sl_text_table *table = sl_text_table_create(columns);
-    double sum = 0;
-    for (size_t i = 0; i < record->phase_count; i++)
-        sum += record->phases[i].seconds;
+    double sum = sl_run_record_seconds(record);
     for (size_t i = 0; i < record->phase_count; i++) {
         sl_text_table_cell(table, "%s", record->phases[i].name);
         sl_text_table_number(table, record->phases[i].seconds);

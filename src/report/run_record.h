@@ -31,6 +31,8 @@ void sl_run_record_destroy(sl_run_record *record); /* NULL is fine */
 
 /* The record's document, to append to; "phases" and "series" are added when it is written. */
 bson_t *sl_run_record_document(sl_run_record *record);
+/* The sum of the phases. */
+double sl_run_record_seconds(const sl_run_record *record);
 
 /* Adds a phase of the run that took `seconds`. */
 void sl_run_record_phase(sl_run_record *record, const char *name, double seconds);

@@ -950,8 +950,8 @@ static bool connect_to_server(sl_restore *restore, sl_error *error) {
         return false;
     sl_connection_set_retry_check(restore->connection, sl_restore_keep_trying, restore);
     const sl_server *server = sl_connection_server(restore->connection);
-    sl_log_info("%s: %s, server %s", sl_connection_display_uri(restore->connection),
-                sl_deployment_name(server->deployment), server->version);
+    sl_log_detail("%s: %s, server %s", sl_connection_display_uri(restore->connection),
+                  sl_deployment_name(server->deployment), server->version);
     return true;
 }
 

@@ -183,8 +183,8 @@ static bool presplit(sl_connection *connection, const sl_namespace *item, const 
          sl_topology_read(connection, &topology, error) &&
          sl_presplit(connection, target, topology, sample, CHUNKS_PER_SHARD, &chunks, error);
     if (ok)
-        sl_log_info("%s.%s: %zu chunks on %zu shards", target->database, target->collection, chunks,
-                    topology->count);
+        sl_log_detail("%s.%s: %zu chunks on %zu shards", target->database, target->collection,
+                      chunks, topology->count);
     sl_topology_destroy(topology);
     sl_key_sample_destroy(sample);
     return ok;
@@ -256,8 +256,8 @@ static bool restore_shard(sl_restore *restore, sl_connection *connection, const 
     if (!item->shard_key)
         return true;
     if (sl_connection_server(connection)->deployment != SL_SHARDED) {
-        sl_log_info("%s.%s: not a sharded cluster: the collection is not sharded", target->database,
-                    target->collection);
+        sl_log_detail("%s.%s: not a sharded cluster: the collection is not sharded",
+                      target->database, target->collection);
         return true;
     }
     if (before->exists && !before->sharded && item->kind != SL_NAMESPACE_TIME_SERIES &&
@@ -805,9 +805,9 @@ bool sl_restore_namespace(sl_restore *restore, sl_connection *connection, size_t
     if (restore->step == SL_RESTORE_FINISH || s.item->oplog_only)
         sl_log_debug("%s", s.name);
     else if (sl_kinds[s.item->kind].no_documents)
-        sl_log_info("%s: %s", s.name, sl_kinds[s.item->kind].name);
+        sl_log_detail("%s: %s", s.name, sl_kinds[s.item->kind].name);
     else
-        sl_log_info("%s: %s", s.name, sl_human_bytes((double)s.item->data_bytes, bytes));
+        sl_log_detail("%s: %s", s.name, sl_human_bytes((double)s.item->data_bytes, bytes));
     if (!run(&s, &error)) {
         if (error.code) {
             sl_log_error(SL_LINES, error.message);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reply.h"
+#include "bson/bson_writer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -125,9 +126,23 @@ bool sl_reply_next_error(bson_iter_t *errors, sl_write_error *found) {
     found->code = (int32_t)sl_look_int64(&fields, "code", 0);
     found->message = sl_look_string(&fields, "errmsg");
     found->duplicate_id = is_duplicate_id(&fields, found);
+    bson_t rule;
+    if (sl_look_inside(&fields, "errInfo.details", &rule))
+        found->rule = bson_get_data(&rule);
     bool listed;
     found->doubtful = verdict_of(found->code, &listed) == SL_REPLY_TOO_LARGE || !listed;
     return true;
+}
+
+const char *sl_write_error_text(const sl_write_error *one, char out[SL_WRITE_ERROR_ROOM]) {
+    bson_t rule;
+    char *json = NULL;
+    if (one->rule && bson_init_static(&rule, one->rule, sl_bson_length(one->rule)))
+        json = bson_as_relaxed_extended_json(&rule, NULL);
+    sl_print_text(out, SL_WRITE_ERROR_ROOM, "%s%s%s", one->message, json ? ": " : "",
+                  json ? json : "");
+    bson_free(json);
+    return out;
 }
 
 /* ---- the verdict ---- */

@@ -91,6 +91,8 @@ typedef struct sl_write_error {
     int64_t index;       /* of the document among those sent; in a complete answer 0 to count - 1 */
     int32_t code;        /* the server's; 0 when it gave none */
     const char *message; /* the server's; lives as long as the reply */
+    const uint8_t *rule; /* the rules of a validator that refused it, a BSON document; NULL: none,
+                            or a server before 5.0 */
     bool duplicate_id;   /* the index _id_ refused it, not another unique index */
     bool doubtful;       /* the code is about the document only if it is repeated for it alone */
 } sl_write_error;
@@ -100,5 +102,9 @@ bool sl_reply_errors(const bson_t *body, bson_iter_t *errors);
 
 /* Reads the next write error. False after the last write error. */
 bool sl_reply_next_error(bson_iter_t *errors, sl_write_error *found);
+
+/* The message, with the rules of the validator. Returns `out`. */
+#define SL_WRITE_ERROR_ROOM 540
+const char *sl_write_error_text(const sl_write_error *one, char out[SL_WRITE_ERROR_ROOM]);
 
 #endif

@@ -480,6 +480,7 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
     sl_scan_result compared = SL_SCAN_FAILED;
     bool own_ids = outlet->sending->own_ids;
     uint32_t at_invalid = 0;
+    char text[SL_WRITE_ERROR_ROOM];
     const bson_t **documents = calloc(piece->count, sizeof *documents);
     if (sl_duplicates_init(&duplicates, piece->documents, piece->count, own_ids) && documents) {
         for (bson_iter_t walk = items; sl_reply_next_error(&walk, &one);) {
@@ -505,7 +506,8 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
         else if (one.doubtful && !listener->alone)
             listener->aside->indexes[listener->aside->count++] = piece->first + place;
         else
-            report(listener, piece->first + place, FATE_REFUSED, one.code, one.message);
+            report(listener, piece->first + place, FATE_REFUSED, one.code,
+                   sl_write_error_text(&one, text));
     }
     sl_duplicates_clear(&duplicates);
     sl_duplicates_clear(&invalid);
@@ -1031,6 +1033,7 @@ static void report_refusals(sl_outlet *outlet, const sl_listener *listener, cons
                             const bson_t *body) {
     bson_iter_t items;
     sl_write_error one;
+    char text[SL_WRITE_ERROR_ROOM];
     for (bool any = sl_reply_errors(body, &items); any && sl_reply_next_error(&items, &one);) {
         uint32_t place = places[one.index];
         if (one.code == SL_DUPLICATE_KEY && !listener->last_chance) {
@@ -1042,7 +1045,8 @@ static void report_refusals(sl_outlet *outlet, const sl_listener *listener, cons
             continue;
         }
         listener->result->rejected++;
-        listener->refused(listener->context, place, FATE_REFUSED, one.code, one.message);
+        listener->refused(listener->context, place, FATE_REFUSED, one.code,
+                          sl_write_error_text(&one, text));
     }
 }
 

@@ -124,8 +124,8 @@ static void take_answer(sl_drill *drill, const sl_query_run *run, bool checked, 
 
 static void log_query(const sl_query *query, const sl_query_run *run) {
     char seconds[SL_HUMAN_ROOM];
-    sl_log_info("  query %s: %s, answer %s", query->name,
-                sl_human_seconds(run->timings[0] / 1e3, seconds), sl_answer_text(run->answer));
+    sl_log_result("  query %s: %s, answer %s", query->name,
+                  sl_human_seconds(run->timings[0] / 1e3, seconds), sl_answer_text(run->answer));
     for (size_t i = 0;
          run->answer == SL_ANSWER_WRONG && i < run->differences.count && i < SL_DIFFERENCES_KEPT;
          i++)
@@ -695,7 +695,7 @@ static bool write_record(const sl_drill *drill, sl_exit code, sl_error *error) {
     bool ok = sl_drill_record(drill, code, &record) || sl_error_memory(error, "making the record");
     ok = ok && sl_json_write_file(path, &record, error);
     if (ok)
-        sl_log_info("drill record: %s", path);
+        sl_log_result("drill record: %s", path);
     ok = ok && (!config->load->report || sl_json_write_file(config->load->report, &record, error));
     if (ok && config->load->html) {
         const bson_t *const records[] = {&record};

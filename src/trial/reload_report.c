@@ -79,16 +79,16 @@ static void print_forecast(const sl_drill *drill) {
     sl_text_table_cell(table, "%s", "");
     sl_text_table_cell(table, "%s", interval(&drill->total, range));
     sl_text_table_log(table);
-    sl_log_info("  loads of the same size varied by %.1f %% (standard deviation of %u runs); the "
-                "ranges are of 95 %%",
-                100 * drill->variation.relative, 2 * drill->config->sample_runs);
+    sl_log_result("  loads of the same size varied by %.1f %% (standard deviation of %u runs); the "
+                  "ranges are of 95 %%",
+                  100 * drill->variation.relative, 2 * drill->config->sample_runs);
     for (size_t i = 0; i < sample->run_count; i++) {
         if (sample->runs[i].count > 0)
-            sl_log_info("  query %s: %s; with all data %s, between %s",
-                        drill->config->suite->queries[i].name,
-                        sl_human_seconds(sample->runs[i].sample.median / 1e3, took),
-                        sl_human_seconds(drill->queries[i].seconds, whole),
-                        interval(&drill->queries[i], range));
+            sl_log_result("  query %s: %s; with all data %s, between %s",
+                          drill->config->suite->queries[i].name,
+                          sl_human_seconds(sample->runs[i].sample.median / 1e3, took),
+                          sl_human_seconds(drill->queries[i].seconds, whole),
+                          interval(&drill->queries[i], range));
     }
 }
 
@@ -99,20 +99,20 @@ static void print_first_answer(const sl_drill *drill) {
                                ? "no query was answered"
                                : "the sources hold no documents: nothing was recovered");
     else if (drill->forecast)
-        sl_log_info("first query answered, with all data (%s documents): after %s, between %s; "
-                    "answers are not checked on a sample",
-                    sl_human_count((uint64_t)drill->total_size.documents, documents),
-                    sl_human_seconds(drill->total.seconds, seconds),
-                    interval(&drill->total, range));
+        sl_log_result("first query answered, with all data (%s documents): after %s, between %s; "
+                      "answers are not checked on a sample",
+                      sl_human_count((uint64_t)drill->total_size.documents, documents),
+                      sl_human_seconds(drill->total.seconds, seconds),
+                      interval(&drill->total, range));
     else if (drill->correct)
-        sl_log_info("first correct query: after %s",
-                    sl_human_seconds(drill->first_correct, seconds));
+        sl_log_result("first correct query: after %s",
+                      sl_human_seconds(drill->first_correct, seconds));
     else if (drill->checked)
         sl_log_error("no query gave the expected answer");
     else
-        sl_log_info("first query answered: after %s; its answer was not checked (give --answers "
-                    "FILE, or answers in the suite)",
-                    sl_human_seconds(drill->first_correct, seconds));
+        sl_log_result("first query answered: after %s; its answer was not checked (give --answers "
+                      "FILE, or answers in the suite)",
+                      sl_human_seconds(drill->first_correct, seconds));
 }
 
 static void print_objective(const sl_drill *drill) {
@@ -122,7 +122,7 @@ static void print_objective(const sl_drill *drill) {
     sl_human_seconds(drill->config->objective_seconds, objective);
     switch (drill->objective) {
     case SL_OBJECTIVE_MET:
-        sl_log_info("the objective of %s is met", objective);
+        sl_log_result("the objective of %s is met", objective);
         break;
     case SL_OBJECTIVE_NOT_MET:
         sl_log_error("the objective of %s is NOT met", objective);
@@ -139,13 +139,13 @@ static void print_objective(const sl_drill *drill) {
 }
 
 void sl_drill_print(const sl_drill *drill) {
-    sl_log_info("%s", "");
+    sl_log_result("%s", "");
     if (drill->forecast)
         print_forecast(drill);
     else
         print_whole(drill);
     for (unsigned i = 0; i < drill->note_count; i++)
-        sl_log_info("  note: %s", drill->notes[i]);
+        sl_log_result("  note: %s", drill->notes[i]);
     print_first_answer(drill);
     print_objective(drill);
 }
@@ -346,12 +346,12 @@ static void log_options(const bson_t *last, const bson_t *now) {
                 same_option(last, now, name) || differing++ >= OPTIONS_SHOWN)
                 continue;
             sl_text_printable(sl_text_of(name), shown, sizeof shown);
-            sl_log_info("  --%s differs: %s, now %s", shown, option_of(last, name, before),
-                        option_of(now, name, after));
+            sl_log_result("  --%s differs: %s, now %s", shown, option_of(last, name, before),
+                          option_of(now, name, after));
         }
     }
     if (differing > OPTIONS_SHOWN)
-        sl_log_info("  and %zu more options differ", differing - OPTIONS_SHOWN);
+        sl_log_result("  and %zu more options differ", differing - OPTIONS_SHOWN);
 }
 
 static void log_differences(const bson_t *last, const bson_t *now) {
@@ -512,9 +512,9 @@ bool sl_drill_compare(const bson_t *last, const bson_t *now, sl_error *error) {
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "--compare: this drill did not complete, and is not compared");
     bool per_document = fabs(after / before - 1) > 0.001;
-    sl_log_info("%s", "");
-    sl_log_info("compared with the earlier drill: %s documents, now %s",
-                sl_human_count((uint64_t)before, a), sl_human_count((uint64_t)after, b));
+    sl_log_result("%s", "");
+    sl_log_result("compared with the earlier drill: %s documents, now %s",
+                  sl_human_count((uint64_t)before, a), sl_human_count((uint64_t)after, b));
     log_differences(last, now);
     sl_text_table *table = sl_text_table_create(columns);
     for (unsigned i = 0; i < PHASES; i++)

@@ -859,7 +859,7 @@ static bool write_records(const sl_tune *tune, sl_exit code, sl_error *error) {
     const char *report = tune->config->load->report;
     bool ok = sl_json_write_file(path, &record, error);
     if (ok)
-        sl_log_info("record of the tuning: %s", path);
+        sl_log_result("record of the tuning: %s", path);
     ok = ok && (!report || sl_json_write_file(report, &record, error));
     ok = ok &&
          (!tune->config->html || sl_report_html_write(records, 1, NULL, tune->config->html, error));
@@ -888,8 +888,8 @@ static bool run(sl_tune *tune, sl_error *error) {
     if (tune->config->values[SL_TUNE_ROUTE].count > 1 && server->deployment != SL_SHARDED)
         return sl_error_set(error, SL_EXIT_USAGE, "--try-routes: a %s has only one route",
                             sl_deployment_name(server->deployment));
-    sl_log_info("%s: %s, server %s", sl_connection_display_uri(tune->connection),
-                sl_deployment_name(server->deployment), server->version);
+    sl_log_detail("%s: %s, server %s", sl_connection_display_uri(tune->connection),
+                  sl_deployment_name(server->deployment), server->version);
     return choose_sample(tune, error) && search(tune, error);
 }
 

@@ -20,6 +20,12 @@
 
 /* Room for lines logged before the file is opened; they are written to it first. */
 #define SL_LOG_EARLY_BYTES ((size_t)64 << 10)
+/* Room for details that are kept from the screen. */
+#define SL_LOG_KEPT_BYTES ((size_t)8 << 10)
+
+/* A command that runs for so many seconds shows details, and all tables of its summary. */
+#define SL_DETAIL_SECONDS 2
+#define SL_LONG_SECONDS 10
 
 typedef struct sl_log_state {
     pthread_mutex_t lock;
@@ -28,6 +34,8 @@ typedef struct sl_log_state {
     bool opened; /* a file has been opened */
     char early[SL_LOG_EARLY_BYTES];
     size_t early_used;
+    char kept[SL_LOG_KEPT_BYTES]; /* lines, each with its line end */
+    size_t kept_used;
     void (*hook)(bool before, void *context);
     void *hook_context;
     char first_error[1200];
@@ -53,6 +61,8 @@ struct sl_context {
     FILE *nowhere;        /* the stream of a missing output or screen */
     _Atomic bool changed; /* see sl_context_changes */
     _Atomic bool trial;   /* see sl_context_is_trial */
+    sl_verbosity verbosity;
+    int64_t begun; /* the command, by sl_clock_ns */
     sl_log_state log;
     sl_interrupt_state interrupt;
 };
@@ -76,7 +86,8 @@ sl_context *sl_context_create(const sl_surroundings *surroundings) {
     context->nowhere = fopen("/dev/null", "we");
     pthread_mutex_init(&context->log.lock, NULL);
     pthread_mutex_init(&context->interrupt.lock, NULL);
-    context->log.level = SL_LOG_INFO;
+    context->begun = sl_clock_ns();
+    context->log.level = SL_LOG_DETAIL;
     context->log.file = -1;
     if (context->nowhere)
         return context;
@@ -125,8 +136,11 @@ void sl_context_first_error(sl_context *context, char *text, size_t room) {
 void sl_context_begin(sl_context *context) {
     atomic_store(&context->changed, false);
     atomic_store(&context->trial, false);
+    context->begun = sl_clock_ns();
+    context->verbosity = SL_NORMAL;
     pthread_mutex_lock(&context->log.lock);
     context->log.first_error[0] = '\0';
+    context->log.kept_used = 0;
     pthread_mutex_unlock(&context->log.lock);
 }
 
@@ -145,10 +159,17 @@ sl_exit sl_context_exit(sl_exit code) {
                                                                           : code;
 }
 
-FILE *sl_output(void) {
-    if (!bound)
-        return stdout;
-    return bound->surroundings.output ? bound->surroundings.output : bound->nowhere;
+void sl_context_set_verbosity(sl_context *context, sl_verbosity verbosity) {
+    context->verbosity = verbosity;
+}
+
+/* Has the command run for so long, or does it print everything? */
+static bool is_long(const sl_context *context, double seconds) {
+    return context->verbosity == SL_VERBOSE || sl_seconds_since(context->begun) >= seconds;
+}
+
+bool sl_context_is_long(void) {
+    return !bound || is_long(bound, SL_LONG_SECONDS);
 }
 
 void sl_context_progress_to_output(sl_context *context) {
@@ -157,17 +178,23 @@ void sl_context_progress_to_output(sl_context *context) {
     around->output = around->screen;
 }
 
-FILE *sl_progress_stream(void) {
+/* A stream of the calling thread's context; `without`: of a thread that has none. */
+static FILE *stream_of(FILE *stream, FILE *without) {
     if (!bound)
-        return stdout;
-    return bound->surroundings.progress_stream ? bound->surroundings.progress_stream
-                                               : bound->nowhere;
+        return without;
+    return stream && bound->verbosity != SL_QUIET ? stream : bound->nowhere;
+}
+
+FILE *sl_output(void) {
+    return stream_of(bound ? bound->surroundings.output : NULL, stdout);
+}
+
+FILE *sl_progress_stream(void) {
+    return stream_of(bound ? bound->surroundings.progress_stream : NULL, stdout);
 }
 
 FILE *sl_screen_stream(void) {
-    if (!bound)
-        return stderr;
-    return bound->surroundings.screen ? bound->surroundings.screen : bound->nowhere;
+    return stream_of(bound ? bound->surroundings.screen : NULL, stderr);
 }
 
 unsigned sl_screen_columns(void) {
@@ -212,7 +239,7 @@ int sl_thread_start(pthread_t *thread, void *(*run)(void *argument), void *argum
  * it, so that it can erase a progress line before the log line and draw it again after, with
  * nothing in between. */
 
-static const char *const level_names[] = {"error", "warning", "info", "debug"};
+static const char *const level_names[] = {"error", "warning", "info", "info", "info", "debug"};
 
 /* The calling thread's log, or NULL. */
 static sl_log_state *log_here(void) {
@@ -283,22 +310,56 @@ static void log_to_file(sl_log_state *logger, sl_log_level level, const char *te
     }
 }
 
-/* Under the lock. */
-static void log_to_screen(sl_log_state *logger, const sl_surroundings *to, sl_log_level level,
-                          const char *text) {
-    char line[2200];
-    bool error = level == SL_LOG_ERROR;
-    int length = snprintf(line, sizeof line, "%s%s%s\n",
-                          error                     ? to->program
-                          : level == SL_LOG_WARNING ? "warning"
-                                                    : "",
-                          level <= SL_LOG_WARNING ? ": " : "", text);
+/* Writes lines to the stream, before the progress line is drawn again. Under the lock. */
+static void write_lines(sl_log_state *logger, FILE *stream, const char *lines, size_t length) {
     if (logger->hook)
         logger->hook(true, logger->hook_context);
-    if (length > 0)
-        sl_write_all(fileno(to->screen), line, (size_t)length);
+    fwrite(lines, 1, length, stream); /* a stream of the library may have no descriptor */
+    fflush(stream);
     if (logger->hook)
         logger->hook(false, logger->hook_context);
+}
+
+/* Under the lock. */
+static void show_kept(sl_context *context) {
+    sl_log_state *logger = &context->log;
+    if (logger->kept_used > 0 && context->surroundings.screen)
+        write_lines(logger, context->surroundings.screen, logger->kept, logger->kept_used);
+    logger->kept_used = 0;
+}
+
+/* Writes the line to the screen or the output, or keeps it. Under the lock. */
+static void log_to_streams(sl_context *context, sl_log_level level, const char *text) {
+    sl_log_state *logger = &context->log;
+    const sl_surroundings *to = &context->surroundings;
+    FILE *stream = level == SL_LOG_RESULT ? to->output : to->screen;
+    char line[2200];
+    if (!stream || (context->verbosity == SL_QUIET && level != SL_LOG_ERROR))
+        return;
+    const char *before = level == SL_LOG_ERROR     ? to->program
+                         : level == SL_LOG_WARNING ? "warning"
+                                                   : "";
+    int length = snprintf(line, sizeof line, "%s%s%s\n", before, *before ? ": " : "", text);
+    if (length <= 0)
+        return;
+    bool shown = is_long(context, SL_DETAIL_SECONDS);
+    if (shown)
+        show_kept(context);
+    if (level != SL_LOG_DETAIL || shown) {
+        write_lines(logger, stream, line, (size_t)length);
+    } else if (logger->kept_used + (size_t)length <= SL_LOG_KEPT_BYTES) {
+        memcpy(logger->kept + logger->kept_used, line, (size_t)length);
+        logger->kept_used += (size_t)length;
+    }
+}
+
+void sl_log_show_details(void) {
+    sl_context *context = sl_context_current();
+    if (!context || !is_long(context, SL_DETAIL_SECONDS))
+        return;
+    pthread_mutex_lock(&context->log.lock);
+    show_kept(context);
+    pthread_mutex_unlock(&context->log.lock);
 }
 
 void sl_log(sl_log_level level, const char *format, ...) {
@@ -317,8 +378,8 @@ void sl_log(sl_log_level level, const char *format, ...) {
         sl_print_text(logger->first_error, sizeof logger->first_error, SL_LINES, text);
     if (logger->file >= 0 || !logger->opened)
         log_to_file(logger, level, text);
-    if (level <= logger->level && to->screen)
-        log_to_screen(logger, to, level, text);
+    if (level <= logger->level)
+        log_to_streams(context, level, text);
     if (level <= logger->level && to->log)
         to->log(to->data, level, text);
     pthread_mutex_unlock(&logger->lock);
@@ -327,7 +388,7 @@ void sl_log(sl_log_level level, const char *format, ...) {
 void sl_log_row(const char *label, const char *value) {
     enum { VALUE = 12, BLANKS = 3, LABEL_MOST = 38 };
     int left = (int)sl_screen_columns() - VALUE - BLANKS - 1;
-    sl_log_info("  %-*s %*s", left < LABEL_MOST ? left : LABEL_MOST, label, VALUE, value);
+    sl_log_result("  %-*s %*s", left < LABEL_MOST ? left : LABEL_MOST, label, VALUE, value);
 }
 
 /* ---- requests to stop ----

@@ -64,6 +64,18 @@ const sl_surroundings *sl_context_surroundings(const sl_context *context);
  * before a command begins. */
 void sl_context_progress_to_output(sl_context *context);
 
+/* How much a command prints. */
+typedef enum sl_verbosity {
+    SL_NORMAL,
+    SL_QUIET,  /* errors only: no results, no progress, no warnings */
+    SL_VERBOSE /* also what is left out of the output of a command that soon ends */
+} sl_verbosity;
+/* Called before a command begins. */
+void sl_context_set_verbosity(sl_context *context, sl_verbosity verbosity);
+/* Has the command of the calling thread run for ten seconds, or is it verbose? Then its summary has
+ * all tables. */
+bool sl_context_is_long(void);
+
 /* Before each command of a context: forgets the first error and the changes of the last command. */
 void sl_context_begin(sl_context *context);
 /* The first error that was logged since sl_context_begin, for callers that show errors

@@ -41,6 +41,8 @@ typedef struct sl_error {
     sl_exit code;       /* SL_EXIT_OK: no error */
     char message[1200]; /* a few lines: what failed, where, why, what to do. NUL-terminated */
     bool no_resume;     /* --resume cannot complete the load; the message names another command */
+    bool afresh; /* nor can it here, because the source or the options must change: a new load is
+                    needed */
 } sl_error;
 
 /* Sets `error` (may be NULL) from a printf format. Inserted texts are escaped, so all line ends of

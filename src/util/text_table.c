@@ -230,7 +230,7 @@ void sl_text_table_log(sl_text_table *table) {
     bool ok = out && sl_text_table_print(table, out, 2);
     if (out && fclose(out) == 0 && ok) {
         for (char *rest = text, *line; (line = strsep(&rest, "\n")) && rest;)
-            sl_log_info("%s", line);
+            sl_log_result("%s", line);
     }
     free(text);
     sl_text_table_destroy(table);

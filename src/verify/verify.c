@@ -28,6 +28,7 @@
 #include "report/run_record.h"
 #include "send/duplicates.h"
 #include "util/clock.h"
+#include "util/context.h"
 #include "util/grow.h"
 #include "util/hash.h"
 #include "util/interrupt.h"
@@ -1100,7 +1101,6 @@ static bool verify_report(sl_verification *verification) {
     for (unsigned i = 0; i < run->threads; i++)
         rejects += run->parsed[i].rejects;
     sl_text_table *table = sl_text_table_create(columns);
-    sl_log_info("%s", "");
     BSON_APPEND_DOCUMENT_BEGIN(record, "verification", &section);
     BSON_APPEND_UTF8(&section, "compared", verification->content ? "content" : "counts");
     sl_verified_figures sum = report_ranges(verification, &section, table);
@@ -1108,7 +1108,11 @@ static bool verify_report(sl_verification *verification) {
     if (outside.found > 0)
         add_row(table, verification, "outside all ranges", "", &outside);
     add_row(table, verification, "total", "", &sum);
-    sl_text_table_log(table);
+    bool tables = sl_context_is_long() || !is_equal(&sum) || outside.found > 0;
+    if (tables)
+        sl_text_table_log(table);
+    else
+        sl_text_table_destroy(table);
     append_figures(&section, verification, &sum);
     BSON_APPEND_INT64(&section, "underOtherIds", (int64_t)outside.found);
     BSON_APPEND_INT64(&section, "rejectedByParser", (int64_t)rejects);
@@ -1120,20 +1124,19 @@ static bool verify_report(sl_verification *verification) {
     bson_append_document_end(record, &section);
 
     char human[SL_HUMAN_ROOM];
-    sl_log_info("%s", "");
     if (verification->content)
-        sl_log_info("  hash of the sources %016" PRIx64 ", of the cluster %016" PRIx64,
-                    sum.expected_hash, sum.found_hash);
+        sl_log_result("  hash of the sources %016" PRIx64 ", of the cluster %016" PRIx64,
+                      sum.expected_hash, sum.found_hash);
     else
-        sl_log_info("  documents were counted only; --content also compares them");
+        sl_log_result("  documents were counted only; --content also compares them");
     if (rejects > 0)
-        sl_log_info("  %s records are rejected by the parser: no documents are expected of them",
-                    sl_human_count(rejects, human));
+        sl_log_result("  %s records are rejected by the parser: no documents are expected of them",
+                      sl_human_count(rejects, human));
     if (verification->registered_count > job->active)
-        sl_log_info("  %s other sources of the collection were not named, and not verified",
-                    sl_human_count(verification->registered_count - job->active, human));
+        sl_log_result("  %s other sources of the collection were not named, and not verified",
+                      sl_human_count(verification->registered_count - job->active, human));
     if (sum.missing > 0)
-        sl_log_info(
+        sl_log_result(
             "  the missing documents include those that the server refused during the load");
     return is_equal(&sum);
 }
@@ -1343,9 +1346,9 @@ sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t probl
             sl_error_set(&error, SL_EXIT_VERIFICATION, "%s.%s differs from its sources (see above)",
                          config->database, config->collection);
     else if (ok)
-        sl_log_info("%s.%s %s", config->database, config->collection,
-                    content ? "is equal to its sources, byte by byte"
-                            : "has the number of documents that its sources have");
+        sl_log_result("%s.%s %s", config->database, config->collection,
+                      content ? "is equal to its sources, byte by byte"
+                              : "has the number of documents that its sources have");
     /* It is not known whether the collection should hold records of files that are not loaded. */
     ok = ok && sl_not_loaded_check(&verification.job, &error);
     if (!ok) {

@@ -325,3 +325,29 @@ class PinnedPackages(support.Case):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertRegex(done.stderr, "HASHES|hash")
         self.assertIn("tools/python-driver.txt", done.stderr)
+
+
+class OtherWords(support.Case):
+    """Words of other programs are answered with those of this one."""
+
+    def test_options_of_the_pages_for_users_of_other_tools(self):
+        for page, command in (("from-mongoimport", "load"), ("from-mongorestore", "restore")):
+            text = (support.TREE / f"docs/{page}.md").read_text("utf-8")
+            cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `-")]
+            words = {word for cell in cells for word in re.findall(r"--\w+", cell)}
+            self.assertGreater(len(words), 20)
+            for word in sorted(words - {"--help", "--version", "--config"}):
+                outcome = self.shardload(command, "--uri", "x", word, "y", code=None)
+                if f"{word}: there is no such option" in outcome.err:
+                    with self.subTest(word):
+                        self.assertIn(f"{word}: there is no such option; ", outcome.err)
+
+    def test_commands_and_values(self):
+        self.assertIn('there is no command "import"; did you mean load?',
+                      self.shardload("import", code=support.EXIT_USAGE).err)
+        err = self.shardload("load", "--type", "csv", "--headerline", "--host", "h", "--file", "f.csv",
+                             "--fields=a,b", code=support.EXIT_USAGE).err
+        for words in ("--type: there is no such option; it is not needed", "--headerline: there is no such",
+                      "--uri mongodb://HOST/", "name the file as an argument", "did you mean --columns?"):
+            self.assertIn(words, err)
+        self.assertIn("no source is given", self.shardload("load", "--sink", "null", code=support.EXIT_USAGE).err)

@@ -288,7 +288,7 @@ class Packed(HostileCase):
         for archive in ("up.zip", "up.tar"):
             with self.subTest(archive):
                 outcome = self.shardload("load", "--sink", "null", self.scratch / archive)
-                self.assertRegex(outcome.err, r"= inserted +4\b")
+                self.assertRegex(outcome.text, r"= inserted +4\b")
         self.assertEqual(sorted(os.listdir(self.scratch)), before[0])
         self.assertNotIn("escaped.txt", os.listdir(self.scratch.parent))
         self.assertNotIn("b.txt", os.listdir(self.scratch.parent))
@@ -300,7 +300,7 @@ class Packed(HostileCase):
         (row,) = support.reject_rows(work)
         self.assertTrue(row["source"].endswith("odd.zip: a\\x0ab\\x1b[31m\\x09.txt"), row)
         self.assertNotIn("\x1b", outcome.text)
-        self.assertNotIn("\nb", outcome.err)
+        self.assertNotIn("\nb", outcome.text)
 
     def test_an_archive_in_an_archive_is_not_loaded(self):
         inner = making.zip_of([("x.txt", HEADER + ROW.format(1))])

@@ -139,7 +139,7 @@ class OddFiles(support.Case):
     def listed(self, folder, reasons):
         """What cannot be read in a folder ends the load, before it begins; --skip-other skips it."""
         outcome, _ = self.parse(folder, code=support.EXIT_SOURCE)
-        self.assertRegex(outcome.err, f"{len(reasons)} files? or archive entr(y is|ies are) not loaded:")
+        self.assertRegex(outcome.err, f"{len(reasons)} files? or archive entr(y is|ies are) not loaded")
         outcome, work = self.parse("--skip-other", folder)
         self.assert_accounting(work, records=1, inserted=1)
         items = support.run_record(work)["notLoaded"]["items"]
@@ -290,7 +290,7 @@ class FullDisk(support.Case):
         if outcome.code == 99 or "unshare" in outcome.err:
             self.skipTest("no file system can be mounted here (unshare -rm)")
         self.assertEqual(outcome.code, support.EXIT_RESOURCES, outcome.err)
-        return outcome.err
+        return outcome.text
 
     def setUp(self):
         super().setUp()

@@ -74,7 +74,7 @@ GLOBALS = {
 OPENING = {
     ("stream.c", "open"): "sources", ("block.c", "open"): "sources",
     ("source_set.c", "open"): "sources, and folders of them", ("source_set.c", "openat"): "likewise",
-    ("sources.c", "fopen"): "sources",
+    ("sources.c", "fopen"): "sources", ("rejects.c", "open"): "sources, to count lines",
     ("same_dump.c", "open"): "the files of a dump",
     ("read_file.c", "fopen"): "schemas, suites, configurations: files that a user names",
     ("preflight.c", "fopen"): "certificates", ("secrets.c", "open"): "the terminal; a password file",

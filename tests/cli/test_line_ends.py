@@ -19,8 +19,8 @@ class LineEndCase(support.Case):
     def load(self, *words, code=support.EXIT_SOURCE, **more):
         return self.parse(*words, code=code, limit=60, **more)[0].err
 
-    def inspect(self, path, command="inspect"):
-        return self.shardload(command, path, code=support.EXIT_SOURCE).err
+    def inspect(self, path, command="inspect", *words):
+        return self.shardload(command, *words, path, code=support.EXIT_SOURCE).err
 
 
 class QuotedLineEnds(LineEndCase):
@@ -51,7 +51,7 @@ class QuotedLineEnds(LineEndCase):
             path = self.file("q.csv", text)
             for threads in ("1", "4"):
                 with self.subTest(at=at, threads=threads):
-                    err = self.load("-j", threads, path)
+                    err = self.load("-j", threads, "--types", "text", path)
                     self.assertIn(f"line {rows + 2}, byte {start}: a quoted field", err)
             with self.subTest(at=at, source="pipe"):
                 self.assertIn(f"byte {start}: a quoted field", self.load("-", stdin=text.encode()))
@@ -60,10 +60,11 @@ class QuotedLineEnds(LineEndCase):
         row = "10,20,30\n"
         text = HEADER + row * 300000 + SPLIT + row * 100000
         packed = self.zipped("q.csv.gz", text)
-        self.assertIn(f"byte {len(HEADER) + 2700000}: a quoted field", self.load(packed))
+        self.assertIn(f"byte {len(HEADER) + 2700000}: a quoted field",
+                      self.load("--types", "text", packed))
         path = self.file("q.csv", HEADER + row * 10000 + SPLIT)
-        self.assertIn("line 10002", self.inspect(path))
-        self.assertIn("line 10002", self.inspect(path, "plan"))
+        self.assertIn("line 10002", self.inspect(path, "inspect", "--types", "text"))
+        self.assertIn("line 10002", self.inspect(path, "plan", "--types", "text"))
 
     def test_quotes_that_are_closed_or_text(self):
         """Quotes that are closed, or part of the text, are accepted."""

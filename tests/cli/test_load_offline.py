@@ -426,7 +426,7 @@ class Sinks(support.Case):
     def test_threads_without_work_do_not_lower_the_rate(self):
         (path,) = self.generate("B", 30000, "--seed", 10)
         outcome, work = self.parse("-j", 64, path)
-        rate = int(re.search(r"([\d,]+) documents/s", outcome.err)[1].replace(",", ""))
+        rate = int(re.search(r"([\d,]+) documents/s", outcome.text)[1].replace(",", ""))
         record = support.run_record(work)
         (seconds,) = [phase["seconds"] for phase in record["phases"] if phase["name"] == "load"]
         self.assertLess(rate * seconds, 5 * record["accounting"]["inserted"])

@@ -84,7 +84,26 @@ class HiddenRecords(QuotedLinesCase):
         pairs = "id,text\n" + "".join(f'{n},"Dear, you\nHello, x\nbye, z"\n' for n in range(99))
         for text in ("id,text,c,d\n" + letters, "id,text,c,d\n" + tables, pairs):
             outcome = self.shardload("load", "--sink", "null", self.file("o.csv", text))
-            self.assertNotIn("warning", outcome.err)
+            self.assertNotIn("warning", outcome.text)
+
+
+class LateLineEnds(QuotedLinesCase):
+    def rows(self, late):
+        lines = [f"{n},text {n},x,\n" for n in range(12000)]
+        lines[9000] = f"9000,{late},x,\n"
+        return HEADER + "".join(lines)
+
+    def test_the_sample_shows_line_ends_after_the_first_text(self):
+        """The first quoted field comes after 64 KiB: no option is needed."""
+        text = self.rows('"two\nlines, and ""quotes"""')
+        for threads in (1, 4):
+            documents = self.loaded("-j", threads, self.file("late.csv", text), types="auto")
+            self.assertEqual({row["n"]: row["a"] for row in documents},
+                             {n: row["a"] for n, row in expected(text).items()})
+
+    def test_a_quote_that_is_never_closed_is_no_line_end(self):
+        outcome, _ = self.parse(self.file("inch.csv", self.rows('"5 inch')), code=support.EXIT_SOURCE)
+        self.assertIn("inch.csv, line 9002, ", outcome.err)
 
 
 class EveryField(QuotedLinesCase):
@@ -239,8 +258,8 @@ class WrongQuotes(QuotedLinesCase):
         self.assertEqual([d["a"] for d in documents], ["a\nb", "e\nf"])
 
     def test_first_quote_after_the_head(self):
-        """Such a file needs an option, which the message names."""
+        """Without a sample of the types, such a file needs an option, which the message names."""
         text = HEADER + "1,x,y,z\n" * 20_000 + '2,"a\nb",y,z\n'
-        self.assertIn("--quoted-lines yes", self.refused(text))
+        self.assertIn("--quoted-lines yes", self.refused(text, "--types", "text"))
         documents = self.loaded("--quoted-lines", "yes", self.file("w.csv", text))
         self.assertEqual(len(documents), 20_001)

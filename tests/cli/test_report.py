@@ -433,7 +433,7 @@ class Hostile(ReportCase):
         outcome = self.shardload("report", bad[0], good, bad[1], bad[2], code=support.EXIT_SOURCE)
         for path in bad:
             self.assertIn(str(path), outcome.err)
-        self.assertNotIn("good.json:", outcome.err)
+        self.assertNotIn("good.json:", outcome.text)
 
     def test_figures_of_the_wrong_type_are_left_out(self):
         record = record_maker.load(5)
@@ -536,7 +536,7 @@ class Loads(ReportCase):
             outcome = self.shardload("load", "--sink", "null", "--html", name, path,
                                      code=support.EXIT_USAGE)
             self.assertIn(name, outcome.err)
-            self.assertNotIn("= inserted", outcome.err)
+            self.assertNotIn("= inserted", outcome.text)
 
 
 class Plans(ReportCase):

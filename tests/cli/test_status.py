@@ -348,7 +348,7 @@ class Status(support.Case):
         self.assertEqual(lines[-1]["rejects"], 1)
         self.assertEqual(lines[-1]["share"], 1)
         self.assertNotIn("{", outcome.err)
-        self.assertIn("= inserted", outcome.err)
+        self.assertIn("= inserted", outcome.text)
         for line in lines:
             self.assertNotRegex(json.dumps([*line, *line["waitsFor"]]), r'"[^"]* [^"]*"[,\]]')
         refused = self.shardload("load", "--sink", "bson:-", "--progress", "json", path,

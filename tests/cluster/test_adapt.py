@@ -59,7 +59,7 @@ class Adapting(support.ClusterCase):
         self.assertGreater(len({step["threads"] for step in record["steps"]}), 1)
         self.assertTrue(all(step["rate"] > 0 for step in record["steps"]), record)
         self.assertEqual({step["batchSize"] for step in record["steps"]}, {100})
-        self.assertRegex(outcome.err, r"settled on \d+ thread|too short to compare")
+        self.assertRegex(outcome.text, r"settled on \d+ thread|too short to compare")
 
     def test_ctrl_c_stops_all_threads_and_the_load_can_be_resumed(self):
         running = self.begin("--batch-size", 100)
@@ -77,8 +77,8 @@ class Adapting(support.ClusterCase):
         (path,) = self.generate("B", 20000)
         outcome, work = self.load("-j", 3, "--batch-size", 700, path)
         self.assertNotIn("adaptation", support.run_record(work))
-        self.assertNotRegex(outcome.err, "settled|too short to compare")
-        self.assertIn("3 threads", outcome.err)
+        self.assertNotRegex(outcome.text, "settled|too short to compare")
+        self.assertIn("3 threads", outcome.text)
 
     def test_auto_begins_with_the_values_of_the_configuration_file(self):
         (path,) = self.generate("B", 2000)
@@ -89,7 +89,7 @@ class Adapting(support.ClusterCase):
                                   path)
         record = support.run_record(work)["adaptation"]
         self.assertEqual((record["threads"], record["batchSize"]), (3, 700))
-        self.assertIn("3 threads, batches of 700", outcome.err)
+        self.assertIn("3 threads, batches of 700", outcome.text)
 
     def test_a_load_too_short_to_adapt_is_reported_as_such(self):
         (path,) = self.generate("B", 2000)
@@ -97,4 +97,4 @@ class Adapting(support.ClusterCase):
         record = support.run_record(work)["adaptation"]
         self.assertEqual((record["threads"], record["batchSize"]), (START, 20000))
         self.assertNotIn("settledAfterSeconds", record)
-        self.assertIn("too short to compare", outcome.err)
+        self.assertIn("too short to compare", outcome.text)

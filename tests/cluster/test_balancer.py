@@ -142,7 +142,7 @@ class Holders(BalancerCase):
             "holders.0.host": "elsewhere", "holders.0.hostId": "elsewhere-0123456789ab",
             "holders.0.refreshed": self.now() + datetime.timedelta(days=1)}})
         outcome = self.shardload(*words, "--resume", "--batch-size", 5000)
-        self.assertNotIn("another load", outcome.err)
+        self.assertNotIn("another load", outcome.text)
         self.assert_restored()
 
     def test_plan_shows_the_loaders_that_have_stopped_the_balancer(self):

@@ -129,13 +129,13 @@ class Standalone(support.ClusterCase):
             self.assertEqual(self.collections(), ["t.sources"], "a collection was created")
         self.assertIn(gone, self.plan(path, code=support.EXIT_SOURCE).err)
         outcome, _ = self.load("--part", "1/2", path, code=support.EXIT_SOURCE, message=gone)
-        self.assertNotIn("--drop", outcome.err)
+        self.assertNotIn("--drop", outcome.text)
         _, work = self.load("--again", path, message=gone)
         self.assertEqual(sorted(self.stored()), before)
         self.assert_accounting(work, records=300, inserted=300)
         self.shardload("verify", *self.target(), "--content", path)
         outcome, _ = self.load(path, code=support.EXIT_SOURCE, message="has been loaded into")
-        self.assertNotIn("does not exist", outcome.err)
+        self.assertNotIn("does not exist", outcome.text)
 
     def test_another_source_is_loaded_after_the_drop_with_a_warning(self):
         self.load(self.source())
@@ -150,11 +150,11 @@ class Standalone(support.ClusterCase):
         self.load(path)
         self.database.t.drop()
         outcome, _ = self.load("--drop", path)
-        self.assertNotIn("does not exist", outcome.err)
+        self.assertNotIn("does not exist", outcome.text)
         self.database.t.drop()
         self.database["t.sources"].drop()
         outcome, _ = self.load(path)
-        self.assertNotIn("does not exist", outcome.err)
+        self.assertNotIn("does not exist", outcome.text)
         self.assertEqual(self.database.t.count_documents({}), 300)
 
     def test_a_view_is_not_reported_as_a_dropped_collection(self):

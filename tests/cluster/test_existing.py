@@ -128,7 +128,7 @@ class Existing(support.ClusterCase):
                     self.assertIn(f"sharded by {shown}: ", plan.out)
                     self.assertEqual(json.loads(report.read_text("utf-8"))["layout"]["shardKey"], key)
                     outcome, work = self.load(path)
-                    self.assertNotIn("was given", outcome.err)
+                    self.assertNotIn("was given", outcome.text)
                     self.assertIn(f"sharded by {shown}", outcome.err)
                     self.assertEqual(support.run_record(work)["shardKey"], key)
                     self.assertEqual(self.shard_key(), key)

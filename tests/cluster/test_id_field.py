@@ -28,7 +28,7 @@ class Standalone(support.ClusterCase):
         outcome, work = self.load("--id-field", "id", "-j", 3, "--batch-size", 700, source)
         self.assert_accounting(work, records=COUNT, inserted=COUNT, identicalDuplicates=0)
         self.check_stored(documents(rows()))
-        self.assertNotIn("WARNING", outcome.err)
+        self.assertNotIn("WARNING", outcome.text)
         for words in ([], ["--content"]):
             self.verify(source, *words)
         self.database.t.update_one({"_id": 77}, {"$set": {"t": "changed"}})

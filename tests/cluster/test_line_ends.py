@@ -15,13 +15,13 @@ class QuotedLineEnds(support.ClusterCase):
 
     def test_load_resume_and_verify_report_the_line(self):
         path = self.file("q.csv", TEXT)
-        _, work = self.load(path, "-j", "2", code=support.EXIT_SOURCE, message=LINE)
+        _, work = self.load(path, "--types", "text", "-j", "2", code=support.EXIT_SOURCE, message=LINE)
         self.assertIn(LINE, (work / "shardload.log").read_text())
         self.assertEqual(self.source_states(), ["started"])
-        self.shardload("load", *self.target(), "--work-dir", work, "--resume", path,
+        self.shardload("load", *self.target(), "--types", "text", "--work-dir", work, "--resume", path,
                        code=support.EXIT_SOURCE, message=LINE)
-        self.shardload("verify", *self.target(), path, code=support.EXIT_SOURCE, message=LINE)
-        outcome = self.shardload("plan", *self.target(), path, code=None)
+        self.shardload("verify", *self.target(), "--types", "text", path, code=support.EXIT_SOURCE, message=LINE)
+        outcome = self.shardload("plan", *self.target(), "--types", "text", path, code=None)
         self.assertNotIn("loaded before", outcome.text)
         self.load(self.file("q.csv", FIXED), "--drop")
         self.assertEqual(self.database["t"].count_documents({}), 600001)

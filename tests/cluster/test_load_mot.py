@@ -96,7 +96,7 @@ class AnyServer:
     def test_a_file_of_the_same_name_with_other_content_is_another_file(self):
         path = self.file("year.txt", mot_text([1, 2, 3]))
         outcome, _ = self.load(path)
-        self.assertNotIn("twice", outcome.err)
+        self.assertNotIn("twice", outcome.text)
         size = os.path.getsize(path)
         outcome, _ = self.load(self.file("year.txt", mot_text([4, 5, 6, 7])))
         # It may be the same file, grown: the user is warned.

@@ -48,7 +48,7 @@ class Modes:
         path.write_bytes(text_of(rows(0, COUNT + 1)))
         outcome, work = self.load("--mode", "upsert", *self.by_id, path)
         self.assert_accounting(work, records=COUNT + 1, inserted=1, changed=0, alreadyThere=COUNT)
-        self.assertNotIn("warning", outcome.err.lower())
+        self.assertNotIn("warning", outcome.text.lower())
         self.check_stored(documents(rows(0, COUNT + 1)))
         self.shardload("verify", *self.target(), "--progress", "none", *self.by_id, "--content",
                        "--work-dir", self.scratch / "verify", path)
@@ -159,7 +159,23 @@ class Modes:
         _, work = self.run_mode("upsert", [*rows(0, 20), "21,1,bad", "1000,1,bad"],
                                 code=support.EXIT_REJECTS)
         self.assert_accounting(work, inserted=0, changed=0, alreadyThere=20, rejectedByServer=2)
-        self.assertIn("code 121", support.reject_rows(work)[0]["reason"])
+        found = support.reject_rows(work)
+        self.assertIn("code 121", found[0]["reason"])
+        self.assertEqual([row["line"] for row in found], ["22", "23"])
+
+    def test_the_rule_of_a_validator(self):
+        """The reject has the line, and what the validator demands."""
+        self.database.create_collection("t", validator={"$jsonSchema": {"properties": {"k": {"maximum": 6}}}})
+        for mode in ("insert", "upsert"):
+            source = self.file(f"{mode}.csv", text_of([*rows(0, 500), "9001,7,x", *rows(600, 5), "9002,8,y"]))
+            outcome, work = self.load("--mode", mode, *self.by_id, source,
+                                      code=support.EXIT_REJECTS)
+            found = support.reject_rows(work)
+            self.assertEqual([row["line"] for row in found], ["502", "508"])
+            self.assertIn('"propertyName" : "k"', found[0]["reason"])
+            self.assertIn('"maximum" : 6', found[0]["reason"])
+            self.assertIn(f"{source.name}, line 502", outcome.text)
+            self.database.t.delete_many({})
 
     def test_records_of_the_same_document(self):
         """One of them remains; which one is not defined, and each record is counted."""
@@ -241,7 +257,7 @@ class Standalone(Modes, support.ClusterCase):
         words = "--mode", "upsert", "--match-fields", "sku"
         outcome, _ = self.load(*words, old, code=support.EXIT_USAGE)
         index = re.search("Add --index '([^']+)'", outcome.err.replace("\n", " "))[1]
-        self.assertNotIn("match by _id", outcome.err)
+        self.assertNotIn("match by _id", outcome.text)
         self.load(*words, "--index", index, old)
         self.assertTrue(self.database.t.index_information()["sku_1"]["unique"])
         new = self.file("new.csv", b"sku,n\nb,5\nc,6\n")
@@ -288,7 +304,7 @@ class Sharded(Modes, support.ClusterCase):
         words = "--mode", "upsert", "--match-fields", "sku"
         outcome, _ = self.load(*words, source, code=support.EXIT_USAGE)
         key = re.search("--shard-key '([^']+)'", outcome.err.replace("\n", " "))[1]
-        self.assertNotIn("--match-fields sku,_id", outcome.err)
+        self.assertNotIn("--match-fields sku,_id", outcome.text)
         self.load(*words, "--index", key, source, code=support.EXIT_USAGE,
                   message="sharded by a key with _id")
         self.load("--index", key, source, code=support.EXIT_USAGE,

@@ -33,7 +33,7 @@ class Standalone(support.ClusterCase):
         total = self.total(work)
         self.assertEqual((total["documentsBefore"], total["documentsAfter"], total["ok"]),
                          (0, 30000, True))
-        self.assertNotIn("WARNING", outcome.err)
+        self.assertNotIn("WARNING", outcome.text)
         for words in ([], ["--content"]):
             self.verify(source, *words)
 

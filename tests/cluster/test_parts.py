@@ -117,7 +117,7 @@ class Parts(support.ClusterCase):
             states = {source["state"] for source in self.registered()}
             self.assertEqual(states, {"loaded"} if number == 1 else {"started"})
             self.assertIn("all 3 parts are loaded" if number == 1 else
-                          f"part {number} of 3 is loaded; 12 of 12 sources wait", outcome.err)
+                          f"part {number} of 3 is loaded; 12 of 12 sources wait", outcome.text)
         self.assertEqual(self.figures(*works)["inserted"], documents)
         self.assert_complete(folder, documents=documents)
 

@@ -39,7 +39,7 @@ class Standalone(support.ClusterCase):
         sums = collections.Counter()
         for work, running in begun:
             outcome = running.wait().expect(code)
-            self.assertNotIn(" 0 documents in total", outcome.err)  # they were changed
+            self.assertNotIn(" 0 documents in total", outcome.text)  # they were changed
             accounting = support.run_record(work)["accounting"]
             self.assertTrue(accounting["holds"])
             self.assertGreater(accounting["records"], 0)

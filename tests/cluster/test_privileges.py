@@ -102,7 +102,7 @@ class Privileges(support.Case):
         for _ in range(2):
             outcome = self.shardload(*self.load_args(
                 who, "--drop", "--clustered", "--compressor", "zlib", "--index", '{"v": 1}'))
-            self.assertNotIn("privilege", outcome.err)
+            self.assertNotIn("privilege", outcome.text)
         self.assertIn("v_1", self.root[DATABASE][COLLECTION].index_information())
 
     def test_each_missing_privilege_of_creating_and_dropping_is_named(self):

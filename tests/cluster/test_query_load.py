@@ -268,7 +268,7 @@ class OnOneServer(AnyServer, QueryCase):
         self.assertGreater(min(float(row["medianMs"]) for row in rows), 0)
 
     def test_a_suite_on_standard_input(self):
-        words = ["run", *self.target("t"), "--quiet", "-"]
+        words = ["run", *self.target("t"), "--rows", 0, "-"]
         outcome = self.run_program("shardquery", *words, stdin=SUITE.replace("mix:", "# mix:").encode())
         self.assertEqual(outcome.code, 0, outcome.text)
         self.assertIn("read ", outcome.out)

@@ -38,8 +38,8 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         total = sum(phase["seconds"] for phase in record["phases"])
         self.assertLessEqual(total, record["firstCorrectQuerySeconds"] + 0.01)
         self.assertNotIn("predicted", record)
-        self.assertIn("first correct query: after", outcome.err)
-        self.assertIn("is met", outcome.err)
+        self.assertIn("first correct query: after", outcome.text)
+        self.assertIn("is met", outcome.text)
         self.assertIn("v_1", self.database.t.index_information())
 
     def test_an_existing_collection_is_refused_without_drop(self):
@@ -58,7 +58,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         outcome = self.refused(path, message=(
             f"{name}.t does not exist, but its registry {name}.t.sources does, with 1 source,",
             "--drop drops the registry as well; --sample 5%"))
-        self.assertNotIn("--again", outcome.err)
+        self.assertNotIn("--again", outcome.text)
         self.assertEqual(self.collections(), ["t.sources"])
         self.assertFalse((self.scratch / "w").exists())
         self.reload("--sample", "90%", path)
@@ -114,7 +114,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         self.assertNotIn("firstCorrectQuerySeconds", record)
         self.assertGreater(record["firstQuerySeconds"], 0)
         self.assertEqual(record["objectiveMet"], "yes")
-        self.assertIn("not checked", outcome.err)
+        self.assertIn("not checked", outcome.text)
 
     def test_an_interrupted_drill_can_be_completed_with_load_resume(self):
         path = self.file("year.txt", support.wide_text(15))
@@ -166,7 +166,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         self.assertEqual(documents[1:], documents[1:3] * 3)
         self.assertEqual(documents[:3], sorted(documents[:3]))
         self.assertGreater(record["predicted"]["runVariation"], 0)
-        self.assertIn("(standard deviation of 6 runs)", outcome.err)
+        self.assertIn("(standard deviation of 6 runs)", outcome.text)
         self.assertAlmostEqual(documents[-1] / 20000, 0.3, delta=0.1)
         self.assertEqual(record["objectiveMet"], "yes")
         self.assertNotIn("firstCorrectQuerySeconds", record)
@@ -174,7 +174,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         self.assertEqual({len(query["timingsMs"]) for query in record["queries"]}, {3})
         for folder in ("warm-up", "small-1", "sample-1", "small-3", "sample-3"):
             self.assertTrue((work / folder / "run.json").exists())
-        self.assertIn("give a larger --sample" if "may or may not be met" in outcome.err else "is met",
+        self.assertIn("give a larger --sample" if "may or may not be met" in outcome.text else "is met",
                       outcome.err)
         self.assertTrue(any("may not represent all data" in note
                             for note in record["predicted"]["notes"]))
@@ -324,7 +324,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         path = self.file("year.txt", support.wide_text(15))
         running = self.begin_drill(path)
         outcome, _, _ = self.reload("--sample", "10%", path)
-        self.assertNotIn("dropping", outcome.err)
+        self.assertNotIn("dropping", outcome.text)
         self.assertTrue(running.running(), running.text())
         self.wait_for(self.drills, "the drill's next collection")
         for name in self.drills():

@@ -14,15 +14,15 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         _, record, work = self.reload("--answers", answers, path)
         last = work / "reload.json"
         outcome, _, _ = self.reload("--drop", "--compare", last, path)
-        self.assertIn("compared with the earlier drill: 4,000 documents, now 4,000", outcome.err)
-        self.assertNotIn("not comparable", outcome.err)
-        self.assertNotIn("per document", outcome.err)
-        self.assertRegex(outcome.err, r"\n  total +[0-9.]+ s +[0-9.]+ s +[0-9.]+ ")
-        self.assertNotIn("all data ", outcome.err)
-        self.assertIn("--drop differs: off, now true", outcome.err)
-        self.assertRegex(outcome.err, r"--answers differs: .*answers-77\.json, now off")
+        self.assertIn("compared with the earlier drill: 4,000 documents, now 4,000", outcome.text)
+        self.assertNotIn("not comparable", outcome.text)
+        self.assertNotIn("per document", outcome.text)
+        self.assertRegex(outcome.text, r"\n  total +[0-9.]+ s +[0-9.]+ s +[0-9.]+ ")
+        self.assertNotIn("all data ", outcome.text)
+        self.assertIn("--drop differs: off, now true", outcome.text)
+        self.assertRegex(outcome.text, r"--answers differs: .*answers-77\.json, now off")
         for name in ("work-dir", "compare", "suite", "threads"):
-            self.assertNotIn(f"--{name} differs", outcome.err)
+            self.assertNotIn(f"--{name} differs", outcome.text)
         record["server"]["version"] = "4.4.1"
         record["load"]["topology"] *= 3
         record["accounting"]["inserted"] = 2000
@@ -32,10 +32,10 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         outcome, _, _ = self.reload("--drop", "--compare", last, path)
         for text in ("different server version: 4.4.1, now", "different number of shards: ",
                      "faster, per document", "2,000 documents, now 4,000"):
-            self.assertIn(text, outcome.err)
-        self.assertNotIn("different sample", outcome.err)
+            self.assertIn(text, outcome.text)
+        self.assertNotIn("different sample", outcome.text)
         # Four of the ten phases of an hour grow with the documents: 14 hours are comparable.
-        self.assertRegex(outcome.err, r"\n  total +10 h 00 min +\S.* 0\.00\d +faster, per document")
+        self.assertRegex(outcome.text, r"\n  total +10 h 00 min +\S.* 0\.00\d +faster, per document")
 
     def test_an_earlier_drill_that_was_interrupted_or_failed_is_refused(self):
         path, answers = self.data(3000, 85)
@@ -49,30 +49,30 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
             self.assertEqual(self.database.t.count_documents({}), 3000, "the collection was dropped")
         last.write_text(json.dumps({**record, "exitCode": 4}))
         outcome, _, _ = self.reload("--drop", "--compare", last, path)
-        self.assertIn("not comparable: a query of the earlier drill failed", outcome.err)
+        self.assertIn("not comparable: a query of the earlier drill failed", outcome.text)
         last.write_text(json.dumps(record))
         outcome, _, _ = self.reload("--drop", "--compare", last, "--max-rejects", 0,
                                     self.file("bad.txt", f"{support.HEADER}\nnothing\n"),
                                     code=support.EXIT_SOURCE)
-        self.assertNotIn("compared with the earlier drill", outcome.err)
+        self.assertNotIn("compared with the earlier drill", outcome.text)
 
     def test_samples_are_compared_by_their_predictions(self):
         path = self.file("year.txt", support.wide_text(6))
         _, record, work = self.reload("--sample", "50%", path)
         last = work / "reload.json"
         outcome, _, _ = self.reload("--sample", "50%", "--compare", last, path)
-        self.assertRegex(outcome.err, r"\n  total +\S")
-        self.assertRegex(outcome.err, r"\n  all data +\S.* \d\.\d{3} ")
+        self.assertRegex(outcome.text, r"\n  total +\S")
+        self.assertRegex(outcome.text, r"\n  all data +\S.* \d\.\d{3} ")
         for phase in record["predicted"]["phases"]:
             phase["seconds"] = 3600
         record["predicted"].update(seconds=36000, low=35000, high=37000)
         last.write_text(json.dumps(record))
         outcome, _, _ = self.reload("--sample", "50%", "--compare", last, path)
-        self.assertRegex(outcome.err, r"\n  all data +10 h 00 min +\S.* 0\.00\d +faster\n")
+        self.assertRegex(outcome.text, r"\n  all data +10 h 00 min +\S.* 0\.00\d +faster\n")
         record["predicted"].update(low=0)
         last.write_text(json.dumps(record))
         outcome, _, _ = self.reload("--sample", "50%", "--compare", last, path)
-        self.assertRegex(outcome.err, r"\n  all data .*within the error of the prediction\n")
+        self.assertRegex(outcome.text, r"\n  all data .*within the error of the prediction\n")
 
 
 class Sharded(Standalone):

@@ -147,7 +147,7 @@ class Sharded(Standalone):
         keys = self.file("keys.yaml", "".join(f"{self.db}.{name}: {{key: {{n: 1}}}}\n"
                                               for name in made))
         outcome, _ = self.restore(self.dump_of(made), "--shard-keys", keys)
-        self.assertNotIn("warning", outcome.err)
+        self.assertNotIn("warning", outcome.text)
         shards = {shard["_id"] for shard in self.client.config.shards.find()}
         for name, some in made.items():
             self.check(name, some)

@@ -131,7 +131,7 @@ class Users(SecureCase):
             with self.subTest(name):
                 outcome = self.load(*words,
                                     environment=support.clean_environment(**environment))
-                self.assertNotIn("warning", outcome.err)
+                self.assertNotIn("warning", outcome.text)
 
     def test_a_password_file_that_others_may_read_causes_a_warning(self):
         for name, content, words in (

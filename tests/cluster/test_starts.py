@@ -24,7 +24,7 @@ class LoadedBefore(support.ClusterCase):
         _, work = self.load(self.first)
         before = (work / "journal").read_bytes(), (work / "run.json").read_bytes()
         outcome, again = self.load(self.first, code=EXIT_SOURCE, message="--again")
-        self.assertNotIn("--resume", outcome.err)
+        self.assertNotIn("--resume", outcome.text)
         self.assertFalse(again.exists())
         self.shardload("load", *self.target(), "--work-dir", work, self.first, code=EXIT_SOURCE)
         self.assertEqual(before, ((work / "journal").read_bytes(), (work / "run.json").read_bytes()),
@@ -118,7 +118,7 @@ class LoadedBefore(support.ClusterCase):
         outcome, _ = self.load(self.second)
         self.assertEqual(self.count(), 49)
         outcome, _ = self.load(self.file("third.csv", TABLE.replace("KA7", "KB7")))
-        self.assertNotIn("under another name", outcome.err)
+        self.assertNotIn("under another name", outcome.text)
         self.assertEqual(self.count(), 98)
 
 

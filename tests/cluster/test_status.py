@@ -33,7 +33,7 @@ class Status(support.ClusterCase):
         running.kill()
         shown = self.status(work, code=support.EXIT_INTERRUPTED).out
         self.assertIn(": dead", shown)
-        found = re.search("to complete it, give the same command with (.*)", shown, re.DOTALL)
+        found = re.search("to complete it, give the same command with\n(.*)", shown, re.DOTALL)
         resume = shlex.split(found[1])
         self.assertEqual(resume, ["--resume", "--work-dir", str(work.resolve())])
         before = self.database.t.count_documents({})
@@ -62,7 +62,7 @@ class Status(support.ClusterCase):
         shown = self.status(work).out
         self.assertIn(": interrupted", shown)
         self.assertIn("interrupted by the user", shown)
-        self.assertIn("to complete it, give the same command with --resume --work-dir", shown)
+        self.assertIn("to complete it, give the same command with\n  --resume --work-dir ", shown)
         one = self.json(work)
         self.assertEqual((one["state"], one["exitCode"], one["resumable"]),
                          ("interrupted", support.EXIT_INTERRUPTED, True))
@@ -109,7 +109,7 @@ class Status(support.ClusterCase):
         self.shardload(*words, *nowhere, "--resume", code=support.EXIT_CLUSTER)
         shown = self.status(work).out
         self.assertIn(": failed", shown)
-        self.assertIn("to complete it, give the same command with --resume --work-dir", shown)
+        self.assertIn("to complete it, give the same command with\n  --resume --work-dir ", shown)
         self.assertTrue(self.json(work)["resumable"])
         self.assert_resume_completes(words)
 
@@ -178,7 +178,7 @@ class Status(support.ClusterCase):
         running.kill()
         for folder in (work, part):
             shown = self.status(folder, code=support.EXIT_INTERRUPTED).out
-            self.assertIn(f"--resume --work-dir\n{work.resolve()}", shown)
+            self.assertIn(f"\n  --resume --work-dir {work.resolve()}\n", shown)
         running = self.start("shardload", *words, "--work-dir", work, "--resume")
         self.wait_for(lambda: self.json(work)["state"] == "running", "the second run")
         self.status(work, "--rate-limit", "unlimited")
@@ -257,4 +257,4 @@ class Status(support.ClusterCase):
         self.load("--shard-key", '{"d": 1}', source,
                   message=("all documents are on shard", "hashed"))
         outcome, _ = self.load("--shard-key", '{"_id": "hashed"}', source, collection="u")
-        self.assertNotIn("all documents are on shard", outcome.err)
+        self.assertNotIn("all documents are on shard", outcome.text)

@@ -60,7 +60,7 @@ class SecondCtrlC:
         outcome = running.wait(60)
         self.assertEqual(outcome.code, support.EXIT_INTERRUPTED, f"{description}: {outcome.text}")
         self.assertEqual(self.collections(), [], f"{description}: {outcome.text}")
-        self.assertNotIn("is left", outcome.err)
+        self.assertNotIn("is left", outcome.text)
 
     def test_nothing_is_left_when_eight_threads_are_sending(self):
         """At different times after the first signal, while each thread sends the rest of its MiB."""

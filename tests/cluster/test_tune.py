@@ -306,7 +306,7 @@ class OneServer(TuneCase):
 
     def test_a_target_that_refuses_every_value_ends_the_tuning(self):
         outcome = self.tune(*SMALL, "--try-write-concerns", "2,3", code=support.EXIT_CLUSTER)
-        self.assertNotIn("left out", outcome.err)
+        self.assertNotIn("left out", outcome.text)
         self.assertEqual(self.collections(), [])
 
     def test_a_local_error_ends_the_tuning_and_leaves_no_setting_out(self):
@@ -315,7 +315,7 @@ class OneServer(TuneCase):
         (self.work / "trial-004").write_text("in the way")
         outcome = self.tune(*SMALL, "--search", "grid", "--try-write-concerns", "1,majority",
                             code=support.EXIT_USAGE)
-        self.assertNotIn("left out", outcome.err)
+        self.assertNotIn("left out", outcome.text)
         self.assertIn("trial-004", outcome.err)
         self.assertEqual(self.record()["trials"], 1)
         self.assertEqual(self.collections(), [])
@@ -395,8 +395,8 @@ queries:
         self.assertEqual(self.left_out(), {(64, 100)})
         self.assertEqual(self.record()["sample"]["records"], ROWS)
         self.assertIn("give larger sources to include them", outcome.err)
-        self.assertNotIn("a larger --trial-bytes", outcome.err)
-        self.assertNotIn("compressed sources", outcome.err)
+        self.assertNotIn("a larger --trial-bytes", outcome.text)
+        self.assertNotIn("compressed sources", outcome.text)
 
     def test_the_sample_is_sized_by_the_batch_bytes(self):
         """64 documents of a kilobyte fill a batch of 64 KiB, whatever --batch-size is."""

@@ -145,7 +145,7 @@ class AnyServer:
         self.assertEqual(found["found"], self.database.t.count_documents({}))
         self.assertNotEqual(found["foundHash"], found["expectedHash"])
         self.assertIs(found["ok"], False)
-        self.assertIn("refused", outcome.err)
+        self.assertIn("refused", outcome.text)
 
     def test_counts_find_missing_and_extra_documents_and_no_changed_ones(self):
         path = self.file("year.txt", mot_text(range(1, 2001)))
@@ -154,7 +154,7 @@ class AnyServer:
         self.database.t.update_one({"_id": document["_id"]}, {"$set": {"m": 1}})
         outcome, found, _ = self.verify(path)
         self.assertIs(found["ok"], True)
-        self.assertIn("counted only", outcome.err)
+        self.assertIn("counted only", outcome.text)
         self.assertNotIn("different", found)
         self.database.t.delete_one({"_id": document["_id"]})
         _, found, problems = self.verify(path, code=support.EXIT_VERIFICATION)
@@ -190,7 +190,7 @@ class AnyServer:
         self.load("--shard-key", "none", path, code=support.EXIT_REJECTS)
         outcome, found, _ = self.verify("--content", path, code=support.EXIT_VERIFICATION)
         self.assertEqual(found["missing"], 2)
-        self.assertIn("the missing documents include those that the server refused", outcome.err)
+        self.assertIn("the missing documents include those that the server refused", outcome.text)
 
     # Sources
 
@@ -202,7 +202,7 @@ class AnyServer:
         for words in ([], ["--content"]):
             outcome, found, problems = self.verify(*words, first)
             self.assertEqual((found["found"], found["otherSources"], problems), (99, 1, []))
-            self.assertIn("1 other sources", outcome.err)
+            self.assertIn("1 other sources", outcome.text)
         self.verify(second, code=support.EXIT_VERIFICATION)
 
     def test_strays_under_the_ids_of_a_source_that_was_not_named(self):
@@ -224,7 +224,7 @@ class AnyServer:
             outcome, found, _ = self.verify(*words, first,
                                             code=support.EXIT_VERIFICATION if extra else 0)
             self.assertEqual((found["extra"], found["missing"]), (extra, 0))
-        self.assertRegex(outcome.err, "b.txt, which was not named: 303 documents .* has left 300")
+        self.assertRegex(outcome.text, "b.txt, which was not named: 303 documents .* has left 300")
         ((name, counts),) = [(row["name"], (row["expected"], row["found"]))
                              for row in found["otherSourcesWithExtra"]]
         self.assertTrue(name.endswith("b.txt"))

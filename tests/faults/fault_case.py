@@ -197,7 +197,7 @@ class FaultCase(support.ClusterCase):
         balancer runs. `again`: the number of documents that the load found already stored; None
         where it depends on the time of the fault."""
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
-        self.assertNotIn("Sanitizer", outcome.err)   # sanitizers exit with the same code
+        self.assertNotIn("Sanitizer", outcome.text)   # sanitizers exit with the same code
         expected = expected or self.expected
         self.assert_content(expected)
         self.assert_accounting(

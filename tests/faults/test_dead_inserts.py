@@ -62,7 +62,7 @@ class AnyServer:
             "another collection has this name now, with UUID ",
             "No document of this load went into another collection",
             "without --resume and with another --work-dir")
-        self.assertNotIn("with --resume --work-dir", outcome.err)
+        self.assertNotIn("with --resume --work-dir", outcome.text)
         self.assert_content(self.other_expected)
         self.work = self.first_work
         self.begin("--resume").wait().expect(

@@ -34,7 +34,7 @@ class OwnIds(fault_case.ProxyCase):
 
     def assert_nothing_lost(self, outcome, again=0, expected=None):
         self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
-        self.assertNotIn("Sanitizer", outcome.err)
+        self.assertNotIn("Sanitizer", outcome.text)
         self.assert_content()
         self.assert_accounting(self.work, records=COUNT, rejectedByParser=0, rejectedByServer=0,
                                undelivered=0)

@@ -220,7 +220,7 @@ class Replies(SmallBatches):
             self.proxy.on_batch(4, proxy.answer(reply))
             outcome = self.begin(*["--resume"][:number]).wait().expect(
                 support.EXIT_CLUSTER, "never", f"(code {code})")
-            self.assertNotIn("trying again", outcome.err)
+            self.assertNotIn("trying again", outcome.text)
             self.assert_accounting(self.work, rejectedByServer=0)
         self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
 

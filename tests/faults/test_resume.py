@@ -94,7 +94,7 @@ class Finished(ResumeCase):
         outcome, batches = self.count_batches(self.resume)
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
         self.assertEqual(batches, 0)
-        self.assertIn("nothing to resume", outcome.err)
+        self.assertIn("nothing to resume", outcome.text)
         self.assert_content()
         self.assert_accounting(self.work, records=self.expected[0].records)
 

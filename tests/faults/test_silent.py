@@ -101,7 +101,7 @@ class SilentCase(support.ClusterCase):
         for name, server, running in started:
             outcome = running.wait(LIMIT)
             self.assertEqual(outcome.code, support.EXIT_CLUSTER, f"{name}: {outcome.text}")
-            self.assertNotIn("Sanitizer", outcome.err)
+            self.assertNotIn("Sanitizer", outcome.text)
             reached = server.frozen.is_set() if isinstance(server, Freezing) else server.lost
             self.assertTrue(reached, f"{name} was never sent")
 

@@ -195,7 +195,7 @@ class Plain(EachChange, Change):
         self.load_killed_between_inserts(batch=12)
         outcome = self.resume()
         self.assert_completed(outcome)
-        self.assertNotIn("compared", outcome.err)
+        self.assertNotIn("compared", outcome.text)
 
     def test_a_resume_accepts_a_copy_and_another_file_mode(self):
         def copy():

@@ -26,7 +26,7 @@ static int nothing(const sl_options *options) {
 }
 
 static const sl_command commands[] = {{"go", 1, "", "Go.", "", false, nothing}, {0}};
-static const sl_program program = {"test", "1.0", "a test", "SL_TEST", commands, rows, NULL};
+static const sl_program program = {"test", "1.0", "a test", "SL_TEST", commands, rows, NULL, NULL};
 
 static sl_error error;
 

@@ -66,7 +66,7 @@ static const sl_command commands[] = {
     {0},
 };
 
-static const sl_program program = {"meal", "1.0", "a meal", "MEAL", commands, rows, NULL};
+static const sl_program program = {"meal", "1.0", "a meal", "MEAL", commands, rows, NULL, NULL};
 
 static sl_error error;
 
@@ -286,7 +286,7 @@ static void append_changing(void *context, const sl_option_row *row, const char 
 
 static void check_changing(const char *line, const char *expected) {
     static const sl_program changing = {"meal",   "1.0",         "a meal", "MEAL",
-                                        commands, changing_rows, NULL};
+                                        commands, changing_rows, NULL,     NULL};
     char copy[200], text[200] = "", *arguments[16];
     int used = 0;
     sl_options *options = NULL;

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What commands print: results on standard output, progress and warnings on standard error, only errors
+with --quiet, and few lines if the command soon ends."""
+
+import re
+
+import support
+
+ROWS = "a,b\n" + "".join(f"{number},x{number}\n" for number in range(500))
+SHORT = {key: value for key, value in support.clean_environment().items() if key != "SHARDLOAD_VERBOSE"}
+
+
+class Said(support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def setUp(self):
+        super().setUp()
+        self.source = self.file("t.csv", ROWS.encode())
+
+    def run_short(self, command, *words, code=0):
+        return self.run_program("shardload", command, *words, environment=SHORT).expect(code)
+
+    def test_a_small_load_prints_three_lines(self):
+        outcome = self.run_short("load", *self.target(), self.source)
+        self.assertEqual(len(outcome.text.splitlines()), 3, outcome.text)
+        line, record = outcome.out.splitlines()
+        self.assertRegex(line, rf"^{self.database_name}\.t: 500 records in \d.*s: 500 inserted$")
+        self.assertRegex(record, "^run record: .*/run.json$")
+        self.assertRegex(outcome.err, "^types inferred from 500 sampled records: 1 number, 1 text\n$")
+
+    def test_the_status_of_a_finished_load_has_no_error(self):
+        """The collection is in a new database, which the server does not know before the load."""
+        target = ["--uri", self.uri, "-d", self.database_name + "n", "-c", "t"]
+        self.addCleanup(self.client.drop_database, self.database_name + "n")
+        self.run_short("load", *target, "--work-dir", "w", self.source)
+        outcome = self.run_short("status", "w")
+        self.assertIn(": finished", outcome.out)
+        self.assertNotIn("find on database", outcome.text)
+
+    def test_resume_is_advised_only_where_it_can_work(self):
+        """Such a load needs another option or file, so that it is another load."""
+        rows = ROWS * 20 + '7,"two\nlines"\n'
+        outcome = self.run_short("load", *self.target(), "--types", "text", self.file("q.csv", rows.encode()),
+                                 "--work-dir", "w", code=support.EXIT_SOURCE)
+        self.assertIn("--resume cannot complete this load", outcome.err)
+        self.assertNotIn("to complete this load", outcome.err)
+        self.assertNotIn("--resume", self.run_short("status", "w").out)
+
+    def test_the_line_has_all_counts(self):
+        self.run_short("load", *self.target(), "--id-field", "a", self.source)
+        mixed = self.file("m.csv", b"a,b\n1,x1\n2,new\n900,y\n901\n")
+        outcome = self.run_short("load", *self.target(), "--id-field", "a", "--mode", "upsert", mixed,
+                                 code=support.EXIT_REJECTS)
+        self.assertRegex(outcome.out, ": 4 records in .*: 1 inserted, 1 modified, 1 unchanged, "
+                                      "1 rejected by the parser\n")
+        self.assertIn("m.csv, line 5", outcome.out)     # the rejects by reason
+
+    def test_verbose_prints_the_tables(self):
+        outcome = self.run_short("load", *self.target(), "--verbose", self.source)
+        for words in ("  = inserted  ", "  phase  ", "  shard  "):
+            self.assertIn(words, outcome.out)
+        self.assertIn("server", outcome.err)
+
+    def test_quiet_prints_errors_only(self):
+        """Each command, with the words that it needs."""
+        target = self.target()
+        work = self.scratch / "w"
+        suite = self.file("q.yaml", b"name: q\nqueries:\n  - name: one\n    operation: count\n    filter: '{}'\n")
+        self.run_short("load", "--sink", f"bson:{self.scratch}/d.bson", "--work-dir", "wb", self.source)
+        commands = {
+            "load": [*target, "--work-dir", work, self.source], "inspect": [self.source],
+            "verify": [*target, self.source], "plan": [*target, "--again", self.source],
+            "status": [work], "report": [work / "run.json"], "doctor": target[:2],
+            "restore": [*self.target("r"), self.scratch / "d.bson"],
+            "reload": [*self.target("d"), "--suite", suite, self.source],
+            "tune": [*self.target("u"), "--max-trials", 1, self.source]}
+        known = re.findall(r"^  ([a-z]+) {2,}", self.run_short("--help").out, re.M)
+        self.assertEqual(set(commands), set(known) - {"forget"})
+        for command, words in commands.items():
+            with self.subTest(command):
+                loud = command in ("inspect", "verify", "plan", "status", "report", "doctor")
+                if loud:
+                    self.assertTrue(self.run_short(command, *words, code=None).out)
+                outcome = self.run_short(command, "--quiet", *words, code=None)
+                self.assertEqual(outcome.text, "", command)
+        outcome = self.run_short("load", *target, "--quiet", self.scratch / "none.csv",
+                                 code=support.EXIT_SOURCE)
+        self.assertIn("none.csv", outcome.err)
+        outcome = self.run_program("shardquery", "run", *target, "--quiet", suite, environment=SHORT)
+        self.assertEqual(outcome.expect(0).text, "")
+
+    def test_results_are_on_standard_output(self):
+        self.run_short("load", *self.target(), self.source)
+        for command, words, result in (
+                ("verify", self.target(), "has the number of documents that its sources have"),
+                ("plan", [*self.target(), "--again"], "No time is predicted"),
+                ("tune", [*self.target("u"), "--max-trials", 1], "record of the tuning")):
+            with self.subTest(command):
+                outcome = self.run_short(command, *words, self.source)
+                self.assertIn(result, outcome.out)
+                self.assertNotIn(result, outcome.err)
