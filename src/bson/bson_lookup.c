@@ -33,9 +33,11 @@ double sl_look_amount(const bson_t *document, const char *path, double fallback)
 
 const char *sl_look_text(const bson_t *document, const char *path) {
     bson_iter_t value;
-    return sl_look_find(document, path, &value) && BSON_ITER_HOLDS_UTF8(&value)
-               ? bson_iter_utf8(&value, NULL)
-               : NULL;
+    uint32_t length;
+    if (!sl_look_find(document, path, &value) || !BSON_ITER_HOLDS_UTF8(&value))
+        return NULL;
+    const char *text = bson_iter_utf8(&value, &length);
+    return strlen(text) == length ? text : NULL; /* otherwise it would be cut at a NUL */
 }
 
 const char *sl_look_string(const bson_t *document, const char *path) {

@@ -21,9 +21,9 @@ double sl_look_number(const bson_t *document, const char *path);
 double sl_look_amount(const bson_t *document, const char *path, double fallback);
 /* A number as an integer, or `fallback`. */
 int64_t sl_look_int64(const bson_t *document, const char *path, int64_t fallback);
-/* A text, borrowed; NULL if there is none. */
+/* A text without NUL bytes, borrowed; NULL if there is none. */
 const char *sl_look_text(const bson_t *document, const char *path);
-/* A text, borrowed; "" if there is none. */
+/* The same; "" if there is none. */
 const char *sl_look_string(const bson_t *document, const char *path);
 /* Reads a truth value: 1 is true, 0 is false; -1: there is none. */
 int sl_look_truth(const bson_t *document, const char *path);

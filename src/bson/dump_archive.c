@@ -14,7 +14,9 @@
 #include "util/grow.h"
 
 #define TERMINATOR 0xFFFFFFFFu
-#define HEADER_BYTES_MAX 2048u /* of a block; names have at most 255 bytes */
+#define HEADER_BYTES_MAX 2048u /* of a block */
+#define NAME_BYTES_MAX 255u    /* of DATABASE.COLLECTION on a server */
+#define NAMESPACES_MAX 250000u /* in memory */
 
 typedef enum part { AT_MAGIC, AT_PRELUDE, AT_COLLECTIONS, AT_BLOCK, AT_DOCUMENTS, AT_EOF } part;
 
@@ -78,6 +80,8 @@ static sl_dump_event enter(sl_dump_archive *archive, const bson_t *document, sl_
                *collection = sl_look_text(document, "collection");
     if (!database || !collection)
         return damaged(item, "a header names no database and collection");
+    if (strlen(database) + strlen(collection) >= NAME_BYTES_MAX || archive->count == NAMESPACES_MAX)
+        return damaged(item, "a name of more than 255 bytes, or more than 250000 collections");
     if (!find_namespace(archive, database, collection))
         return SL_DUMP_NO_MEMORY;
     item->of = &archive->namespaces[archive->current];

@@ -608,6 +608,10 @@ bool sl_collection_identity(sl_connection *connection, const sl_target *target,
 bool sl_collection_is_empty(sl_connection *connection, const sl_target *target, bool *empty,
                             sl_error *error);
 
+/* Can a collection have an option of this name? One that begins with $ would be a field of the
+ * message: $db leads a command to another database. */
+bool sl_option_name_check(const char *name, sl_error *error);
+
 /* Creates a collection or view with these options of the command `create`. Succeeds if it exists
  * already, whatever its options are: the command may have been sent twice. */
 bool sl_collection_create(sl_connection *connection, const sl_target *target, const bson_t *options,

@@ -155,9 +155,10 @@ void sl_message_forget_refusal(void);
 #define SL_SET_NAME_MAX 127 /* bytes */
 bool sl_set_name_is_valid(const char *name, size_t length);
 
-/* Is the text HOST[:PORT],... with a DNS name, an IPv4 address or an IPv6 address in brackets as
- * HOST, and nothing else? For hosts that a server names. */
-bool sl_hosts_are_valid(const char *hosts);
+/* Is the text HOST[:PORT], or `several` of them with commas between them, with a DNS name, an IPv4
+ * address or an IPv6 address in brackets as HOST, and nothing else? For hosts that a server names.
+ */
+bool sl_hosts_are_valid(const char *hosts, bool several);
 
 /* The URI of another server of the deployment. `host` is text from a server and has the form
  * "s0/host:port,host:port" or "host:port". All options, the user and the TLS options are those of

@@ -101,9 +101,19 @@ static bool enable_sharding(sl_connection *connection, const char *database, sl_
                              SL_CODE_ALREADY_INITIALIZED, error);
 }
 
+bool sl_option_name_check(const char *name, sl_error *error) {
+    return *name != '$' ||
+           sl_error_set(error, SL_EXIT_SOURCE, "%.100s is not an option of collections", name);
+}
+
 /* Sends a command on the collection, with these fields (NULL: none) and a write concern. */
 static bool change(sl_connection *connection, const sl_target *target, const char *name,
                    const bson_t *fields, int32_t harmless, sl_error *error) {
+    bson_iter_t at;
+    for (bool more = fields && bson_iter_init(&at, fields); more && bson_iter_next(&at);) {
+        if (!sl_option_name_check(bson_iter_key(&at), error))
+            return false;
+    }
     bson_t *command = bson_new();
     bson_append_utf8(command, name, -1, target->collection, -1);
     if (fields && !bson_concat(command, fields)) {

@@ -126,7 +126,7 @@ static bool check_hosts(const bson_iter_t *field, const sl_rule *rule, char why[
         return false;
     while (bson_iter_next(&item)) {
         const char *host = BSON_ITER_HOLDS_UTF8(&item) ? bson_iter_utf8(&item, NULL) : NULL;
-        if (!host || !sl_hosts_are_valid(host))
+        if (!host || !sl_hosts_are_valid(host, false))
             return wrong(why, "its %s contain \"%s\", which is not HOST:PORT", rule->name,
                          host ? host : "");
         if (++count > HOSTS_MAX)

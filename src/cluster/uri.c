@@ -6,6 +6,7 @@
  * characters without a meaning there; all options are set through the driver's setters. */
 #include "uri.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,13 +53,18 @@ const char *sl_uri_named_compressors(const char *text) {
 
 #define NAME_MAX_BYTES 253 /* of a DNS name */
 
-/* Returns the length of the host at the beginning of the text; 0 if there is none. */
+/* Returns the length of the host at the beginning of the text; 0 if there is none. The driver
+ * crashes on a member whose name is longer than its room for it, also one in brackets. */
 static size_t host_length(const char *text) {
     static const char alphanumeric[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     if (*text == '[') {
-        size_t length = strspn(text + 1, "0123456789abcdefABCDEF:.");
-        return length >= 2 && text[1 + length] == ']' ? length + 2 : 0;
+        char address[INET6_ADDRSTRLEN] = "";
+        struct in6_addr parsed;
+        const size_t length = strcspn(text + 1, "]");
+        if (length < sizeof address)
+            memcpy(address, text + 1, length);
+        return text[1 + length] && inet_pton(AF_INET6, address, &parsed) == 1 ? length + 2 : 0;
     }
     size_t length = 0;
     while (text[length] && (strchr(alphanumeric, text[length]) || strchr("._-", text[length])))
@@ -75,14 +81,14 @@ static int port_length(const char *text) {
     return port >= 1 && port <= 65535 ? (int)digits + 1 : -1;
 }
 
-bool sl_hosts_are_valid(const char *hosts) {
+bool sl_hosts_are_valid(const char *hosts, bool several) {
     for (;; hosts++) {
         size_t length = host_length(hosts);
         int port = length > 0 ? port_length(hosts + length) : -1;
         if (port < 0)
             return false;
         hosts += length + (size_t)port;
-        if (*hosts != ',')
+        if (*hosts != ',' || !several)
             return *hosts == '\0';
     }
 }
@@ -201,7 +207,7 @@ mongoc_uri_t *sl_uri_of_server(const char *host, const mongoc_uri_t *like, sl_er
     const char *slash = strchr(host, '/'), *hosts = slash ? slash + 1 : host;
     const size_t set_length = slash ? (size_t)(slash - host) : 0;
     char set[SL_SET_NAME_MAX + 1] = "";
-    if (!sl_hosts_are_valid(hosts) || (slash && !sl_set_name_is_valid(host, set_length))) {
+    if (!sl_hosts_are_valid(hosts, true) || (slash && !sl_set_name_is_valid(host, set_length))) {
         sl_error_set(error, SL_EXIT_CLUSTER,
                      "the host \"%s\", which a server reports, does not have the form HOST:PORT or "
                      "REPLICASET/HOST:PORT,...",

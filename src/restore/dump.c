@@ -262,12 +262,6 @@ bool sl_name_pattern_check(const char *option, const char *pattern, sl_error *er
 
 /* ---- all namespaces ---- */
 
-static bool is_among(const char *name, const char *const *names) {
-    while (*names && strcmp(*names, name) != 0)
-        names++;
-    return *names != NULL;
-}
-
 /* A pattern that no namespace matches may contain a typing error. */
 static void warn_of_unused(const char *option, const char *const *patterns, size_t count,
                            const sl_dump *dump) {
@@ -334,7 +328,6 @@ static bool check_unique(const sl_dump *dump, size_t index, sl_error *error) {
 /* Removes what --no-options-restore and --no-index-restore leave out. What makes a namespace a view
  * or a time-series collection stays. */
 static bool leave_out(const sl_name_options *options, sl_namespace *item, sl_error *error) {
-    static const char *const kept[] = {"viewOn", "pipeline", "timeseries", NULL};
     bson_iter_t iter;
     if (options->no_indexes) {
         bson_reinit(item->indexes);
@@ -345,7 +338,7 @@ static bool leave_out(const sl_name_options *options, sl_namespace *item, sl_err
     bson_t *rest = bson_new();
     bool ok = true;
     for (bool more = bson_iter_init(&iter, item->options); ok && more && bson_iter_next(&iter);)
-        ok = !is_among(bson_iter_key(&iter), kept) ||
+        ok = !sl_list_has("viewOn|pipeline|timeseries", '|', sl_text_of(bson_iter_key(&iter))) ||
              bson_append_iter(rest, bson_iter_key(&iter), -1, &iter);
     bson_destroy(item->options);
     item->options = rest;
@@ -476,19 +469,20 @@ static bool note_conversion(sl_namespace *item, const char *what, const char *na
 
 bool sl_namespace_take_options(sl_namespace *item, const bson_t *options, sl_error *error) {
     /* Options of servers before 4.0, and options that the server sets itself. */
-    static const char *const dropped[] = {"autoIndexId", "flags", "temp", "uuid", "create", NULL};
-    static const char *const later[] = {"validator", "validationLevel", "validationAction",
-                                        "expireAfterSeconds", NULL};
+    static const char dropped[] = "autoIndexId|flags|temp|uuid|create";
+    static const char later[] = "validator|validationLevel|validationAction|expireAfterSeconds";
     bson_iter_t iter;
     for (bool ok = bson_iter_init(&iter, options); ok && bson_iter_next(&iter);) {
         const char *key = bson_iter_key(&iter);
+        if (!sl_option_name_check(key, error))
+            return false;
         if (strcmp(key, "autoIndexId") == 0 && !bson_iter_as_bool(&iter) &&
             !note_conversion(item, "option ", key,
                              ": false becomes true; servers since 4.0 need the index of _id"))
             return sl_error_memory(error, "reading metadata");
-        if (is_among(key, dropped))
+        if (sl_list_has(dropped, '|', sl_text_of(key)))
             continue;
-        bson_t *to = is_among(key, later) ? item->later : item->options;
+        bson_t *to = sl_list_has(later, '|', sl_text_of(key)) ? item->later : item->options;
         if (!bson_append_iter(to, key, -1, &iter))
             return sl_error_memory(error, "reading metadata");
         item->capped = item->capped || (strcmp(key, "capped") == 0 && bson_iter_as_bool(&iter));
@@ -511,31 +505,14 @@ bool sl_index_is_of_id(const bson_t *index) {
 }
 
 /* Options that servers know. They refuse others, which old servers stored. */
-static const char *const index_options[] = {"v",
-                                            "key",
-                                            "name",
-                                            "expireAfterSeconds",
-                                            "partialFilterExpression",
-                                            "collation",
-                                            "storageEngine",
-                                            "weights",
-                                            "default_language",
-                                            "language_override",
-                                            "textIndexVersion",
-                                            "2dsphereIndexVersion",
-                                            "coarsestIndexedLevel",
-                                            "finestIndexedLevel",
-                                            "bits",
-                                            "min",
-                                            "max",
-                                            "bucketSize",
-                                            "wildcardProjection",
-                                            "columnstoreProjection",
-                                            "prepareUnique",
-                                            "clustered",
-                                            NULL};
+static const char index_options[] =
+    "v|key|name|expireAfterSeconds|partialFilterExpression|collation|storageEngine|"
+    "weights|default_language|language_override|textIndexVersion|"
+    "2dsphereIndexVersion|coarsestIndexedLevel|finestIndexedLevel|bits|min|max|"
+    "bucketSize|wildcardProjection|columnstoreProjection|prepareUnique|clustered";
 
-static const char *const index_flags[] = {"unique", "sparse", "hidden", "background", NULL};
+/* May be a number, which servers store as a boolean. */
+static const char index_flags[] = "unique|sparse|hidden|background";
 
 /* Is the value of a field of an index's key one that current servers refuse? Old servers treated it
  * as 1. */
@@ -580,10 +557,9 @@ static bool convert_index(const sl_namespace *item, const bson_t *index, bson_t 
             ok = append_key(made, &key, converted);
         else if (strcmp(name, "v") == 0 && bson_iter_as_int64(&iter) < 2)
             ok = BSON_APPEND_INT32(made, "v", 2);
-        else if (is_among(name,
-                          index_flags)) /* may be a number, which servers store as a boolean */
+        else if (sl_list_has(index_flags, '|', sl_text_of(name)))
             ok = BSON_APPEND_BOOL(made, name, bson_iter_as_bool(&iter));
-        else if (is_among(name, index_options))
+        else if (sl_list_has(index_options, '|', sl_text_of(name)))
             ok = bson_append_iter(made, name, -1, &iter);
         else if (strcmp(name, "ns") != 0) /* the namespace, which servers before 4.4 include */
             used += sl_print_text(removed + used, 200 - used, "%s%s", used ? ", " : "", name);
@@ -742,13 +718,13 @@ bool sl_metadata_parse(sl_namespace *item, const char *name, const char *text, s
 }
 
 /* Reads options and indexes of a namespace from its metadata file, if it has one. */
-static bool metadata_read(sl_namespace *item, sl_error *error) {
-    size_t room = 65536, length = 0;
+static bool metadata_read(sl_dump *dump, sl_namespace *item, sl_error *error) {
+    size_t length = 0;
     bool whole = false;
     char *text = NULL;
     if (!item->metadata)
         return true;
-    for (; !whole && room <= METADATA_BYTES_MAX; room *= 8) {
+    for (size_t room = METADATA_BYTES_MAX >> 9; !whole && room <= METADATA_BYTES_MAX; room *= 8) {
         free(text);
         text = malloc(room + SL_SLACK);
         if (!text)
@@ -763,7 +739,7 @@ static bool metadata_read(sl_namespace *item, sl_error *error) {
                     : sl_error_set(error, SL_EXIT_SOURCE, "%s: larger than %zu MiB", item->metadata,
                                    METADATA_BYTES_MAX >> 20);
     free(text);
-    return ok;
+    return ok && sl_dump_keep_metadata(dump, item, error);
 }
 
 /* ---- dumps ---- */
@@ -772,8 +748,23 @@ static bool metadata_read(sl_namespace *item, sl_error *error) {
 
 /* ---- items and notes ---- */
 
+bool sl_dump_keep(sl_dump *dump, size_t bytes, sl_error *error) {
+    dump->kept += bytes;
+    return dump->kept <= SL_DUMP_KEPT_MAX ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "the dump has more than %zu MiB of names, options, indexes and damage; the "
+                        "dump of a server has far less",
+                        SL_DUMP_KEPT_MAX >> 20);
+}
+
+bool sl_dump_keep_metadata(sl_dump *dump, const sl_namespace *item, sl_error *error) {
+    return sl_dump_keep(dump, item->options->len + item->later->len + item->indexes->len, error);
+}
+
 bool sl_dump_note_add(sl_dump *dump, const char *what, bool lost, const char *why,
                       sl_error *error) {
+    if (!sl_dump_keep(dump, sizeof *dump->notes + strlen(what) + strlen(why), error))
+        return false;
     sl_dump_note *notes =
         sl_grow(dump->notes, dump->note_count, &dump->note_room, sizeof *dump->notes);
     if (notes)
@@ -847,12 +838,16 @@ sl_namespace *sl_dump_find(const sl_dump *dump, const char *database, const char
     return NULL;
 }
 
-sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *collection) {
+sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *collection,
+                          sl_error *error) {
+    const size_t bytes = sizeof *dump->items + 3 * sizeof(bson_t);
     sl_namespace *found = sl_dump_find(dump, database, collection);
     if (found)
         return found;
+    if (!sl_dump_keep(dump, bytes + strlen(database) + strlen(collection), error))
+        return NULL;
     sl_namespace *items = sl_grow(dump->items, dump->count, &dump->room, sizeof *dump->items);
-    if (!items)
+    if (!items && !sl_error_memory(error, "listing the dump"))
         return NULL;
     dump->items = items;
     sl_namespace *made = &items[dump->count];
@@ -863,7 +858,8 @@ sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *colle
                            .later = bson_new(),
                            .indexes = bson_new()};
     dump->count++;
-    return made->database && made->collection ? made : NULL;
+    bool ok = made->database && made->collection;
+    return ok || sl_error_memory(error, "listing the dump") ? made : NULL;
 }
 
 /* ---- files ---- */
@@ -911,10 +907,10 @@ static bool add_file(sl_dump *dump, const sl_name_options *names, const char *da
                                 "an empty file, but the compressed documents of an empty "
                                 "collection are not empty: the file is truncated",
                                 error);
-    sl_namespace *item = sl_dump_get(dump, database, collection);
+    sl_namespace *item = sl_dump_get(dump, database, collection, error);
     char **field = item ? data ? &item->data : &item->metadata : NULL;
     if (!item)
-        return sl_error_memory(error, "listing the dump");
+        return false;
     if (*field)
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "%s and %s belong to the same collection: remove one of them", *field,
@@ -1057,9 +1053,10 @@ static bool join_buckets(sl_dump *dump, sl_error *error) {
         if (strncmp(buckets->collection, SL_BUCKETS, prefix) != 0 || !buckets->data)
             continue;
         size_t count = dump->count;
-        sl_namespace *item = sl_dump_get(dump, buckets->database, buckets->collection + prefix);
+        sl_namespace *item =
+            sl_dump_get(dump, buckets->database, buckets->collection + prefix, error);
         if (!item)
-            return sl_error_memory(error, "listing the dump");
+            return false;
         buckets = &dump->items[i];
         bool known = dump->count == count && item->kind == SL_NAMESPACE_TIME_SERIES && !item->data;
         if (dump->count > count && buckets->kind == SL_NAMESPACE_TIME_SERIES) {
@@ -1134,8 +1131,9 @@ static bool take_old_index(void *context, const bson_t *index, sl_error *error) 
     if (strncmp(name, old->database, length) != 0 || name[length] != '.')
         return true;
     sl_namespace *item = sl_dump_find(old->dump, old->database, name + length + 1);
-    return !item || item->metadata || append_index(item, index, old->pass) ||
-           sl_error_memory(error, "reading indexes");
+    return !item || item->metadata ||
+           (sl_dump_keep(old->dump, index->len, error) &&
+            (append_index(item, index, old->pass) || sl_error_memory(error, "reading indexes")));
 }
 
 static bool take_old_indexes(sl_dump *dump, sl_error *error) {
@@ -1239,8 +1237,8 @@ bool sl_dump_open_in_place(sl_dump *dump, const char *path, const sl_name_option
     bool folder = is_folder(path);
     if (!(folder ? add_folder : add_files)(dump, path, names, error))
         return false;
-    for (size_t i = 0; i < dump->count; i++) {
-        if (!metadata_read(&dump->items[i], &why))
+    for (size_t i = 0; i < dump->count && dump->kept <= SL_DUMP_KEPT_MAX; i++) {
+        if (!metadata_read(dump, &dump->items[i], &why))
             used += sl_print_text(problems + used, sizeof problems - used, SL_LINES SL_LINES,
                                   used ? "\n" : "", why.message);
     }

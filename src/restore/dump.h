@@ -86,6 +86,7 @@ typedef struct sl_dump {
     size_t count, room;
     sl_dump_note *notes;
     size_t note_count, note_room;
+    size_t kept;         /* bytes, of sl_dump_keep */
     bool replay_oplog;   /* set before the dump is opened: its oplog is needed, too */
     sl_namespace *oplog; /* only its data, if an archive has been unpacked; NULL: none */
 } sl_dump;
@@ -139,8 +140,16 @@ bool sl_dump_read_list(sl_dump *dump, const char *folder, const sl_name_options 
 
 /* The namespace of this name; NULL: none. */
 sl_namespace *sl_dump_find(const sl_dump *dump, const char *database, const char *collection);
-/* The namespace of this name, which is added if there is none. NULL without memory. */
-sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *collection);
+/* The namespace of this name, which is added if there is none. NULL with error. */
+sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *collection,
+                          sl_error *error);
+/* Counts bytes of names, metadata and notes, which are in memory until the restore ends: a small
+ * compressed dump can have any number of them. SL_EXIT_SOURCE if they are more than
+ * SL_DUMP_KEPT_MAX. */
+#define SL_DUMP_KEPT_MAX ((size_t)256 << 20)
+bool sl_dump_keep(sl_dump *dump, size_t bytes, sl_error *error);
+/* The same for options and indexes. */
+bool sl_dump_keep_metadata(sl_dump *dump, const sl_namespace *item, sl_error *error);
 /* Sorts the namespaces; pointers to them become invalid. */
 void sl_dump_sort(sl_dump *dump);
 /* What a namespace of this name is, if it has no metadata. */
@@ -155,7 +164,7 @@ bool sl_dump_add_oplog(sl_dump *dump, const char *path, sl_error *error);
 /* Adds a note. `what` and `why` are copied. */
 bool sl_dump_note_add(sl_dump *dump, const char *what, bool lost, const char *why, sl_error *error);
 
-/* Adds options as listCollections returns them to a namespace. False without memory. */
+/* Adds options as listCollections returns them to a namespace. False with error. */
 bool sl_namespace_take_options(sl_namespace *item, const bson_t *options, sl_error *error);
 /* Adds an index to a namespace. False without memory. */
 bool sl_namespace_add_index(sl_namespace *item, const bson_t *index);

@@ -22,13 +22,14 @@
 #define ENTRY_BYTES_MAX ((size_t)(16 << 20) + (16 << 10)) /* the largest document plus its entry */
 #define CONTAINED_LEVELS 5 /* from an entry to the documents of an applyOps within applyOps */
 #define NESTED_MAX 10      /* applyOps within applyOps */
+#define OPEN_BYTES_MAX ((size_t)256 << 20) /* of open transactions, in memory */
 
 /* The entries of a transaction that has not ended. */
 typedef struct transaction {
     bson_t *session; /* {lsid} */
     int64_t number;
     bson_t **entries;
-    size_t count, room;
+    size_t count, room, bytes;
     bool prepared;
 } transaction;
 
@@ -46,7 +47,7 @@ typedef struct reading {
     bool stop;  /* at the limit */
     uint64_t timestamp, entry_at;
     transaction *open;
-    size_t open_count, open_room;
+    size_t open_count, open_room, open_bytes;
 } reading;
 
 static bool fail(const reading *r, sl_error *error, const char *what) {
@@ -66,6 +67,7 @@ static void clear_transaction(transaction *t) {
 }
 
 static void end_transaction(reading *r, transaction *t) {
+    r->open_bytes -= t->bytes;
     clear_transaction(t);
     *t = r->open[--r->open_count];
 }
@@ -96,7 +98,12 @@ static transaction *begin_transaction(reading *r, const bson_t *session, int64_t
     return &open[r->open_count++];
 }
 
-static bool keep_entry(transaction *t, const bson_t *entry, sl_error *error) {
+static bool keep_entry(reading *r, transaction *t, const bson_t *entry, sl_error *error) {
+    const size_t bytes = sizeof *t + t->session->len + sizeof(bson_t) + entry->len;
+    t->bytes += bytes;
+    r->open_bytes += bytes;
+    if (r->open_bytes > OPEN_BYTES_MAX)
+        return fail(r, error, "the transactions that have not ended here have more than 256 MiB");
     bson_t **entries = sl_grow(t->entries, t->count, &t->room, sizeof(bson_t *));
     if (!entries)
         return sl_error_memory(error, "reading a transaction of the oplog");
@@ -116,7 +123,10 @@ static bool is_no_operation(const char *op) {
 
 /* The operations of an entry {o: {applyOps: [...]}}. */
 static bool take_nested(reading *r, const bson_t *entry, unsigned nested, sl_error *error) {
+    bson_iter_t list;
     bool ok = nested < NESTED_MAX || fail(r, error, "applyOps is nested too deeply");
+    if (ok && !(sl_look_find(entry, "o.applyOps", &list) && BSON_ITER_HOLDS_ARRAY(&list)))
+        return fail(r, error, "applyOps has no array of operations");
     for (sl_walk walk = sl_walk_start(entry, "o.applyOps"); ok && sl_walk_next(&walk);)
         ok = take_operation(r, &walk.item, nested + 1, error);
     return ok;
@@ -201,7 +211,7 @@ static bool take_transaction(reading *r, const bson_t *entry, const char *comman
     if (!t)
         return sl_error_memory(error, "reading a transaction of the oplog");
     t->prepared = prepare;
-    return keep_entry(t, entry, error);
+    return keep_entry(r, t, entry, error);
 }
 
 static bool take_entry(reading *r, const bson_t *entry, sl_error *error) {

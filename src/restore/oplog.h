@@ -55,8 +55,8 @@ sl_oplog_form sl_oplog_update_form(const bson_t *update);
 /* Can the update be applied? Otherwise the error names the part of it that is not known. */
 bool sl_oplog_update_check(const bson_t *update, sl_error *error);
 
-/* The document after an update that has been checked; NULL without memory. */
-bson_t *sl_oplog_update(const bson_t *document, const bson_t *update);
+/* The document after an update that has been checked; NULL with error: it is too large. */
+bson_t *sl_oplog_update(const bson_t *document, const bson_t *update, sl_error *error);
 
 /* ---- oplog_plan.c ---- */
 

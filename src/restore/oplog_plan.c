@@ -60,11 +60,9 @@ static sl_namespace *get(planning *p, const char *database, const char *collecti
     sl_namespace *item = find(p, database, collection);
     if (item)
         return item;
-    item = sl_dump_get(p->dump, database, collection);
-    if (!item) {
-        sl_error_memory(error, "reading the oplog");
+    item = sl_dump_get(p->dump, database, collection, error);
+    if (!item)
         return NULL;
-    }
     item->oplog_only = true;
     p->last = (size_t)(item - p->dump->items);
     return sl_names_apply_to(&p->restore->config->names, p->dump, p->last, error) ? item : NULL;
@@ -84,9 +82,11 @@ static bool skip(planning *p, const char *database, const char *collection) {
 }
 
 /* The state of the namespace after the oplog, which begins as that of the dump. */
-static sl_namespace *after(sl_namespace *item, sl_error *error) {
+static sl_namespace *after(planning *p, sl_namespace *item, sl_error *error) {
     if (item->after)
         return item->after;
+    if (!sl_dump_keep_metadata(p->dump, item, error))
+        return NULL;
     sl_namespace *made = calloc(1, sizeof *made);
     if (!made) {
         sl_error_memory(error, "reading the oplog");
@@ -207,7 +207,7 @@ static bool plan_create(planning *p, const sl_operation *o, const char *database
     if (series && strncmp(collection, SL_BUCKETS, prefix) == 0)
         collection += prefix;
     sl_namespace *item = get(p, database, collection, error);
-    sl_namespace *state = item ? after(item, error) : NULL;
+    sl_namespace *state = item ? after(p, item, error) : NULL;
     if (!state || !state->gone)
         return state != NULL;
     bson_reinit(state->options);
@@ -227,8 +227,8 @@ static bool plan_create(planning *p, const sl_operation *o, const char *database
     return true;
 }
 
-static bool mark_gone(sl_namespace *item, sl_error *error) {
-    sl_namespace *state = item ? after(item, error) : NULL;
+static bool mark_gone(planning *p, sl_namespace *item, sl_error *error) {
+    sl_namespace *state = item ? after(p, item, error) : NULL;
     if (state) {
         bson_reinit(state->later);
         bson_reinit(state->indexes);
@@ -241,7 +241,7 @@ static bool mark_gone(sl_namespace *item, sl_error *error) {
 static bool plan_drop(planning *p, const sl_operation *o, const char *database,
                       const char *collection, sl_error *error) {
     (void)o;
-    return mark_gone(find(p, database, collection), error);
+    return mark_gone(p, find(p, database, collection), error);
 }
 
 static bool plan_drop_database(planning *p, const sl_operation *o, const char *database,
@@ -250,7 +250,7 @@ static bool plan_drop_database(planning *p, const sl_operation *o, const char *d
     bool ok = true;
     for (size_t i = 0; ok && i < p->dump->count; i++) {
         if (strcmp(p->dump->items[i].database, database) == 0)
-            ok = mark_gone(&p->dump->items[i], error);
+            ok = mark_gone(p, &p->dump->items[i], error);
     }
     return ok;
 }
@@ -281,7 +281,7 @@ static bool plan_rename(planning *p, const sl_operation *o, const char *database
         return false;
     item = find(p, from_database, source); /* may have moved */
     sl_namespace *other = find(p, to_database, collection);
-    sl_namespace *was = after(item, error), *state = was ? after(other, error) : NULL;
+    sl_namespace *was = after(p, item, error), *state = was ? after(p, other, error) : NULL;
     if (!state)
         return false;
     if (left_out != other->left_out)
@@ -289,6 +289,8 @@ static bool plan_rename(planning *p, const sl_operation *o, const char *database
                             "the oplog renames %s to %s, but only one of them is selected: select "
                             "both or none with --ns-include and --ns-exclude",
                             from, to);
+    if (!sl_dump_keep_metadata(p->dump, was, error))
+        return false;
     bson_destroy(state->later);
     bson_destroy(state->indexes);
     state->later = bson_copy(was->later);
@@ -296,13 +298,13 @@ static bool plan_rename(planning *p, const sl_operation *o, const char *database
     state->index_count = was->index_count;
     state->collated = was->collated;
     state->gone = false;
-    return mark_gone(item, error);
+    return mark_gone(p, item, error);
 }
 
 static bool plan_create_index(planning *p, const sl_operation *o, const char *database,
                               const char *collection, sl_error *error) {
     sl_namespace *item = get(p, database, collection, error);
-    sl_namespace *state = item ? after(item, error) : NULL;
+    sl_namespace *state = item ? after(p, item, error) : NULL;
     if (!state)
         return false;
     if (state->kind == SL_NAMESPACE_TIME_SERIES) /* the key is one of the buckets */
@@ -317,7 +319,7 @@ static bool plan_create_index(planning *p, const sl_operation *o, const char *da
 static bool plan_commit_indexes(planning *p, const sl_operation *o, const char *database,
                                 const char *collection, sl_error *error) {
     sl_namespace *item = get(p, database, collection, error);
-    sl_namespace *state = item ? after(item, error) : NULL;
+    sl_namespace *state = item ? after(p, item, error) : NULL;
     bool ok = state != NULL;
     for (sl_walk walk = sl_walk_start(&o->object, "indexes"); ok && sl_walk_next(&walk);)
         ok = state->kind == SL_NAMESPACE_TIME_SERIES || add_index(state, &walk.item, error);
@@ -327,7 +329,7 @@ static bool plan_commit_indexes(planning *p, const sl_operation *o, const char *
 static bool plan_drop_indexes(planning *p, const sl_operation *o, const char *database,
                               const char *collection, sl_error *error) {
     sl_namespace *item = find(p, database, collection);
-    sl_namespace *state = item ? after(item, error) : NULL;
+    sl_namespace *state = item ? after(p, item, error) : NULL;
     bson_iter_t words;
     return !item || (state && (!bson_iter_init_find(&words, &o->object, "index") ||
                                edit_indexes(state, &words, NULL, error)));
@@ -352,7 +354,7 @@ static bool set_later(sl_namespace *state, const bson_iter_t *field) {
 static bool plan_modify(planning *p, const sl_operation *o, const char *database,
                         const char *collection, sl_error *error) {
     sl_namespace *item = find(p, database, collection);
-    sl_namespace *state = item ? after(item, error) : NULL;
+    sl_namespace *state = item ? after(p, item, error) : NULL;
     bson_t fields = BSON_INITIALIZER, index;
     bson_iter_t at, words;
     bool ok = state || !item;
@@ -362,7 +364,8 @@ static bool plan_modify(planning *p, const sl_operation *o, const char *database
             ok = set_later(state, &at) || sl_error_memory(error, "reading the oplog");
         else if (sl_document_at(&at, &index) && (bson_iter_init_find(&words, &index, "name") ||
                                                  bson_iter_init_find(&words, &index, "keyPattern")))
-            ok = edit_indexes(state, &words, &index, error);
+            ok = edit_indexes(state, &words, &index, error) &&
+                 sl_dump_keep_metadata(p->dump, state, error);
     }
     bson_destroy(&fields);
     return ok;
@@ -438,10 +441,10 @@ static bool plan_view(planning *p, const sl_operation *o, sl_error *error) {
     if (!item || item->kind == SL_NAMESPACE_TIME_SERIES)
         return item || o->kind != 'i';
     if (o->kind == 'd')
-        return mark_gone(item, error);
+        return mark_gone(p, item, error);
     if (item->oplog_only && bson_empty(item->options))
         item->kind = SL_NAMESPACE_VIEW;
-    sl_namespace *state = after(item, error);
+    sl_namespace *state = after(p, item, error);
     if (state)
         state->gone = false;
     return state != NULL;
@@ -454,7 +457,7 @@ static bool plan_index(planning *p, const sl_operation *o, sl_error *error) {
     if (o->kind != 'i' || !sl_oplog_split(sl_look_string(&o->object, "ns"), database, &collection))
         return sl_error_set(error, SL_EXIT_SOURCE, "a change of system.indexes is not replayed");
     sl_namespace *item = get(p, database, collection, error);
-    sl_namespace *state = item ? after(item, error) : NULL;
+    sl_namespace *state = item ? after(p, item, error) : NULL;
     return state && add_index(state, &o->object, error);
 }
 
@@ -471,7 +474,7 @@ static bool plan_document(planning *p, const sl_operation *o, const char *databa
     if (o->kind == 'd' || (o->kind == 'u' && sl_oplog_update_form(&o->object) != SL_OPLOG_DOCUMENT))
         return true;
     sl_namespace *item = get(p, database, collection, error);
-    if (item && item->oplog_only && !after(item, error))
+    if (item && item->oplog_only && !after(p, item, error))
         return false;
     if (item && item->after)
         item->after->gone = false;
@@ -494,6 +497,10 @@ static bool plan_operation(void *context, const sl_operation *o, sl_error *error
     const char *collection;
     if (!sl_oplog_split(o->name, database, &collection))
         return sl_error_set(error, SL_EXIT_SOURCE, "the namespace \"%.300s\"", o->name);
+    const bool kept =
+        o->kind == 'c' || sl_list_has("system.views|system.indexes", '|', sl_text_of(collection));
+    if (kept && !sl_dump_keep(p->dump, o->object.len, error))
+        return false;
     if (o->kind == 'c')
         return plan_command(p, o, database, error);
     if (skip(p, database, collection))

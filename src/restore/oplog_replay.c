@@ -356,15 +356,16 @@ static slot *slot_of(replay *r, size_t item, const bson_t *of, bool read, sl_err
     return !read || read_slot(r, s, error) ? s : NULL;
 }
 
-/* The new document of an update; without _id, it gets that of the slot. NULL without memory. */
-static bson_t *updated(const slot *s, const sl_operation *o) {
+/* The new document of an update; without _id, it gets that of the slot. NULL with error. */
+static bson_t *updated(const slot *s, const sl_operation *o, sl_error *error) {
+    if (sl_oplog_update_form(&o->object) != SL_OPLOG_DOCUMENT || bson_has_field(&o->object, "_id"))
+        return sl_oplog_update(s->now, &o->object, error);
     bson_t *made = bson_new();
-    if (sl_oplog_update_form(&o->object) != SL_OPLOG_DOCUMENT ||
-        bson_has_field(&o->object, "_id")) {
-        bson_destroy(made);
-        return sl_oplog_update(s->now, &o->object);
-    }
-    return made && bson_concat(made, s->id) && bson_concat(made, &o->object) ? made : NULL;
+    if (made && bson_concat(made, s->id) && bson_concat(made, &o->object))
+        return made;
+    bson_destroy(made);
+    sl_error_memory(error, "replaying the oplog");
+    return NULL;
 }
 
 static bool apply(replay *r, size_t item, const sl_operation *o, sl_error *error) {
@@ -384,9 +385,9 @@ static bool apply(replay *r, size_t item, const sl_operation *o, sl_error *error
     }
     bson_t *document = o->kind == 'd'   ? NULL
                        : o->kind == 'i' ? bson_copy(&o->object)
-                                        : updated(s, o);
+                                        : updated(s, o, error);
     if (!document && o->kind != 'd')
-        return sl_error_memory(error, "replaying the oplog");
+        return o->kind == 'i' ? sl_error_memory(error, "replaying the oplog") : false;
     change_slot(r, s, document);
     if (!p->strict && r->bytes <= WAITING_BYTES_MAX)
         return true;
@@ -517,9 +518,9 @@ static bool modify_view(replay *r, const sl_namespace *item, const sl_operation 
                         const sl_collection_facts *facts, sl_error *error) {
     const sl_target target = collection_of(item);
     bson_t fields = BSON_INITIALIZER;
-    bson_t *made = sl_oplog_update(&facts->options, &o->object);
+    bson_t *made = sl_oplog_update(&facts->options, &o->object, error);
     bson_iter_t at;
-    bool ok = made || sl_error_memory(error, "replaying the oplog");
+    bool ok = made != NULL;
     for (bool more = ok && bson_iter_init(&at, made); more && bson_iter_next(&at);) {
         if (sl_list_has("viewOn|pipeline", '|', sl_text_of(bson_iter_key(&at))))
             bson_append_iter(&fields, bson_iter_key(&at), -1, &at);

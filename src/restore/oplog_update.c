@@ -21,6 +21,7 @@
 #include "bson/bson_lookup.h"
 
 #define ELEMENTS_MAX 2000000u /* a document of 16 MiB has no array with more elements */
+#define BYTES_MAX ((size_t)(16 << 20) + (16 << 10)) /* of a document of the server */
 
 /* ---- checks ---- */
 
@@ -123,12 +124,15 @@ bool sl_oplog_update_check(const bson_t *update, sl_error *error) {
 typedef struct builder {
     uint8_t *bytes;
     size_t used, room;
-    bool failed; /* without memory */
+    bool large;  /* more than BYTES_MAX; an update can make arrays of any length */
+    bool failed; /* large, or without memory */
 } builder;
 
 static void put(builder *to, const void *bytes, size_t length) {
     if (to->room - to->used < length) {
         size_t room = 2 * (to->used + length) + 256;
+        to->large = to->large || to->used + length > BYTES_MAX;
+        to->failed = to->failed || to->large;
         uint8_t *grown = to->failed ? NULL : realloc(to->bytes, room);
         to->failed = !grown;
         if (!grown)
@@ -220,7 +224,7 @@ static void put_missing_path(bool array, uint32_t count, path_change what, size_
         uint32_t index = index_of(digits);
         if (index == ELEMENTS_MAX)
             return;
-        for (; count < index; count++)
+        for (; count < index && !to->failed; count++)
             put_indexed(to, count, NULL);
     }
     put_key(to, rest ? BSON_TYPE_DOCUMENT : (uint8_t)bson_iter_type(what.value), what.path, length);
@@ -347,7 +351,7 @@ static void put_array(const bson_t *from, const bson_t *diff, builder *to) {
     uint32_t length = (uint32_t)sl_look_int64(diff, "l", UINT32_MAX), next = 0;
     bson_t sub;
     more = more && next_change(&change, &next);
-    for (uint32_t index = 0; index < length; index++) {
+    for (uint32_t index = 0; index < length && !to->failed; index++) {
         old = old && bson_iter_next(&at);
         bool here = more && next == index;
         if (!old && !more && length == UINT32_MAX)
@@ -368,7 +372,7 @@ static void put_diff(const bson_t *from, const bson_t *diff, builder *to) {
     end_inner(to, start);
 }
 
-bson_t *sl_oplog_update(const bson_t *document, const bson_t *update) {
+bson_t *sl_oplog_update(const bson_t *document, const bson_t *update, sl_error *error) {
     builder to = {0};
     bson_t diff, *made = NULL;
     switch (sl_oplog_update_form(update)) {
@@ -385,5 +389,10 @@ bson_t *sl_oplog_update(const bson_t *document, const bson_t *update) {
     if (!to.failed)
         made = bson_new_from_data(to.bytes, to.used);
     free(to.bytes);
+    if (to.large)
+        sl_error_set(error, SL_EXIT_SOURCE,
+                     "an update makes a document of more than 16 MiB, which no server stores");
+    else if (!made)
+        sl_error_memory(error, "replaying the oplog");
     return made;
 }

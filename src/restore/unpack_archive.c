@@ -31,16 +31,20 @@
  * those of sl_dump_find_item with the same names. */
 static bool dump_add_item(sl_dump *dump, const char *database, const char *collection,
                           const char *metadata, sl_error *error) {
-    sl_namespace *item = sl_dump_get(dump, database, collection);
+    sl_namespace *item = sl_dump_get(dump, database, collection, error);
     size_t length = strlen(metadata);
-    char *text = item ? calloc(1, length + SL_SLACK) : NULL, name[600];
+    char name[600];
+    if (!item || !sl_dump_keep(dump, length, error))
+        return false;
+    char *text = calloc(1, length + SL_SLACK);
     if (!text)
         return sl_error_memory(error, "listing the dump");
     memcpy(text, metadata, length);
     free(item->metadata);
     item->metadata = text;
     snprintf(name, sizeof name, "metadata of %s.%s", database, collection);
-    if (length > 0 && !sl_metadata_parse(item, name, text, length, error))
+    if (length > 0 && (!sl_metadata_parse(item, name, text, length, error) ||
+                       !sl_dump_keep_metadata(dump, item, error)))
         return false;
     size_t prefix = strlen(SL_BUCKETS);
     if (item->kind == SL_NAMESPACE_TIME_SERIES &&

@@ -173,6 +173,9 @@ class Standalone(Oplogs):
                  (update(1, {"$v": 3}), "unknown version"),
                  ({"op": "d", "ns": "DB.t", "o": {}}, "without _id"),
                  (insert({"_id": 1}, "nodot"), 'the namespace "nodot"'),
+                 (insert({"_id": 1}, "DB.t\0x"), 'the namespace ""'),
+                 (create("n", **{"$db": "other"}), "$db is not an option of collections"),
+                 (command("applyOps", "x"), "applyOps has no array of operations"),
                  (part, "the beginning of this transaction is not in the oplog"),
                  (oplogs.committed(7), "the beginning of this transaction is not in the oplog"),
                  (apply_ops([command("frobnicate", "t")]), "the command frobnicate")]
@@ -182,6 +185,38 @@ class Standalone(Oplogs):
                 outcome, _ = self.replay(dump, code=support.EXIT_SOURCE, message=message)
                 self.assertIn(f"(timestamp {oplogs.SECONDS}:3)", outcome.err)
                 self.assertEqual(self.names(), set())
+
+    def test_fields_of_messages_are_no_options(self):
+        """They would create or change a collection of another database."""
+        other = self.client[f"{self.db}_other"]
+        self.addCleanup(self.client.drop_database, other)
+        other.create_collection("t")
+        dump = self.dump(self.namespace("t", [A]), oplog=[
+            command("collMod", "t", validator={"a": 1}, **{"$db": other.name})])
+        self.replay(dump, code=support.EXIT_SOURCE, message="$db is not an option of collections")
+        for folder in (self.dump_folder(self.namespace("n", [A], options={"$db": other.name})),
+                       self.file("a", making.archive([self.namespace("n", [A], options={"$db": other.name})]))):
+            self.restore(folder, code=support.EXIT_SOURCE, message="$db is not an option of collections")
+        self.assertEqual([one["options"] for one in other.list_collections()], [{}])
+
+    def test_small_dumps_do_not_need_any_amount_of_memory(self):
+        """Open transactions, and options and indexes, which are in memory until the end."""
+        large = "x" * (15 << 20)
+        part = [transaction(1, apply_ops([insert({"_id": 1, "s": large})], partialTxn=True))]
+        part += [transaction(1, apply_ops([insert({"_id": n, "s": large})], partialTxn=True), False)
+                 for n in range(2, 20)]
+        build = [command("createIndexes", "t", v=2, key={f"k{n}": 1}, name=f"k{n}",
+                         partialFilterExpression={"s": large}) for n in range(19)]
+        for entries, message in ((part, "have more than 256 MiB"), (build, "more than 256 MiB of names")):
+            with self.subTest(message):
+                dump = self.dump(self.namespace("t", [A]), oplog=entries)
+                self.replay(dump, code=support.EXIT_SOURCE, message=message)
+                self.assertEqual(self.names(), set())
+        wide = [self.namespace(f"c{n}", options={"validator": {"s": large}}) for n in range(10)]
+        self.restore(self.file("wide", making.archive(wide)), code=support.EXIT_SOURCE,
+                     message="more than 256 MiB of names")
+        self.restore(self.dump_folder(*wide, *[self.namespace(f"d{n}", options=wide[0].options) for n in range(9)],
+                                      zipped=True), code=support.EXIT_SOURCE, message="more than 256 MiB of names")
 
     def test_damage(self):
         good = oplogs.written(oplogs.at(self.db, [insert({"_id": n}) for n in range(5)]))

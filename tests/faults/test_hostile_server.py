@@ -71,10 +71,10 @@ class HostileServer(fault_case.ProxyCase):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
     rows = 2000
 
-    def refused(self, *reasons, through=None, userinfo="", more=()):
+    def refused(self, *reasons, through=None, userinfo="", options="", more=()):
         """A load ends with an error that contains the server and the reasons."""
         through = through or self.proxy
-        uri = f"mongodb://{userinfo}127.0.0.1:{through.port}/?serverSelectionTimeoutMS=1500"
+        uri = f"mongodb://{userinfo}127.0.0.1:{through.port}/?serverSelectionTimeoutMS=1500{options}"
         outcome = self.begin("--retry-timeout", 1, *more, uri=uri).wait()
         self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
         for reason in (f"127.0.0.1:{through.port}", *reasons):
@@ -135,10 +135,18 @@ class HostileServer(fault_case.ProxyCase):
                 ("maxMessageSizeBytes", 100), ("maxMessageSizeBytes", -1), ("maxWireVersion", -1),
                 ("logicalSessionTimeoutMinutes", 0), ("setName", "a\x1b[31m"), ("setName", ""),
                 ("hosts", ["a:1/?tlsInsecure=true"]), ("hosts", "a:1"), ("hosts", [5]),
+                ("hosts", ["a:1,b:1"]), ("passives", ["[" + 300 * ":" + "]:1"]), ("arbiters", ["a" * 254]),
                 ("compression", [5])):
             with self.subTest(f"{name}={value}"):
                 self.answer_hello(lambda m, h, to=(name, value): with_body(m, {**h, to[0]: to[1]}))
                 self.refused("is refused: its " + name)
+
+    def test_members_with_names_that_crash_the_driver(self):
+        """Only a driver that looks for a replica set takes its members."""
+        for host in ("[" + 300 * ":" + "]:1", "[" + 252 * ":" + "]:1", 300 * "a" + ":1"):
+            more = {"setName": "rs", "me": host, "primary": host, "hosts": [f"127.0.0.1:{self.proxy.port}", host]}
+            self.answer_hello(lambda m, h, more=more: with_body(m, {**h, **more}))
+            self.refused("is refused: its hosts", options="&replicaSet=rs")
 
     def test_fields_of_hello_that_the_driver_refuses(self):
         for name in ("lastWrite", "me", "electionId", "tags"):

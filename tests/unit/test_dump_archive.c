@@ -117,6 +117,20 @@ TEST(documents_are_assigned_to_their_collections) {
     }
 }
 
+TEST(names_are_not_longer_than_those_of_servers) {
+    char name[300] = "";
+    for (size_t length = 253; length <= 254; length++) {
+        archive_text text = {.length = 0};
+        put_number(&text, SL_DUMP_ARCHIVE_MAGIC);
+        put_document(&text, BCON_NEW("version", BCON_UTF8("0.1")));
+        memset(name, 'n', length);
+        put_document(&text, BCON_NEW("db", BCON_UTF8("d"), "collection", BCON_UTF8(name),
+                                     "metadata", BCON_UTF8("{}")));
+        reading all = read_archive(&text, text.length);
+        assert_int_equal(all.events[SL_DUMP_COLLECTION], length == 253);
+    }
+}
+
 TEST(every_truncation_is_noticed) {
     archive_text text = make_archive();
     size_t full = text.length;

@@ -89,6 +89,8 @@ TEST(fields_that_would_end_the_process_are_refused) {
         {"{\"cursor\": {\"nextBatch\": {}}}", "the nextBatch of its cursor is not an array"},
         {"{\"cursor\": {\"firstBatch\": [{}, 5]}}", "firstBatch of its cursor contains a value"},
         {"{\"maxWireVersion\": 9, \"hosts\": [\"a:1?tls=false\"]}", "is not HOST:PORT"},
+        {"{\"hosts\": [\"a:1,b:1\"]}", "is not HOST:PORT"},
+        {"{\"hosts\": [\"[::.]:1\"]}", "is not HOST:PORT"},
         /* r=x,s=y,i=1000001 and i=2147483647x */
         {"{\"payload\": {\"$binary\": {\"base64\": \"cj14LHM9eSxpPTEwMDAwMDE=\", \"subType\": "
          "\"00\"}}}",

@@ -25,12 +25,12 @@ static void check_case(const update_case *one) {
            *expected = parse(one->expected);
     sl_error error = {0};
     assert_true(sl_oplog_update_check(update, &error));
-    bson_t *made = sl_oplog_update(before, update);
+    bson_t *made = sl_oplog_update(before, update, &error);
     assert_non_null(made);
     if (!bson_equal(made, expected))
         fail_msg("%s: %s", one->update, bson_as_relaxed_extended_json(made, NULL));
     bson_destroy(made);
-    made = sl_oplog_update(expected, update); /* repeated, it has no effect */
+    made = sl_oplog_update(expected, update, &error); /* repeated, it has no effect */
     if (!bson_equal(made, expected))
         fail_msg("repeated %s: %s", one->update, bson_as_relaxed_extended_json(made, NULL));
     bson_destroy(made);
@@ -120,12 +120,30 @@ TEST(a_path_is_not_deeper_than_a_document) {
     bson_destroy(update);
 }
 
+/* Each array may get two million elements. */
+TEST(a_document_is_not_larger_than_servers_store) {
+    static const char *const updates[] = {
+        "{'$v': 2, 'diff': {'sa': {'a': true, 'u1999999': 1}, 'sb': {'a': true, 'u1999999': 1}}}",
+        "{'$v': 1, '$set': {'a.1999999': 1, 'b.1999999': 1}}"};
+    bson_t *before = parse("{'a': [1], 'b': [1]}");
+    for (size_t i = 0; i < sizeof updates / sizeof updates[0]; i++) {
+        bson_t *update = parse(updates[i]);
+        sl_error error = {0};
+        assert_null(sl_oplog_update(before, update, &error));
+        assert_int_equal(error.code, SL_EXIT_SOURCE);
+        assert_non_null(strstr(error.message, "more than 16 MiB"));
+        bson_destroy(update);
+    }
+    bson_destroy(before);
+}
+
 /* Also what the BSON library would write in another form: options of a regular expression. */
 TEST(values_are_copied_byte_by_byte) {
     static const uint8_t before[16] = {16, 0, 0, 0, 0x0b, 'r', 0, 'x', 0, 'x', 'i', 0, 0x0a, 'n'};
     bson_t document, *update = parse("{'$v': 2, 'diff': {'i': {'m': 1}}}");
     assert_true(bson_init_static(&document, before, sizeof before));
-    bson_t *made = sl_oplog_update(&document, update);
+    sl_error error = {0};
+    bson_t *made = sl_oplog_update(&document, update, &error);
     assert_memory_equal(bson_get_data(made) + 4, before + 4, 11);
     bson_destroy(made);
     bson_destroy(update);
