@@ -415,7 +415,7 @@ bool sl_restore_merged_collection(sl_restore *restore, size_t index, char name[S
     step s;
     begin(&s, restore, NULL, index);
     bool ok = name_own(&s, error);
-    snprintf(name, SL_MERGED_ROOM, "%s", s.target.collection);
+    snprintf(name, SL_MERGED_ROOM, "%.*s", SL_MERGED_ROOM - 1, s.target.collection);
     return ok;
 }
 

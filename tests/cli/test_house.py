@@ -42,7 +42,7 @@ INTERFACES = {
     "report": "json lookup report run_record",
     "cluster": "cluster connection member uri",
     "query": "generator query",
-    "job": "document_sample embed embed_store inspect job load_config numbers preview sources types",
+    "job": "decision document_sample embed embed_store inspect job load_config numbers preview sources types",
     "doctor": "doctor",
     "send": "duplicates rate_limit reply sink writer",
     "ledger": "journal ledger rejects unregistered work_directory",
