@@ -72,9 +72,9 @@ bool sl_trial_target_decide(const sl_load_config *load, sl_trial_target *target,
 void sl_trial_target_clear(sl_trial_target *target);
 
 /* Derives the configuration of a trial's load from `user_config`: `share` of the blocks is loaded
- * into `collection`, sharded as `target`, with fixed threads and batches, without report, HTML page and advice about
- * --resume. `run_record` is as in sl_load_config. The caller sets `drop` and `verify`. All
- * arguments are borrowed. */
+ * into `collection`, sharded as `target`, with fixed threads and batches, without report, HTML page
+ * and advice about --resume. `run_record` is as in sl_load_config. The caller sets `drop` and
+ * `verify`. All arguments are borrowed. */
 sl_load_config sl_load_as_trial(const sl_load_config *user_config, const sl_trial_target *target,
                                 const char *collection, const char *work_directory, double share,
                                 bson_t *run_record);

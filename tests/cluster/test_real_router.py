@@ -2,28 +2,12 @@
 """A sharded cluster of server 4.4 behind a real mongos. SHARDLOAD_REAL names a folder with 4.4/bin/mongod and
 4.4/bin/mongos; the tests skip without it."""
 import json
-import os
-import pathlib
 
-import servers
+import real_servers
 import support
 
 
-class RealRouter(support.ClusterCase):
-    @classmethod
-    def setUpClass(cls):
-        programs = pathlib.Path(os.environ.get("SHARDLOAD_REAL") or "/nowhere") / "4.4" / "bin"
-        if not (programs / "mongos").exists():
-            raise support.unittest.SkipTest("SHARDLOAD_REAL does not name a folder with 4.4/bin/mongos")
-        folder = support.tempfile.mkdtemp(prefix="shardload-real-")
-        cls.addClassCleanup(support.shutil.rmtree, folder, ignore_errors=True)
-        cls.cluster = servers.Servers(f"{folder}/cluster", "--shards", "2", "--mongod", programs / "mongod",
-                                      "--mongos", programs / "mongos", *servers.SAVING)
-        cls.addClassCleanup(cls.cluster.down)
-        os.environ["SHARDLOAD_TEST_REAL_URI"] = cls.cluster.uri
-        cls.variable = "SHARDLOAD_TEST_REAL_URI"
-        super().setUpClass()
-
+class RealRouter(real_servers.RouterCase):
     def test_a_load_is_complete_and_equal(self):
         path = self.file("year.txt", support.mot_text(range(1, 3001)))
         _, work = self.load(path)
