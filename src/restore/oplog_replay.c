@@ -24,6 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
 #include "report/run_record.h"
 #include "util/clock.h"
@@ -382,6 +383,15 @@ static bool apply(replay *r, size_t item, const sl_operation *o, sl_error *error
         r->restore->oplog_missed++;
         return true;
     }
+    sl_bson_facts facts = {0};
+    if (partial)
+        sl_bson_check(bson_get_data(s->now), s->now->len, &facts);
+    if (facts.old_binary)
+        return sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "%s: a document cannot be updated, because it has binary data of subtype "
+            "2 with a wrong inner length",
+            o->name);
     bson_t *document = o->kind == 'd'   ? NULL
                        : o->kind == 'i' ? bson_copy(&o->object)
                                         : updated(s, o);
