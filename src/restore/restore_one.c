@@ -676,8 +676,8 @@ static sl_exit load(step *s) {
 /* A server replaces Timestamp(0, 0) in a field of a document that is inserted, so the load rejects
  * such a document. An update by an aggregation stores it unchanged. A document that is stored with
  * other content stays a reject. */
-static bool store_unchanged(step *s, const sl_target *target, const bson_t *document,
-                            sl_error *error) {
+static bool store_unchanged(step *s, const sl_target *target, const bson_t *key,
+                            const bson_t *document, sl_error *error) {
     bson_t filter = BSON_INITIALIZER, equal, statements = BSON_INITIALIZER, *stored = NULL;
     bson_iter_t id;
     bool known = bson_iter_init_find(&id, document, "_id");
@@ -685,6 +685,7 @@ static bool store_unchanged(step *s, const sl_target *target, const bson_t *docu
     if (known)
         bson_append_iter(&equal, "$eq", 3, &id);
     bson_append_document_end(&filter, &equal);
+    sl_append_key_values(key, document, &filter);
     bson_t *one =
         BCON_NEW("q", BCON_DOCUMENT(&filter), "u", "[", "{", "$replaceWith", "{", "$literal",
                  BCON_DOCUMENT(document), "}", "}", "]", "upsert", BCON_BOOL(true));
@@ -707,7 +708,8 @@ static bool store_unchanged(step *s, const sl_target *target, const bson_t *docu
 }
 
 /* Stores the documents of a block that have Timestamp(0, 0); those after damage stay rejects. */
-static bool store_block(step *s, const sl_target *target, sl_text text, sl_error *error) {
+static bool store_block(step *s, const sl_target *target, const bson_t *key, sl_text text,
+                        sl_error *error) {
     bool ok = true;
     for (size_t at = 0; ok && at < text.length && !sl_interrupt_requested();) {
         const uint8_t *bytes = (const uint8_t *)text.bytes + at;
@@ -716,13 +718,13 @@ static bool store_block(step *s, const sl_target *target, sl_text text, sl_error
         if (sl_bson_check(bytes, text.length - at, &facts) != SL_BSON_VALID)
             break;
         if (facts.empty_timestamp > 0 && bson_init_static(&document, bytes, facts.length))
-            ok = store_unchanged(s, target, &document, error);
+            ok = store_unchanged(s, target, key, &document, error);
         at += facts.length;
     }
     return ok;
 }
 
-/* After the load. A document of a sharded collection stays a reject. */
+/* After the load. */
 static bool store_empty_timestamps(step *s, sl_error *error) {
     const sl_target target = {.database = s->target.database, .collection = s->collection};
     uint64_t before = s->outcome->rejected;
@@ -730,18 +732,18 @@ static bool store_empty_timestamps(step *s, sl_error *error) {
     sl_reader *reader = NULL;
     sl_source_block block;
     bson_t key;
-    bool ok = sl_collection_shard_key(s->connection, &target, &key, error), more = bson_empty(&key);
-    bson_destroy(&key);
-    ok = ok && (!more || sl_dump_open_documents(s->item->data, &set, &reader, error));
+    bool more = true, ok = sl_collection_shard_key(s->connection, &target, &key, error) &&
+                           sl_dump_open_documents(s->item->data, &set, &reader, error);
     sl_interrupt_begin_change();
     while (ok && more && s->outcome->rejected > 0) {
         sl_read_result result = sl_reader_next(reader, &block, error);
         more = result == SL_READ_BLOCK;
-        ok = more ? store_block(s, &target, block.text, error) : result != SL_READ_FAILED;
+        ok = more ? store_block(s, &target, &key, block.text, error) : result != SL_READ_FAILED;
     }
     sl_interrupt_end_change();
     sl_reader_destroy(reader);
     sl_source_set_destroy(set);
+    bson_destroy(&key);
     if (ok && s->outcome->rejected < before)
         sl_log_info("%s: %llu documents with Timestamp(0, 0) are stored; rejects.tsv lists them",
                     s->name, (unsigned long long)(before - s->outcome->rejected));

@@ -458,9 +458,12 @@ class Standalone(Restoring):
         made = [{"_id": n, "t": bson.Timestamp(0, 0), "n": n} for n in range(3)]
         dump = self.dump_folder(self.namespace("t", made))
         work = self.scratch / "work"
-        self.restore(dump, work=work)
+        keys = self.file("keys.yaml", f"{self.db}.t: {{key: {{n: hashed}}}}\n")
+        self.restore(dump, "--shard-keys", keys, work=work)
         self.check("t", made)
-        self.restore(dump, "--resume", work=work)
+        self.restore(dump, "--resume", "--shard-keys", keys, work=work)
+        self.restore(dump, "--drop")
+        self.check("t", made)
         self.database.t.update_one({"_id": 1}, {"$set": {"n": "changed"}})
         _, rows = self.restore(dump, code=support.EXIT_REJECTS)
         self.assertEqual((rows["t"]["alreadyThere"], rows["t"]["rejected"]), (2, 1))
