@@ -29,17 +29,18 @@ typedef struct sl_bson_facts {
     uint32_t empty_timestamp; /* an element, other than _id, with the value Timestamp(0, 0) */
     bool not_utf8;     /* it has a key or text that is not UTF-8; servers store it (not set for
                                  a key that sl_bson_check_next has predicted) */
+    bool old_binary;   /* it has binary data of subtype 2 with a wrong inner length, which servers
+                          store; libbson cannot read fields after it */
     uint32_t wrong_at; /* of an invalid document: the first wrong byte */
     const char *why;   /* of an invalid document: a phrase; a string constant */
 } sl_bson_facts;
 
 /* Checks the document at `document`, of which `available` bytes are given, followed by
  * SL_BSON_SLACK readable ones: its size (up to SL_BSON_DOCUMENT_MAX), every length and terminator,
- * types, the values of booleans, nesting. That is what a server checks before it stores a document;
- * unlike a server, it also checks the inner length of binary data of subtype 2, because libbson
- * cannot read such a document. A string may contain NUL bytes. The keys of an array may be any
+ * types, the values of booleans, nesting. That is what a server checks before it stores a document.
+ * A string may contain NUL bytes. The keys of an array may be any
  * keys, and keys may repeat. Sets all facts, which cover the elements of the document itself, not
- * of embedded documents (`not_utf8` covers both). */
+ * of embedded documents (`not_utf8` and `old_binary` cover both). */
 sl_bson_verdict sl_bson_check(const uint8_t *document, size_t available, sl_bson_facts *facts);
 
 /* As sl_bson_check, with the same result, but faster if the document has the same keys as documents

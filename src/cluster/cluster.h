@@ -67,7 +67,8 @@ typedef struct sl_target {
                                 it may have any key, and `shard_key` is that of a new one */
     bool own_ids;            /* _ids may be of any type: owners are found by the shard key, also if
                                 that is _id */
-    const char *registry;    /* name of the registry's collection; NULL: "<collection>.sources" */
+    const char *registry;    /* name of the registry's collection; NULL: "<collection>.sources"; "":
+                                none, no other load has the sources: their numbers begin with 1 */
     bool shard_existing;     /* shard the collection even if it already exists, unsharded */
 } sl_target;
 

@@ -422,6 +422,8 @@ static bool check_registry(sl_connection *connection, const sl_target *target, s
     char registry[SL_NAMESPACE_ROOM];
     const char *suffix = strrchr(target->collection, '.');
     bool found = false;
+    if (target->registry && !target->registry[0])
+        return true;
     sl_target_registry(target, registry);
     bson_t *others = BCON_NEW("$nor", "[", "{", "_id", "counter", "last", "{", "$type", "number",
                               "}", "}", "{", "_id", "creating", "}", "{", "_id", "{", "$type",

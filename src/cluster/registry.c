@@ -45,6 +45,7 @@ bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_reg
         (*registry)->connection = connection;
         (*registry)->database = strdup(sl_registry_database(target->database));
         (*registry)->collection = strdup(sl_target_registry(target, name));
+        (*registry)->none = target->registry && !target->registry[0];
         (*registry)->target = target->own_ids ? NULL : strdup(target->collection);
         if ((*registry)->database && (*registry)->collection &&
             (target->own_ids || (*registry)->target))
@@ -87,8 +88,12 @@ static bool registry_run(sl_registry *registry, const bson_t *command, bson_t *r
 /* Reads documents of the registry, and destroys the options (may be NULL). */
 static bool find(const sl_registry *registry, const bson_t *filter, bson_t *options,
                  bson_t *documents, sl_error *error) {
-    bool ok = sl_connection_find(registry->connection, registry->database, registry->collection,
-                                 filter, options, documents, error);
+    bool ok = true;
+    if (registry->none)
+        bson_init(documents);
+    else
+        ok = sl_connection_find(registry->connection, registry->database, registry->collection,
+                                filter, options, documents, error);
     bson_destroy(options);
     return ok;
 }
@@ -101,10 +106,10 @@ static bool registry_lost(const sl_registry *registry, sl_error *error) {
                         registry->database, registry->collection);
 }
 
-/* Calls the function for BATCH entries at a time, until it fails. */
+/* Calls the function for BATCH entries at a time, until it fails. Without registry, not at all. */
 static bool registry_in_batches(sl_registry *registry, sl_registry_entry *entries, size_t count,
                                 sl_batch_function *function, sl_error *error) {
-    for (size_t done = 0; done < count; done += BATCH) {
+    for (size_t done = 0; !registry->none && done < count; done += BATCH) {
         size_t left = count - done;
         if (!function(registry, entries + done, left < BATCH ? left : BATCH, error))
             return false;
@@ -516,11 +521,16 @@ bool sl_registry_find_unfinished(sl_registry *registry, const char *prefix,
     return ok;
 }
 
+static bool find_counter(const sl_registry *registry, bson_t *counter, sl_error *error) {
+    bool found;
+    bson_init(counter);
+    return registry->none || sl_find_by_id(registry->connection, registry->database,
+                                           registry->collection, "counter", counter, &found, error);
+}
+
 bool sl_registry_last(sl_registry *registry, uint32_t *last, sl_error *error) {
     bson_t counter;
-    bool found;
-    bool ok = sl_find_by_id(registry->connection, registry->database, registry->collection,
-                            "counter", &counter, &found, error);
+    bool ok = find_counter(registry, &counter, error);
     int64_t value = sl_look_int64(&counter, "last", 0);
     *last = value >= 0 && value <= SL_SOURCE_NUMBER_MAX ? (uint32_t)value : SL_SOURCE_NUMBER_MAX;
     bson_destroy(&counter);
@@ -529,9 +539,7 @@ bool sl_registry_last(sl_registry *registry, uint32_t *last, sl_error *error) {
 
 bool sl_registry_types(sl_registry *registry, bson_t *types, sl_error *error) {
     bson_t counter, array;
-    bool found;
-    bool ok = sl_find_by_id(registry->connection, registry->database, registry->collection,
-                            "counter", &counter, &found, error);
+    bool ok = find_counter(registry, &counter, error);
     bson_init(types);
     if (ok && sl_look_inside(&counter, "types", &array))
         ok = bson_concat(types, &array) || sl_error_memory(error, "reading the registry");
@@ -542,6 +550,8 @@ bool sl_registry_types(sl_registry *registry, bson_t *types, sl_error *error) {
 /* The counter first: an upsert with the condition would insert a second one. */
 bool sl_registry_set_types(sl_registry *registry, const bson_t *was, const bson_t *now,
                            sl_error *error) {
+    if (registry->none)
+        return true;
     bson_t *counter = BCON_NEW("_id", "counter");
     bson_t *none = BCON_NEW("$inc", "{", "last", BCON_INT64(0), "}");
     bson_t *query = bson_copy(counter);
@@ -566,6 +576,11 @@ bool sl_registry_total(sl_registry *registry, const bson_t *except, uint64_t *do
                        bool *complete, sl_error *error) {
     bson_t reply;
     const bson_t none = BSON_INITIALIZER;
+    if (registry->none) {
+        *complete = true;
+        *documents = (uint64_t)registry->loaded;
+        return true;
+    }
     bson_t *command = BCON_NEW(
         "aggregate", BCON_UTF8(registry->collection), "pipeline", "[", "{", "$match", "{", "number",
         "{", "$exists", BCON_BOOL(true), "$nin", BCON_ARRAY(except ? except : &none), "}", "}", "}",
@@ -656,6 +671,9 @@ static bool raise_counter(sl_registry *registry, size_t count, uint32_t *last, s
 static bool draw_numbers(sl_registry *registry, size_t count, uint32_t *last, sl_error *error) {
     uint32_t before, now;
     bool used = false;
+    *last = (uint32_t)count;
+    if (registry->none)
+        return true;
     if (!sl_registry_last(registry, &before, error))
         return false;
     if (count > SL_SOURCE_NUMBER_MAX - before)
@@ -955,6 +973,8 @@ bool sl_registry_finish_sources(sl_registry *registry, sl_registry_entry *entrie
 
 bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_t count,
                         sl_error *error) {
+    for (size_t i = 0; i < count; i++)
+        registry->loaded += entries[i].documents;
     return registry_in_batches(registry, entries, count,
                                registry->part > 0 ? finish_parts : finish_sources, error);
 }

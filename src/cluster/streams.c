@@ -17,7 +17,9 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
+#include "bson/bson_writer.h"
 #include "util/print.h"
 
 #include "internal.h"
@@ -59,6 +61,17 @@ static bool wrong(char why[SL_MESSAGE_WHY], const char *format, ...) {
 
 /* ---- documents ---- */
 
+/* Is it a document that servers store, although libbson cannot read all of it? */
+static bool is_storable(const uint8_t *bytes, size_t length) {
+    sl_bson_facts facts;
+    uint8_t *copy = calloc(1, length + SL_BSON_SLACK);
+    if (copy)
+        memcpy(copy, bytes, length);
+    bool valid = copy && sl_bson_check(copy, length, &facts) == SL_BSON_VALID && facts.old_binary;
+    free(copy);
+    return valid;
+}
+
 /* Checks the lengths, terminators and values of a document and of all documents in it. */
 static bool check_document(const uint8_t *bytes, size_t length, unsigned level,
                            char why[SL_MESSAGE_WHY]) {
@@ -77,7 +90,7 @@ static bool check_document(const uint8_t *bytes, size_t length, unsigned level,
             return inner ? false
                          : wrong(why, "a document in it declares fewer bytes than the least");
     }
-    return iter.err_off == 0 ||
+    return iter.err_off == 0 || (level > 0 && is_storable(bytes, length)) ||
            wrong(why, "a document in it is not valid BSON at byte %u", iter.err_off);
 }
 

@@ -259,7 +259,7 @@ static bool take_document(const parsing *p, size_t at, const sl_bson_facts *fact
         reject(p, at, facts->length, "_id", flaw);
         return true;
     }
-    if (facts->empty_timestamp > 0) {
+    if (facts->empty_timestamp > 0 && !sink->unchanged) {
         reject(p, at, facts->length, (const char *)document + facts->empty_timestamp + 1,
                "Timestamp(0, 0): a server replaces it with the current time");
         return true;

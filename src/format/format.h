@@ -109,6 +109,9 @@ struct sl_sink {
     void (*reject)(sl_sink *sink, const sl_reject *reject);
     /* Called for each value that is left out of its document because it does not fit the type of
      * its column (`invalid: missing`). malformed_fields counts it too. NULL: no call. */
+    bool
+        unchanged; /* documents are compared as they are: not inserted into a server, which replaces
+                       Timestamp(0, 0) in their fields */
     void (*left_out)(sl_sink *sink, const char *column);
     /* Called for a record, with the position and a reason as of a reject, that is loaded but may
      * hold other records: an unclosed quote may hide their line ends. NULL: no call. */

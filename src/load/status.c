@@ -448,7 +448,8 @@ static void write_files(sl_status *status) {
     for (size_t i = 0; i < status->part_count; i++)
         take_view(&status->parts[i]);
     status->urgent = false;
-    bool last = status->ended; /* the last status is synced: it must survive a power failure */
+    /* The last status must survive a power failure; the restore of a load has its outcome. */
+    bool last = status->ended && !status->setup.above;
     if (status->directory[0])
         text = status_text(status);
     if (status->metrics[0])

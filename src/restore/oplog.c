@@ -240,8 +240,10 @@ static bool is_sound(const uint8_t *bytes, uint32_t length, int levels, sl_bson_
     sl_bson_facts whole;
     bson_t document;
     bson_iter_t at;
-    if (sl_bson_check(bytes, length, &whole) == SL_BSON_VALID && whole.length == length)
-        return true;
+    if (sl_bson_check(bytes, length, &whole) == SL_BSON_VALID && whole.length == length) {
+        facts->why = whole.old_binary ? "binary data of subtype 2 has a wrong inner length" : NULL;
+        return !whole.old_binary;
+    }
     if (levels == CONTAINED_LEVELS)
         *facts = whole;
     if (levels == 0 || !bson_init_static(&document, bytes, length) ||

@@ -24,6 +24,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
 #include "report/run_record.h"
 #include "util/clock.h"
@@ -84,8 +85,7 @@ bool sl_oplog_is_begun(const sl_restore *restore) {
     return access(position_file(restore, path), F_OK) == 0;
 }
 
-/* `key`: the values of the shard key. */
-static void append_key(const bson_t *pattern, const bson_t *document, bson_t *key) {
+void sl_append_key_values(const bson_t *pattern, const bson_t *document, bson_t *key) {
     bson_iter_t field, value;
     for (bool more = bson_iter_init(&field, pattern); more && bson_iter_next(&field);) {
         const char *name = bson_iter_key(&field);
@@ -104,8 +104,8 @@ static bool is_moved(const replay *r, const slot *s) {
     bson_t before = BSON_INITIALIZER, after = BSON_INITIALIZER;
     bool moved = s->was && s->now && !bson_empty(pattern);
     if (moved) {
-        append_key(pattern, s->was, &before);
-        append_key(pattern, s->now, &after);
+        sl_append_key_values(pattern, s->was, &before);
+        sl_append_key_values(pattern, s->now, &after);
         moved = !bson_equal(&before, &after);
     }
     bson_destroy(&before);
@@ -196,7 +196,7 @@ static void append_filter(const replay *r, const slot *s, const bson_t *document
         bson_append_iter(&equal, "$eq", 3, &id);
     bson_append_document_end(&filter, &equal);
     if (document)
-        append_key(&r->places[s->item].key, document, &filter);
+        sl_append_key_values(&r->places[s->item].key, document, &filter);
     bson_append_document_end(to, &filter);
 }
 
@@ -383,6 +383,15 @@ static bool apply(replay *r, size_t item, const sl_operation *o, sl_error *error
         r->restore->oplog_missed++;
         return true;
     }
+    sl_bson_facts facts = {0};
+    if (partial)
+        sl_bson_check(bson_get_data(s->now), s->now->len, &facts);
+    if (facts.old_binary)
+        return sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "%s: a document cannot be updated, because it has binary data of subtype "
+            "2 with a wrong inner length",
+            o->name);
     bson_t *document = o->kind == 'd'   ? NULL
                        : o->kind == 'i' ? bson_copy(&o->object)
                                         : updated(s, o, error);

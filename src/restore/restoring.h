@@ -117,6 +117,9 @@ bool sl_restore_same_file(const sl_namespace *item, sl_error *error);
 /* Has an earlier run begun to replay the oplog? */
 bool sl_oplog_is_begun(const sl_restore *restore);
 
+/* Appends the values that a document has of a shard key, except _id, to a filter. */
+void sl_append_key_values(const bson_t *pattern, const bson_t *document, bson_t *key);
+
 /* ---- verify_dump.c ---- */
 
 /* A field that differs: its values as JSON; NULL: none. */

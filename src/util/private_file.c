@@ -444,7 +444,7 @@ static bool replace(const char *path, const char *bytes, size_t length, sl_file_
     }
     int file = create_temporary(&place, temporary);
     ok = file >= 0 && sl_write_all(file, bytes, length) && set_readers(&place, file, readers) &&
-         (!sync || fsync(file) == 0);
+         (!sync || length == 0 || fsync(file) == 0);
     if (file >= 0)
         ok = close(file) == 0 && ok;
     ok = ok && renameat(place.folder, temporary, place.folder, place.name) == 0;

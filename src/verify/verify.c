@@ -459,6 +459,7 @@ static bool check_documents(sl_checker *checker, int64_t maximum);
 /* Makes room for the offsets of more documents. */
 static bool grow_offsets(sl_checker *checker) {
     sl_sink *sink = &checker->sink;
+    sink->unchanged = true;
     if (!checker->job->own_ids || sink->documents < checker->offsets_room)
         return true;
     uint32_t room = checker->offsets_room ? checker->offsets_room * 2 : 4096;

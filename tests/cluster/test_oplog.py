@@ -304,6 +304,13 @@ class Standalone(Oplogs):
             self.assertEqual(code, 0)
             self.assertEqual(self.content(), expected)
 
+    def wait_for_last_command(self):
+        """Waits until the server has executed the last command of the killed program, and ended its connections. A
+        write that the server still executes could otherwise follow those of the resumed replay."""
+        stages = [{"$currentOp": {"allUsers": True, "idleConnections": True}},
+                  {"$match": {"appName": {"$regex": "^shardload"}}}]
+        self.wait_for(lambda: not list(self.client.admin.aggregate(stages)), "the end of all connections")
+
     def run_and_kill(self, dump, draw, work, *more):
         """Runs until a command is sent, or until the restore ends before that."""
         between = proxy.Proxy(support.port_of(self.uri))
@@ -312,6 +319,7 @@ class Standalone(Oplogs):
         between.on_command(draw.randrange(10, COMMANDS), action(running.kill))
         outcome = running.wait()
         between.close()
+        self.wait_for_last_command()
         return outcome.code
 
     def test_a_resume_needs_the_same_oplog(self):
@@ -321,6 +329,7 @@ class Standalone(Oplogs):
         self.wait_for(lambda: not running.running() or (self.scratch / "work" / "oplog-position").exists(), "replay")
         running.kill()
         between.close()
+        self.wait_for_last_command()
         raw = (dump / "oplog.bson").read_bytes()
         (dump / "oplog.bson").write_bytes(raw + oplogs.written([oplogs.NO_OP]))
         self.replay(dump, "--resume", work=self.scratch / "work", code=support.EXIT_SOURCE,

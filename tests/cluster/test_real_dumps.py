@@ -159,7 +159,7 @@ class RealDumps(support.Case):
         client = self.connect("6.0")
         at = self.dump(client, "-o {at}")
         expected = state(client)
-        for folder, mark in (("admin.system.roles", "created"), ("admin.system.users", "registry"),
+        for folder, mark in (("admin.system.roles", "created"), ("admin.system.users", "merged"),
                              ("admin.system.users", "journal"), ("admin.system.users", "restored.json")):
             with self.subTest(folder=folder, mark=mark):
                 clear(client)

@@ -433,7 +433,8 @@ class Standalone(Restoring):
         self.assertIn("converted for current servers: its indexes, of buckets, left out", outcome.err)
 
     def test_documents_that_a_server_stores_are_restored_byte_for_byte(self):
-        """Keys and strings that are not UTF-8, 180 levels. What the server refuses is a reject."""
+        """Keys and strings that are not UTF-8, 180 levels, old binary data with a wrong length, Timestamp(0, 0), which
+        the server would replace. What the server refuses is a reject."""
         def nested(levels):
             document = bson.encode({})
             for _ in range(levels - 2):
@@ -441,12 +442,33 @@ class Standalone(Restoring):
             return making.document(b"\x10_id\0\1\0\0\0\x03a\0" + document)
         broken = [making.document(b"\x02_id\0" + making.text(b"caf\xe9")),
                   making.document(b"\x10_id\0\2\0\0\0\x02\xa3\0" + making.text(b"\xff\xfe") + b"\x0br\0\xff\0\0"),
-                  nested(180)]
+                  nested(180),
+                  *(making.document(b"\x10_id\0" + bytes([n, 0, 0, 0]) + b"\5b\0" + raw + b"\x10n\0\1\0\0\0")
+                    for n, raw in ((5, b"\6\0\0\0\2\x09\0\0\0ab"), (6, b"\2\0\0\0\2ab"))),
+                  bson.encode({"_id": 7, "t": bson.Timestamp(0, 0), "n": 1})]
         dump = self.dump_folder(self.namespace("t", broken), self.namespace("deep", [nested(190), {"_id": 2}]))
         _, rows = self.restore(dump, code=support.EXIT_REJECTS)
         self.check("t", broken)
+        self.assertEqual((rows["t"]["inserted"], rows["t"]["rejected"], rows["t"]["exitCode"]), (len(broken), 0, 0))
         self.assertEqual((rows["deep"]["inserted"], rows["deep"]["rejected"]), (1, 1))
         self.shardload("verify", "--uri", self.uri, "--content", "--ns-include", "*.t", "--dump", dump)
+
+    def test_documents_with_an_empty_timestamp(self):
+        """Alone in their collection; stored before, equal and different; resumed."""
+        made = [{"_id": n, "t": bson.Timestamp(0, 0), "n": n} for n in range(3)]
+        dump = self.dump_folder(self.namespace("t", made))
+        work = self.scratch / "work"
+        keys = self.file("keys.yaml", f"{self.db}.t: {{key: {{n: hashed}}}}\n")
+        self.restore(dump, "--shard-keys", keys, work=work)
+        self.check("t", made)
+        self.restore(dump, "--resume", "--shard-keys", keys, work=work)
+        self.restore(dump, "--drop")
+        self.check("t", made)
+        self.database.t.update_one({"_id": 1}, {"$set": {"n": "changed"}})
+        _, rows = self.restore(dump, code=support.EXIT_REJECTS)
+        self.assertEqual((rows["t"]["alreadyThere"], rows["t"]["rejected"]), (2, 1))
+        self.assertEqual(self.database.t.find_one({"_id": 1})["n"], "changed")
+        self.shardload("verify", "--uri", self.uri, "--content", "--dump", dump, code=support.EXIT_VERIFICATION)
 
     def test_what_sink_bson_wrote(self):
         made = documents(300)

@@ -102,10 +102,10 @@ class KilledRestores(Restoring):
     def test_a_load_that_was_killed_when_it_had_just_created_its_journal(self):
         dump = self.dump_folder(*self.namespaces())
         self.put_before()
-        between = proxy.Proxy(support.port_of(self.uri))
+        between = proxy.Proxy(support.port_of(self.uri), "a")
         running = self.run_through(between, "killed", dump)
-        self.wait_for(lambda: not running.running() or any((self.scratch / "killed").glob("*.a-*/created")), "a")
-        running.kill()
+        between.on_batch(1, proxy.call(running.kill))
+        running.wait()
         between.close()
         (folder,) = (self.scratch / "killed").glob("*.a-*")
         (folder / "journal").write_bytes(b"")

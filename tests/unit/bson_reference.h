@@ -64,16 +64,7 @@ static inline bool reference_value(reference *r, uint8_t type, unsigned level) {
     case 0x04:
         return level < 200 && reference_document(r, level + 1);
     case 0x05:
-        if (!reference_length(r, &length) || !reference_take(r, 1 + (size_t)length))
-            return false;
-        if (begin[4] == 2) {
-            int32_t inner;
-            if (length < 4)
-                return false;
-            memcpy(&inner, begin + 5, 4);
-            return inner == length - 4;
-        }
-        return true;
+        return reference_length(r, &length) && reference_take(r, 1 + (size_t)length);
     case 0x06:
     case 0x0A:
     case 0x7F:

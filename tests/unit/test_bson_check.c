@@ -68,6 +68,7 @@ static sl_bson_verdict check(const uint8_t *bytes, size_t available, uint8_t aft
         assert_int_equal(other.id_end, facts->id_end);
         assert_int_equal(other.id_twice, facts->id_twice);
         assert_int_equal(other.empty_timestamp, facts->empty_timestamp);
+        assert_int_equal(other.old_binary, facts->old_binary);
         assert_int_equal(other.wrong_at, facts->wrong_at);
         assert_ptr_equal(other.why, facts->why);
     }
@@ -115,7 +116,8 @@ TEST(every_wrong_byte_is_judged_as_by_the_reference) {
             bytes[i] = (uint8_t)value;
             bool valid = check(bytes, d->len, 0xFF, &facts) == SL_BSON_VALID;
             assert_int_equal(valid, reference_accepts(bytes, d->len));
-            assert_true(!valid || facts.not_utf8 || libbson_accepts(bytes, d->len));
+            assert_true(!valid || facts.not_utf8 || facts.old_binary ||
+                        libbson_accepts(bytes, d->len));
             not_utf8 += valid && facts.not_utf8;
             accepted += valid;
             refused += !valid;
@@ -149,6 +151,21 @@ TEST(the_id_is_found_only_at_the_top) {
     assert_int_equal(check(bson_get_data(whole), whole->len, 0, &facts), SL_BSON_VALID);
     assert_int_equal(facts.id_at, 4);
     assert_int_equal(facts.id_end, 4 + 1 + 4 + 12);
+}
+
+TEST(old_binary_data_may_have_any_inner_length) {
+    static const uint8_t lengths[] = {0, 9, 3};
+    for (size_t i = 0; i < sizeof lengths; i++) {
+        sl_bson_facts facts;
+        bson_t *d = make_all_types();
+        bson_iter_t iter;
+        assert_true(bson_iter_init_find(&iter, d, "old"));
+        uint8_t *at = (uint8_t *)iter.raw + iter.off + 1 + sizeof "old" + 5;
+        assert_int_equal(at[0], 3);
+        at[0] = lengths[i];
+        assert_int_equal(check(bson_get_data(d), d->len, 0, &facts), SL_BSON_VALID);
+        assert_int_equal(facts.old_binary, lengths[i] != 3);
+    }
 }
 
 TEST(nesting_has_a_limit) {

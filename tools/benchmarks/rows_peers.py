@@ -65,23 +65,60 @@ def mongoimport(bench, result):
     result.note("tab-separated file, one insertion worker per core, the same write concern")
 
 
+LARGE, SMALL = 4, 200         # collections of the two dumps for mongorestore
+INDEX = {"v": 2, "key": {"v": 1}, "name": "v_1"}
+
+
+def write_dump(folder, documents, collections):
+    """A dump folder: each collection has these documents and one index."""
+    database = folder / DATABASE
+    database.mkdir(parents=True)
+    for number in range(collections):
+        (database / f"c{number}.bson").symlink_to(documents)
+        (database / f"c{number}.metadata.json").write_text(json.dumps(
+            {"indexes": [{"v": 2, "key": {"_id": 1}, "name": "_id_"}, INDEX], "options": {},
+             "uuid": f"{number:032x}", "collectionName": f"c{number}", "type": "collection"}))
+    return folder
+
+
+def restore_both(bench, result, name, deployment, dump, wall_target, cpu_target):
+    """mongorestore and `shardload restore` alternately. All options of speed are those that help."""
+    walls = result.compare(f"{name}: mongorestore, wall s", "shardload restore, wall s",
+                           "times as fast, by wall time", wall_target)
+    cpu = result.compare(f"{name}: mongorestore, CPU s", "shardload restore, CPU s", "times less client CPU",
+                         cpu_target)
+    for _ in bench.rounds(what=name):
+        deployment.empty()
+        theirs = run(["mongorestore", "--quiet", "--uri", deployment.uri, "--numInsertionWorkersPerCollection",
+                      machine.cores(), "--writeConcern", json.dumps(deployment.durable), dump])
+        found = deployment.client[DATABASE].command("dbStats")
+        deployment.empty()
+        work = bench.folder / "work-restore"
+        ours = run([bench.bin / "shardload", "restore", "--progress", "none", "--work-dir", work, "--uri",
+                    deployment.uri, dump])
+        shutil.rmtree(work)
+        now = deployment.client[DATABASE].command("dbStats")
+        for key in ("collections", "objects", "indexes"):
+            if now[key] != found[key]:
+                result.note(f"{name}: {key}: mongorestore {found[key]:,}, shardload {now[key]:,}")
+        walls.add(theirs.wall, ours.wall)
+        cpu.add(theirs.cpu, ours.cpu)
+
+
 def mongorestore(bench, result):
     if not shutil.which("mongorestore"):
         raise Skip("mongorestore is not installed")
-    data = bench.data.mot(bench.scaled(1_000_000))
-    dump = bench.data.dump(data)
-
-    def words(deployment):
-        return ["mongorestore", "--quiet", "--uri", deployment.uri, "--db", DATABASE,
-                "--collection", COLLECTION, "--numInsertionWorkersPerCollection", machine.cores(),
-                "--writeConcern", json.dumps(deployment.durable), dump]
-
-    peer(bench, result, "mongorestore", data, words, {}, False, (None, None))
-    result.note("mongorestore reads documents that are already BSON; the loader reads the text")
+    deployment = bench.servers.start("mongod")
+    for name, collections, documents, wall, cpu in (
+            ("few large", LARGE, 300_000, at_least(2.5), at_least(20.0)), ("many small", SMALL, 100, None, None)):
+        source = bench.data.dump(bench.data.mot(documents if collections == SMALL else bench.scaled(documents)))
+        dump = write_dump(bench.folder / f"dump-{collections}", source, collections)
+        restore_both(bench, result, name, deployment, dump, wall, cpu)
+    result.note(f"{LARGE} collections of {bench.scaled(300_000):,} MOT documents, {SMALL} of 100; one index each")
 
 
 ROWS = [
     ("python-driver", "MOT into a mongod: Python driver, one process per core", python_driver),
     ("mongoimport", "MOT into a mongod: mongoimport", mongoimport),
-    ("mongorestore", "MOT into a mongod: mongorestore, from a dump", mongorestore),
+    ("mongorestore", "dumps of few large and of many small collections into a mongod: mongorestore", mongorestore),
 ]
