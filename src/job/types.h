@@ -15,7 +15,8 @@ bool sl_types_add_head(const sl_job *job, sl_job_source *source, sl_text head, b
 /* Drops the samples of all sources with the same columns. */
 void sl_types_forget(const sl_job *job, const sl_job_source *source);
 /* Completes the sample, decides, and gives all sources their types. If job->spans_lines is set
- * afterwards, nothing has been inferred: the caller reads the sources again and repeats the call. */
+ * afterwards, nothing has been inferred: the caller reads the sources again and repeats the
+ * call. */
 bool sl_types_infer(sl_job *job, sl_error *error);
 /* Compares the types with those that earlier loads have given the columns of the collection, and
  * takes the earlier type of each column whose sampled values it stores without loss. If a column
