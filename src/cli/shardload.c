@@ -190,7 +190,7 @@ static const sl_other_word other_words[] = {
     {"--ignoreBlanks", "it is not needed: empty fields are left out", false},
     {"--jsonArray", "it is not needed: arrays are recognised", false},
     {"--keepIndexVersion", "servers build version 2", false},
-    {"--legacy", "it is not needed: older Extended JSON is recognised", false},
+    {"--legacy", "older Extended JSON is recognised; shell syntax is not read", false},
     {"--maintainInsertionOrder",
      "blocks are loaded at the same time; -j 1 loads one after the other", false},
     {"--nsTo", "did you mean --ns-to?", true},

@@ -114,8 +114,8 @@ static void remove_in(const char *path, bool all, removal *done) {
     sl_private_folder_remove(path);
 }
 
-/* Locks the log, so that no command begins to use the folder. The folder of a tuning has no log, but
- * its record. `*file`: -1 without a log. */
+/* Locks the log, so that no command begins to use the folder. The folder of a tuning has no log,
+ * but its record. `*file`: -1 without a log. */
 static bool lock(const char *path, const char *shown, int *file, sl_error *error) {
     char name[PATH_MAX];
     *file = -1;
