@@ -20,6 +20,7 @@
 #include "report/report.h"
 #include "restore/restore.h"
 #include "trial/capacity.h"
+#include "trial/forget.h"
 #include "trial/plan.h"
 #include "trial/reload.h"
 #include "trial/tune.h"
@@ -98,6 +99,23 @@ int sl_command_doctor(const sl_options *options) {
         setup.config.rate_limit = sl_option_number(options, "rate-limit");
     setup.config.timeout_seconds = config.limit_seconds;
     return sl_setup_end(&setup, &error, error.code ? SL_EXIT_USAGE : sl_doctor_run(&config));
+}
+
+int sl_command_forget(const sl_options *options) {
+    sl_setup setup;
+    sl_error error = {0};
+    size_t count = sl_options_argument_count(options);
+    const char **directories = calloc(count + 1, sizeof *directories);
+    sl_setup_init(&setup, options);
+    if (!directories)
+        sl_option_memory(&error, "starting");
+    for (size_t i = 0; directories && i < count; i++)
+        directories[i] = sl_options_argument(options, i);
+    if (count == 0 || sl_option_given(options, "db") || sl_option_given(options, "collection"))
+        sl_set_up_target(&setup, options, &error);
+    sl_exit code = error.code ? error.code : sl_forget_run(&setup.config, directories, count);
+    free(directories);
+    return sl_setup_end(&setup, &error, code);
 }
 
 /* ---- restore ---- */

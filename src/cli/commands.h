@@ -23,6 +23,7 @@ enum {
     SL_COMMAND_RESTORE = 128,
     SL_COMMAND_STATUS = 256,
     SL_COMMAND_DOCTOR = 512,
+    SL_COMMAND_FORGET = 1024,
 };
 
 int sl_command_load(const sl_options *options, bson_t *record);
@@ -35,6 +36,7 @@ int sl_command_reload(const sl_options *options);
 int sl_command_tune(const sl_options *options);
 int sl_command_verify_dump(const sl_options *options);
 int sl_command_status(const sl_options *options);
+int sl_command_forget(const sl_options *options);
 int sl_command_restore(const sl_options *options, bson_t *record);
 
 #endif

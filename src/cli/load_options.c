@@ -20,6 +20,7 @@ enum {
     REPORT = SL_COMMAND_REPORT,
     RESTORE = SL_COMMAND_RESTORE,
     DOCTOR = SL_COMMAND_DOCTOR,
+    MANAGING = DOCTOR | SL_COMMAND_FORGET,
     LOADING = LOAD | TUNE | RELOAD,
     RUNNING = LOADING | VERIFY,
     TARGETED = RUNNING | PLAN, /* one collection */
@@ -39,14 +40,14 @@ enum {
 
 const sl_option_row sl_load_rows[] = {
     {.name = "uri", SL_ROW_COMMON, SL_ROW_TEXT("URI"), .fallback = "mongodb://127.0.0.1:27017",
-     SL_ROW_OF(CONNECTED | DOCTOR, "Target", NONE), .secret = SL_CREDENTIALS,
+     SL_ROW_OF(CONNECTED | MANAGING, "Target", NONE), .secret = SL_CREDENTIALS,
      .help = "Connection string. For a sharded cluster name all its routers. A replica set or a "
              "standalone mongod works too."},
-    {.name = "db", SL_ROW_COMMON, .letter = 'd', SL_ROW_TEXT("NAME"), SL_ROW_OF(CONNECTED | DOCTOR, "Target", NONE),
+    {.name = "db", SL_ROW_COMMON, .letter = 'd', SL_ROW_TEXT("NAME"), SL_ROW_OF(CONNECTED | MANAGING, "Target", NONE),
      .help = "Database. restore: only this one of the dump; the name of the database, if the dump is the "
              "folder or a file of one database."},
     {.name = "collection", SL_ROW_COMMON, .letter = 'c', SL_ROW_TEXT("NAME"),
-     SL_ROW_OF(CONNECTED | DOCTOR, "Target", NONE),
+     SL_ROW_OF(CONNECTED | MANAGING, "Target", NONE),
      .help = "Collection. restore: only this one of --db; its name, if the dump is one BSON file."},
     {.name = "drop", SL_ROW_COMMON, SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | RESTORE, "Target", NONE),
      .help = "Drop the collection first. restore: drop each collection and view that is restored."},
@@ -72,7 +73,7 @@ const sl_option_row sl_load_rows[] = {
              "client); bson:FILE (a BSON dump; bson:- for standard output).",
      .check = sl_check_sink},
 
-    SL_CONNECTION_ROWS(CONNECTED | DOCTOR),
+    SL_CONNECTION_ROWS(CONNECTED | MANAGING),
 
     {.name = "format", SL_ROW_COMMON, SL_ROW_CHOICE("NAME", "auto" SL_FORMATS(FORMAT_CHOICE)),
      .fallback = "auto", SL_ROW_OF(READING, "Source", DOCUMENTS),
@@ -301,7 +302,7 @@ const sl_option_row sl_load_rows[] = {
              "--work-dir that contains its journal. Batches that the journal lists as stored are "
              "not sent again, and --drop does not drop again."},
     {.name = "timeout", SL_ROW_COUNT("SECONDS", 1, 86400), .fallback = "120",
-     SL_ROW_OF(CONNECTED | DOCTOR, "Delivery", NONE),
+     SL_ROW_OF(CONNECTED | MANAGING, "Delivery", NONE),
      .help = "How long a batch or a command may wait for the server's reply. After this time the "
              "connection is closed, and the batch or command is sent again on another one. A "
              "command that may take long (index builds, chunk moves, counts) fails only when the "

@@ -141,6 +141,16 @@ static const sl_command commands[] = {
      "  shardload status --rate-limit unlimited shardload-mot.tests-20240131-101500\n"
      "  shardload status --json shardload-mot.tests-20240131-101500",
      true, sl_command_status},
+    {"forget", SL_COMMAND_FORGET, "[options] [WORKDIR...]",
+     "Remove what loads left: registry, temporary collections, work directories.",
+     "For a collection (-d and -c): drops the registry of its sources, and the temporary\n"
+     "collections that ended trials of this host have left, and restores a balancer that dead\n"
+     "loads have left stopped. The documents stay. Afterwards no file counts as loaded, and\n"
+     "nothing can be resumed: use it when the collection will not be loaded into again.\n"
+     "For work directories: removes the files of their loads, also the rejects.\n"
+     "docs/remains.md lists what remains where.\n\n"
+     "  shardload forget --uri mongodb://router1/ -d mot -c tests shardload-mot.tests-*",
+     true, sl_command_forget},
     {0},
 };
 
@@ -180,7 +190,7 @@ static const sl_other_word other_words[] = {
     {"--ignoreBlanks", "it is not needed: empty fields are left out", false},
     {"--jsonArray", "it is not needed: arrays are recognised", false},
     {"--keepIndexVersion", "servers build version 2", false},
-    {"--legacy", "it is not needed: older Extended JSON is recognised", false},
+    {"--legacy", "older Extended JSON is recognised; shell syntax is not read", false},
     {"--maintainInsertionOrder",
      "blocks are loaded at the same time; -j 1 loads one after the other", false},
     {"--nsTo", "did you mean --ns-to?", true},

@@ -441,6 +441,9 @@ const char *sl_registry_database(const char *database);
 bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_registry **registry,
                       sl_error *error);
 void sl_registry_close(sl_registry *registry);
+/* Drops the registry of a target, and nothing else. Succeeds if there is none; refuses a collection
+ * of this name that is no registry. */
+bool sl_registry_drop(sl_connection *connection, const sl_target *target, sl_error *error);
 
 /* Makes the functions below start and finish part `part` (from 1) of each source, instead of the
  * entire source. `division` names the division into parts, such as "4" for four parts; parts of

@@ -461,11 +461,19 @@ bool sl_may_drop(sl_connection *connection, const sl_target *target, sl_error *e
 /* Drops the collection before its registry. If the process dies in between, the registry lists
  * sources as loaded whose documents have been dropped; the next load refuses such sources. In the
  * other order, numbers would be assigned again while documents with these numbers still exist. */
-bool sl_drop_target(sl_connection *connection, const sl_target *target, sl_error *error) {
+static bool drop_registry(sl_connection *connection, const sl_target *target, sl_error *error) {
     char registry[SL_NAMESPACE_ROOM];
-    return sl_collection_drop(connection, target->database, target->collection, error) &&
-           sl_collection_drop(connection, sl_registry_database(target->database),
+    return sl_collection_drop(connection, sl_registry_database(target->database),
                               sl_target_registry(target, registry), error);
+}
+
+bool sl_drop_target(sl_connection *connection, const sl_target *target, sl_error *error) {
+    return sl_collection_drop(connection, target->database, target->collection, error) &&
+           drop_registry(connection, target, error);
+}
+
+bool sl_registry_drop(sl_connection *connection, const sl_target *target, sl_error *error) {
+    return check_registry(connection, target, error) && drop_registry(connection, target, error);
 }
 
 /* ---- the existing collection ---- */

@@ -159,18 +159,73 @@ static char *put_repaired(char *to, const char *key, size_t column) {
     return to;
 }
 
+/* The number of digits of an index, as in tags.0, that begins there; 0 if there is none. */
+static size_t index_digits(const char *at) {
+    size_t digits = strspn(at, "0123456789");
+    bool ends = at[digits] == '\0' || at[digits] == '.';
+    return ends && digits <= 4 && (digits == 1 || *at != '0') ? digits : 0;
+}
+
+/* Has a column the key that begins with these bytes, and goes on with the index 0? */
+static bool has_first(const sl_dialect *d, bool long_names, const char *begin, size_t length) {
+    for (size_t i = 0; i < d->column_count; i++) {
+        const char *key = key_of(&d->columns[i], long_names);
+        if (strncmp(key, begin, length) == 0 && key[length] == '0' && index_digits(key + length))
+            return true;
+    }
+    return false;
+}
+
+/* Writes the key with tags[0] for tags.0, as mongoimport writes arrays, if there is a first
+ * element. Returns the end; `to` if nothing changes. */
+static char *put_indices(char *to, const sl_dialect *d, bool long_names, const char *key) {
+    char *out = to;
+    bool changed = false;
+    for (const char *at = key; *at; at++) {
+        size_t digits = *at == '.' ? index_digits(at + 1) : 0;
+        if (digits > 0 && at > key && has_first(d, long_names, key, (size_t)(at + 1 - key))) {
+            out += snprintf(out, 8, "[%.*s]", (int)digits, at + 1);
+            at += digits;
+            changed = true;
+        } else {
+            *out++ = *at;
+        }
+    }
+    *out++ = '\0';
+    return changed ? out : to;
+}
+
+/* Makes elements of arrays of the columns that mongoimport would load as such. The end of the texts
+ * is returned. */
+static char *name_elements(sl_dialect *d, bool long_names, char *at) {
+    char **made = calloc(d->column_count, sizeof *made);
+    for (size_t i = 0; made && i < d->column_count; i++) {
+        const char *key = key_of(&d->columns[i], long_names);
+        char *end = is_reachable(key) ? at : put_indices(at, d, long_names, key);
+        made[i] = end > at ? at : NULL;
+        at = end;
+    }
+    for (size_t i = 0; made && i < d->column_count; i++) {
+        if (made[i])
+            d->columns[i].schema.name = d->columns[i].schema.short_name = made[i];
+    }
+    free(made);
+    return at;
+}
+
 /* Repairs the keys that no query could reach. */
 static bool repair_keys(sl_dialect *d, bool long_names, sl_error *error) {
     size_t bytes = 0;
     for (size_t i = 0; i < d->column_count; i++) {
         const char *key = key_of(&d->columns[i], long_names);
-        bytes += is_reachable(key) ? 0 : strlen(key) + 24;
+        bytes += is_reachable(key) ? 0 : 3 * strlen(key) + 48; /* for both functions */
     }
     if (bytes == 0)
         return true;
     char *at = d->repaired = malloc(bytes);
     if (!at)
         return sl_error_memory(error, "reading a header");
+    at = name_elements(d, long_names, at);
     for (size_t i = 0; i < d->column_count; i++) {
         const char *key = key_of(&d->columns[i], long_names);
         if (is_reachable(key))
@@ -184,6 +239,31 @@ static bool repair_keys(sl_dialect *d, bool long_names, sl_error *error) {
 /* Is the column called _id used as the _id? */
 static bool takes_id(const sl_format_options *options) {
     return options->id_fields && strcmp(options->id_fields, "_id") == 0;
+}
+
+/* Refuses names with types, as mongoimport --columnsHaveTypes reads them: zip.string(). */
+static bool check_no_types(const sl_dialect *d, sl_error *error) {
+    static const char *const types[] = {"auto",    "binary",  "boolean",     "date",
+                                        "date_go", "date_ms", "date_oracle", "decimal",
+                                        "double",  "int32",   "int64",       "string"};
+    for (size_t i = 0; i < d->column_count; i++) {
+        const char *name = d->columns[i].published;
+        const char *open = strchr(name, '('), *dot = open;
+        while (dot && dot > name && *dot != '.')
+            dot--;
+        for (size_t k = 0; dot && *dot == '.' && k < sizeof types / sizeof types[0]; k++) {
+            size_t length = (size_t)(open - dot - 1);
+            if (strlen(types[k]) == length && strncmp(types[k], dot + 1, length) == 0 &&
+                name[strlen(name) - 1] == ')')
+                return sl_error_set(
+                    error, SL_EXIT_SOURCE,
+                    "the column %.200s has a type in its name, as for mongoimport "
+                    "--columnsHaveTypes: remove the types from the header, and declare them with "
+                    "--schema (`shardload inspect --write-schema` writes one)",
+                    name);
+        }
+    }
+    return true;
 }
 
 /* Checks that keys are unique and that none is `_id`, unless --id-field names it. */
@@ -200,7 +280,7 @@ static bool check_keys(const sl_dialect *d, const sl_format_options *options, sl
         duplicate = strcmp(keys[i], keys[i + 1]) == 0 ? keys[i] : NULL;
     free(keys);
     if (!duplicate)
-        return true;
+        return check_no_types(d, error);
     char shown[80];
     sl_text_printable(sl_text_of(duplicate), shown, sizeof shown);
     if (strcmp(duplicate, "_id") == 0)

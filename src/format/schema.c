@@ -233,8 +233,6 @@ static bool read_columns(sl_yaml *r, const yaml_node_t *node, void *into /* sl_s
                 strcmp(column->short_name, schema->columns[k].short_name) == 0)
                 return refuse(r, item, "names and short names that no other column has");
         }
-        if (strcmp(column->name, "_id") == 0 || strcmp(column->short_name, "_id") == 0)
-            return refuse(r, item, "a key other than _id, which the loader generates");
     }
     return true;
 }

@@ -293,10 +293,10 @@ static bool enter_folder(folder_walk *walk, int folder, const char *name, size_t
  * run. */
 bool sl_source_is_own_file(const char *name) {
     static const char *const names[] = {
-        SL_WORK_LOG,    "journal",      "run.json",       "rejects.tsv",   "rejected",
-        "verify.json",  "problems.tsv", "reload.json",    "tune.json",     "status.json",
-        "control.json", "restore",      "restore.json",   "restored.json", "created",
-        "unpacked",     "embed",        "dump-files.bson"};
+        SL_WORK_LOG,    "journal",      "run.json",        "rejects.tsv",   "rejected",
+        "verify.json",  "problems.tsv", "reload.json",     "tune.json",     "status.json",
+        "control.json", "restore",      "restore.json",    "restored.json", "created",
+        "unpacked",     "embed",        "dump-files.bson", "registry",      "options.json"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         size_t length = strlen(names[i]);
         if (strncmp(name, names[i], length) == 0 &&

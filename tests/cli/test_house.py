@@ -49,7 +49,7 @@ INTERFACES = {
     "load": "embedding load progress record run status",
     "verify": "verify",
     "restore": "restore",
-    "trial": "capacity extrapolate plan reload search tune",
+    "trial": "capacity extrapolate forget plan reload search tune",
     "cli": "commands options query_session",
 }
 

@@ -20,7 +20,7 @@ SECRET = {"uri": [URI, OTHER_URI, f"ann:{CANARY}"], "password": [CANARY],
           "tlsCertificateKeyFilePassword": [CANARY],
           "a": [COMMAND], "b": [COMMAND], "during": [COMMAND], "cold": [COMMAND]}
 COMMANDS = {"shardload": ["load", "restore", "reload", "tune", "verify", "inspect", "plan", "doctor",
-                          "report", "status"],
+                          "report", "status", "forget"],
             "shardquery": ["run", "compare"]}
 
 

@@ -56,7 +56,10 @@ class Install(support.ClusterCase):
         self.assertEqual(self.database.t.count_documents({}), ROWS)
         self.assertEqual(int(self.database.t.find_one({"name": "person 7"})["age"]), 7)
         self.assertRegex(done.stderr, r"progress: \{.*\"documents\" : 3000")
-        self.assertRegex(done.stderr, "info: +records +3,000")
+        self.assertRegex(done.stderr, "info: .*: 3,000 records in ")
+        pages = prefix / "share/doc/shardload/docs"     # which messages and --help name
+        self.assertEqual([name for name in ("exit-codes.md", "security.md", "restore.md", "remains.md")
+                          if not (pages / name).is_file()], [])
 
         failed = self.command(example, self.uri, self.database_name, "t", "no-such-file.csv",
                               code=support.EXIT_SOURCE)

@@ -87,7 +87,6 @@ TEST(errors_name_their_position) {
         {"name: x\ncolumns:\n  - {name: a, minimum: 2, maximum: 1}\n", "s.yaml:3:5: ", "minimum"},
         {"name: x\ncolumns: [{name: a}, {name: a}]\n", "s.yaml:2:22: ", "no other column has"},
         {"name: x\ncolumns: [{name: a}, {name: b, short: a}]\n", "s.yaml:2:22: ", "short names"},
-        {"name: x\ncolumns: [{name: _id}]\n", "s.yaml:2:11: ", "_id"},
         {"name: x\ncolumns: [{name: a, spill: true, type: int}]\n", "s.yaml:2:11: ", "spills"},
         {"name: x\ndelimiter: '\"'\n", "s.yaml:2:12: ", "comma, pipe, tab, semicolon"},
         {"name: x\ndelimiter: '||'\n", "s.yaml:2:12: ", "found \"||\""},
