@@ -166,7 +166,9 @@ static bool find_key_password(const sl_options *options, char secret[SL_SECRET_R
 
 /* Warns when the configuration file contains a secret and other users may read it. */
 static void check_config_file(const sl_options *options, const parts *p) {
-    bool secret = (p->password.length > 0 && origin(options, "uri") == FROM_CONFIG) ||
+    bool in_uri =
+        p->password.length > 0 || (p->query.bytes && strcasestr(p->query.bytes, "password"));
+    bool secret = (in_uri && origin(options, "uri") == FROM_CONFIG) ||
                   origin(options, "password") == FROM_CONFIG ||
                   origin(options, "tlsCertificateKeyFilePassword") == FROM_CONFIG;
     if (secret)

@@ -32,14 +32,13 @@ __attribute__((format(printf, 3, 4))) static bool wrong(char *problem, size_t ro
 }
 
 static bool is_key(const bson_t *key) {
-    static const char *const kinds[] = {"hashed", "2dsphere", "2d", "text"};
     bool good = bson_count_keys(key) > 0;
     bson_iter_t iter;
     for (bool more = good && bson_iter_init(&iter, key); more && bson_iter_next(&iter);) {
-        bool known = BSON_ITER_HOLDS_NUMBER(&iter) && bson_iter_as_int64(&iter) != 0;
-        for (size_t i = 0; BSON_ITER_HOLDS_UTF8(&iter) && i < sizeof kinds / sizeof kinds[0]; i++)
-            known = known || strcmp(bson_iter_utf8(&iter, NULL), kinds[i]) == 0;
-        good = good && known;
+        good = good && (BSON_ITER_HOLDS_UTF8(&iter)
+                            ? sl_list_has("hashed|2dsphere|2d|text", '|',
+                                          sl_text_of(bson_iter_utf8(&iter, NULL)))
+                            : BSON_ITER_HOLDS_NUMBER(&iter) && bson_iter_as_int64(&iter) != 0);
     }
     return good;
 }

@@ -381,17 +381,11 @@ void sl_driver_start(void) {
 
 /* Commands without a time limit. */
 static bool is_long(const bson_t *command) {
-    static const char *const names[] = {"aggregate", "balancerStop",     "createIndexes",
-                                        "drop",      "dropDatabase",     "fsync",
-                                        "moveChunk", "renameCollection", "shardCollection"};
+    static const char names[] = "aggregate|balancerStop|createIndexes|drop|dropDatabase|fsync|"
+                                "moveChunk|renameCollection|shardCollection";
     bson_iter_t iter;
-    if (!bson_iter_init(&iter, command) || !bson_iter_next(&iter))
-        return false;
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        if (strcmp(bson_iter_key(&iter), names[i]) == 0)
-            return true;
-    }
-    return false;
+    return bson_iter_init(&iter, command) && bson_iter_next(&iter) &&
+           sl_list_has(names, '|', sl_text_of(bson_iter_key(&iter)));
 }
 
 int64_t sl_connection_retry_until(const sl_connection *connection) {

@@ -167,10 +167,9 @@ static bool refuse_pieces(const text_kind *before, const text_kind *kind, const 
                             "the order of the columns, or each file its header",
                             before->header ? before->first : name,
                             before->header ? name : before->first);
-    char join[1200] = "unpack the archives, and load the files joined";
-    if (!before->entry && !kind->entry)
-        snprintf(join, sizeof join, "load them joined: cat %s %s | shardload load ... -",
-                 before->first, name);
+    const char *join = before->entry || kind->entry
+                           ? "unpack the archives, and load the files joined"
+                           : "load them joined: cat FIRST SECOND | shardload load ... -";
     return sl_error_set(error, SL_EXIT_SOURCE,
                         "%s and %s have the same number of columns, and none of the same name: "
                         "are they pieces of one file, with one header? Then %s. If each has a "

@@ -153,14 +153,11 @@ static bool is_code(sl_text field) {
 
 /* Can the field be a value of this column? */
 static bool is_of_column(const sl_schema_column *column, sl_text field) {
-    static const char *const codes[] = {"rfr_type_code", "test_type", "test_result"};
     char copy[40] = {0}; /* with the bytes that converters read after a field */
     int64_t value;
     field = sl_field_trim(field, SL_TRIM_BOTH);
-    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-        if (strcmp(column->name, codes[i]) == 0)
-            return is_code(field);
-    }
+    if (sl_list_has("rfr_type_code|test_type|test_result", '|', sl_text_of(column->name)))
+        return is_code(field);
     for (size_t i = 0; i < column->missing.count; i++) {
         if (sl_text_equal(field, sl_text_of(column->missing.words[i])))
             return true;

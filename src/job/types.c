@@ -309,7 +309,7 @@ static const known_type *known_of(const known_types *known, const char *column, 
         if (strcmp(known->items[low + *count].column, column) != 0)
             break;
     }
-    return known->items + low;
+    return known->count > 0 ? known->items + low : NULL;
 }
 
 /* Are all types of one kind? */

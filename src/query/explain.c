@@ -11,6 +11,7 @@
 #include "report/run_record.h"
 #include "util/context.h"
 #include "util/memory_stream.h"
+#include "util/text.h"
 
 /* ---- explained queries ----
  *
@@ -180,13 +181,8 @@ bson_t *sl_explain_summary(const bson_t *reply) {
 
 /* May the servers read less than the collection when the pipeline begins with this stage? */
 static bool may_read_part(const char *stage) {
-    static const char *const stages[] = {"$match", "$limit", "$sample",    "$geoNear",   "$search",
-                                         "$skip",  "$sort",  "$collStats", "$indexStats"};
-    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++) {
-        if (strcmp(stage, stages[i]) == 0)
-            return true;
-    }
-    return false;
+    return sl_list_has("$match|$limit|$sample|$geoNear|$search|$skip|$sort|$collStats|$indexStats",
+                       '|', sl_text_of(stage));
 }
 
 /* Must every plan of the query read all documents? */

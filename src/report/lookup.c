@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/text.h"
+
 double sl_look_phase_seconds(const bson_t *record, const char *path, const char *name) {
     double seconds = NAN;
     for (sl_walk walk = sl_walk_start(record, path); sl_walk_next(&walk);) {
@@ -36,13 +38,8 @@ bool sl_look_drill_ended(const bson_t *record) {
 }
 
 bool sl_option_matters(const char *name) {
-    static const char *const output[] = {"work-dir", "report",  "html",
-                                         "progress", "compare", "metrics-file"};
-    for (size_t i = 0; i < sizeof output / sizeof output[0]; i++) {
-        if (strcmp(name, output[i]) == 0)
-            return false;
-    }
-    return true;
+    return !sl_list_has("work-dir|report|html|progress|compare|metrics-file", '|',
+                        sl_text_of(name));
 }
 
 /* ---- queries ---- */

@@ -313,21 +313,16 @@ static const struct {
 };
 
 /* Options of loads into a cluster. */
-static const char *const for_clusters[] = {
-    "uri", "mode", "shard-key", "route", "timeout", "write-concern", "retry-timeout", "compressor"};
+static const char for_clusters[] =
+    "uri|mode|shard-key|route|timeout|write-concern|retry-timeout|compressor";
 
 /* Does an option concern the sources and the sink of the record? */
 static bool is_relevant(const bson_t *record, const char *name) {
     const char *format = sl_look_text(record, "sources.0.format");
     const char *sink = sl_look_text(record, "options.sink");
-    if (!sl_option_matters(name))
+    if (!sl_option_matters(name) ||
+        (sink && strcmp(sink, "cluster") != 0 && sl_list_has(for_clusters, '|', sl_text_of(name))))
         return false;
-    for (size_t i = 0;
-         sink && strcmp(sink, "cluster") != 0 && i < sizeof for_clusters / sizeof for_clusters[0];
-         i++) {
-        if (strcmp(for_clusters[i], name) == 0)
-            return false;
-    }
     for (size_t i = 0; format && i < sizeof specific / sizeof specific[0]; i++) {
         if (strcmp(specific[i].name, name) != 0)
             continue;

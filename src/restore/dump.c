@@ -667,7 +667,7 @@ static bool take_fields(sl_namespace *item, const bson_t *document, const char *
         if (!sl_document_at(&iter, &options))
             return sl_error_set(error, SL_EXIT_SOURCE, "%s: \"options\" is not an object", name);
         if (!sl_namespace_take_options(item, &options, error))
-            return false;
+            return sl_error_prefix(error, "%s", name);
     }
     return !bson_iter_init_find(&iter, document, "indexes") ||
            take_indexes(item, &iter, name, error);

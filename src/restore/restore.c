@@ -483,15 +483,11 @@ static void restore_team_destroy(sl_restore *restore) {
 
 /* The options of a namespace in words, such as "capped, validator". */
 static const char *options_of(const sl_namespace *item, char out[400]) {
-    static const char *const hidden[] = {"size", "max", "pipeline"}; /* of capped, viewOn */
     size_t used = 0;
     bson_iter_t iter;
     out[0] = '\0';
     for (bool more = bson_iter_init(&iter, item->options); more && bson_iter_next(&iter);) {
-        bool shown = true;
-        for (size_t i = 0; i < sizeof hidden / sizeof hidden[0]; i++)
-            shown = shown && strcmp(bson_iter_key(&iter), hidden[i]) != 0;
-        if (shown)
+        if (!sl_list_has("size|max|pipeline", '|', sl_text_of(bson_iter_key(&iter))))
             used += sl_print_text(out + used, 400 - used, "%s%s", used ? ", " : "",
                                   bson_iter_key(&iter));
     }

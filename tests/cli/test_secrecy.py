@@ -129,7 +129,7 @@ class Secrecy(support.Case):
         self.wait_for(lambda: children.read_text().split(), "a run")
         child = children.read_text().split()[0]
         self.addCleanup(os.kill, int(child), signal.SIGKILL)
-        self.wait_for(lambda: "run" in self.listed(child), "a run")
+        self.wait_for(lambda: "\0run\0" in self.listed(child), "a run")
         self.assertNotIn(CANARY, self.wiped(parent))
         self.assertEqual(self.listed(child).rstrip("\0").split("\0")[:8],
                          ["shardquery", "run", "--config", "config", "-d", "t", "-c", "c"])

@@ -196,7 +196,7 @@ class Standalone(Oplogs):
         self.replay(dump, code=support.EXIT_SOURCE, message="$db is not an option of collections")
         for folder in (self.dump_folder(self.namespace("n", [A], options={"$db": other.name})),
                        self.file("a", making.archive([self.namespace("n", [A], options={"$db": other.name})]))):
-            self.restore(folder, code=support.EXIT_SOURCE, message="$db is not an option of collections")
+            self.restore(folder, code=support.EXIT_SOURCE, message=": $db is not an option of collections")
         self.assertEqual([one["options"] for one in other.list_collections()], [{}])
 
     def test_small_dumps_do_not_need_any_amount_of_memory(self):

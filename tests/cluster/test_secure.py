@@ -141,6 +141,10 @@ class Users(SecureCase):
             path.chmod(0o644)
             self.load("--uri", self.uri(self.plain), *words, path,
                       message=f"warning: {path} contains a password and can be read by other users")
+        path = self.file("key.yaml", "uri: mongodb://127.0.0.1:1/?tls=true&tlsCertificateKeyFilePassword=c4nary\n")
+        path.chmod(0o644)
+        self.shardload("doctor", "--config", path, code=support.EXIT_CLUSTER,
+                       message=f"warning: {path} contains a password and can be read by other users")
 
     def test_options_that_do_not_fit_a_password_are_reported(self):
         uri = ["--uri", self.uri(self.plain)]
