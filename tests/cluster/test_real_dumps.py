@@ -52,14 +52,17 @@ class RealDumps(support.Case):
             raise support.unittest.SkipTest("SHARDLOAD_REAL does not name a folder with tools/bin/mongodump")
         folder = support.tempfile.mkdtemp(prefix="shardload-real-")
         cls.addClassCleanup(support.shutil.rmtree, folder, ignore_errors=True)
-        cls.folder = pathlib.Path(folder)
+        cls.folder, cls.clients = pathlib.Path(folder), {}
 
     def connect(self, name):
-        """Starts these servers for the test. Returns a client."""
-        server = real_servers.start(name, self.folder)
-        self.addCleanup(server.down)
-        client = pymongo.MongoClient(server.uri)
-        self.addCleanup(client.close)
+        """A client of these servers, which the tests share, with the content that is dumped."""
+        if name not in self.clients:
+            server = real_servers.start(name, self.folder)
+            self.addClassCleanup(server.down)
+            self.clients[name] = pymongo.MongoClient(server.uri)
+            self.addClassCleanup(self.clients[name].close)
+        client = self.clients[name]
+        clear(client)
         fill(client, SERVERS[name][0], users=name != "own router")
         return client
 
@@ -94,18 +97,19 @@ class RealDumps(support.Case):
 
     def check_forms(self, name, forms=FORMS, of_vendor_too=()):
         client = self.connect(name)
-        dumps = {form: self.dump(client, forms[form][0]) for form in forms}
-        for form, (_, of_vendor, own) in forms.items():
+        dumps = {words: self.dump(client, words) for words in {how[0] for how in forms.values()}}
+        for form, (words, of_vendor, own) in forms.items():
             with self.subTest(form):
+                at = dumps[words]
                 clear(client)
-                self.run_vendor("mongorestore", client, " ".join([of_vendor, *of_vendor_too]), dumps[form],
-                                input=dumps[form].read_bytes() if of_vendor.startswith("|") else b"")
+                self.run_vendor("mongorestore", client, " ".join([of_vendor, *of_vendor_too]), at,
+                                input=at.read_bytes() if of_vendor.startswith("|") else b"")
                 expected = state(client)
                 clear(client)
-                self.restore(client, own, dumps[form])
+                self.restore(client, own, at)
                 self.assert_same(state(client), expected)
                 if not own.startswith("|"):
-                    self.verify(client, own, dumps[form])
+                    self.verify(client, own, at)
 
     def verify(self, client, words, at, code=0):
         *options, dump = words.replace("--archive ", "").format(at=at).split()
