@@ -64,8 +64,8 @@ static bool forget_target(const sl_load_config *config, sl_error *error) {
         sl_log_result("%s.%s: its registry of %zu source%s is removed; its documents stay",
                       target.database, target.collection, count, count == 1 ? "" : "s");
     for (size_t i = 0; ok && i < sizeof kinds / sizeof kinds[0]; i++)
-        ok = sl_throwaway_remove_leftovers(connection, target.database, target.collection, kinds[i],
-                                           error);
+        ok = sl_throwaway_begin(connection, target.database, target.collection, kinds[i], false,
+                                error);
     ok = ok && restore_balancer(connection, error);
     free(numbers);
     sl_registry_close(registry);
