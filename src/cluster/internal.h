@@ -135,7 +135,10 @@ bool sl_message_length(const uint8_t header[SL_MESSAGE_HEADER], size_t *length,
 bool sl_message_expand(const uint8_t *message, size_t length, uint8_t **plain, size_t *plain_length,
                        char why[SL_MESSAGE_WHY]);
 
-/* Checks a plain message with its header. False with `why` when the driver must not read it. */
+/* Checks a plain message with its header. False with `why` when the driver must not read it. From
+ * this level on, where replies have stored documents (cursor.firstBatch.0), a document may have old
+ * binary data (bson_check.h), at which libbson ends the reading of that document. */
+#define SL_STORED_LEVEL 3u
 bool sl_message_check(const uint8_t *message, size_t length, char why[SL_MESSAGE_WHY]);
 
 /* Is the plain message the reply to the request with this number, of the expected kind (OP_MSG)? */

@@ -90,7 +90,7 @@ static bool check_document(const uint8_t *bytes, size_t length, unsigned level,
             return inner ? false
                          : wrong(why, "a document in it declares fewer bytes than the least");
     }
-    return iter.err_off == 0 || (level > 0 && is_storable(bytes, length)) ||
+    return iter.err_off == 0 || (level >= SL_STORED_LEVEL && is_storable(bytes, length)) ||
            wrong(why, "a document in it is not valid BSON at byte %u", iter.err_off);
 }
 

@@ -656,7 +656,9 @@ static sl_exit load(step *s) {
     config.above = s->restore->status;
     config.above_item = (size_t)(s->item - s->restore->dump.items);
     config.run_record = &record;
-    if (s->item->capped) { /* its documents are in the order of insertion */
+    /* The documents of a capped collection are in the order of insertion; those of a small one are
+     * one block. */
+    if (s->item->capped || s->item->data_bytes <= SMALL_BYTES) {
         config.threads = 1;
         config.threads_most = 0;
     }

@@ -12,7 +12,7 @@
 
 static bool is_valid(const bson_t *document, sl_bson_facts *facts) {
     uint8_t *copy = copy_of(bson_get_data(document), document->len, SL_BSON_SLACK, '}');
-    bool valid = sl_bson_check(copy, document->len, facts) == SL_BSON_VALID;
+    bool valid = sl_bson_check(copy, document->len, facts) == SL_BSON_VALID && !facts->old_binary;
     free(copy);
     return valid;
 }
