@@ -13,6 +13,7 @@
  * each field is. If it is not, or contains NULs or escapes, its texts are checked one by one. The
  * loops are in delimited_loop.c, compiled once for each instruction set. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/document_id.h"
@@ -130,7 +131,7 @@ bool sl_quoted_closes(const sl_dialect *d, sl_text head, bool whole) {
 }
 
 bool sl_quoted_divides(const sl_dialect *d, sl_text head, bool always) {
-    if (!d->quote || d->stray_quotes)
+    if (!d->quote || d->stray_quotes || d->bare_escape)
         return false;
     size_t body = d->body_offset < head.length ? d->body_offset : head.length;
     sl_quote_state state = SL_AT_FIELD;
@@ -245,9 +246,11 @@ uint32_t sl_delimited_record_end(const sl_parser *parser, uint32_t start) {
 /* Parses the line at *start byte by byte, and moves *start after it. */
 static bool take_long_line(sl_parser *parser, uint32_t *start) {
     const sl_text text = parser->block->text;
-    const char *end = memchr(text.bytes + *start, '\n', text.length - *start);
+    const sl_dialect *d = parser->dialect;
+    const char *end =
+        sl_find_bare(text.bytes + *start, text.bytes + text.length, '\n', d->bare_escape);
     sl_record record = {.start = *start,
-                        .end = (uint32_t)(end ? (size_t)(end - text.bytes) : text.length),
+                        .end = (uint32_t)(end - text.bytes),
                         .line = (uint32_t)parser->counts.lines};
     if (parser->block->divided)
         record.end = sl_delimited_record_end(parser, *start);
@@ -255,7 +258,8 @@ static bool take_long_line(sl_parser *parser, uint32_t *start) {
         sl_record_doubt(parser, record.start, record.end, record.line);
     parser->counts.lines += 1 + sl_line_feeds(text.bytes + record.start, text.bytes + record.end);
     *start = record.end + 1;
-    record.end -= record.end > record.start && text.bytes[record.end - 1] == '\r';
+    if (!d->keeps_cr)
+        record.end -= record.end > record.start && text.bytes[record.end - 1] == '\r';
     return sl_delimited_take_line(parser, &record);
 }
 
@@ -278,12 +282,26 @@ static void find_marks(sl_parser *parser, sl_marks *m, uint32_t start, bool reco
     const sl_dialect *d = parser->dialect;
     const uint32_t left = (uint32_t)text.length - start;
     const uint32_t stop = start + (left < SL_STRETCH_BYTES ? left : SL_STRETCH_BYTES);
-    if (records)
+    if (d->bare_escape)
+        parser->simd->find_escaped(m, text.bytes, start, stop, d->delimiter, d->bare_escape);
+    else if (records)
         parser->simd->find_records(m, text.bytes, start, stop, d->delimiter, d->quote);
     else
         parser->simd->find_marks(m, text.bytes, start, stop, d->delimiter, d->quote);
-    if (stop == text.length && text.bytes[stop - 1] != '\n') /* a last line without line feed */
+    bool ended = d->bare_escape ? m->line_count > 0 && m->lines[m->line_count - 1] == stop - 1
+                                : text.bytes[stop - 1] == '\n';
+    if (stop == text.length && !ended) /* a last line without line feed */
         sl_marks_add_line_end(m, stop);
+}
+
+/* Parses the complete records of a stretch of text with escapes. */
+static bool take_escaped(sl_parser *parser, sl_marks *m, uint32_t *start) {
+    bool go_on = true;
+    if (!needs_care(parser, m, *start))
+        return parser->simd->take_escaped(parser, m, start);
+    for (uint32_t end = m->lines[m->line_count - 1]; go_on && *start <= end;)
+        go_on = take_long_line(parser, start);
+    return go_on;
 }
 
 static bool parse_text(sl_parser *parser, sl_marks *m) {
@@ -293,7 +311,8 @@ static bool parse_text(sl_parser *parser, sl_marks *m) {
     const bool divided = parser->block->divided;
     uint32_t start = body_start(parser);
     bool go_on = true;
-    while (start < length && go_on && (d->blanks || d->nesting))
+    const bool by_byte = d->blanks || d->nesting || (d->bare_escape && d->quote);
+    while (start < length && go_on && by_byte)
         go_on = take_long_line(parser, &start);
     while (start < length && go_on) {
         bool records = divided && !d->escape;
@@ -305,6 +324,8 @@ static bool parse_text(sl_parser *parser, sl_marks *m) {
         }
         if (m->line_count == 0)
             go_on = take_long_line(parser, &start);
+        else if (d->bare_escape)
+            go_on = take_escaped(parser, m, &start);
         else if (m->quoted && records)
             go_on = simd->take_regular(parser, m, &start);
         else if (m->quoted && divided)
@@ -331,8 +352,11 @@ bool sl_delimited_parse(const sl_plan *plan, const sl_dialect *dialect, const sl
     parser.sink = sink;
     parser.counts = (sl_parse_counts){0};
     parser.left_count = 0;
+    parser.escapes = NULL;
+    parser.scratch = (sl_scratch){0};
     bool go_on = parse_text(&parser, &marks);
     parser.counts.records = parser.counts.documents + parser.counts.rejects;
     sl_parse_counts_add(counts, &parser.counts);
+    free(parser.scratch.bytes);
     return go_on;
 }

@@ -21,6 +21,7 @@
 #include "encoding.h"
 #include "format.h"
 #include "head.h"
+#include "notation.h"
 #include "schema.h"
 #include "simd.h"
 #include "util/splitter.h"
@@ -63,6 +64,7 @@ typedef struct sl_converter {
     uint8_t step;         /* sl_field_step */
     bool skips_empty;     /* an empty field is a missing value, which the column allows */
     bool skips_dash;      /* so is the field "-" */
+    bool skips_null;      /* so is a field that is NULL */
     bool refuses[2];      /* SL_STEP_ISO: a value without Z is unusual; a value with Z */
     uint64_t int32_limit; /* integers below it are stored as int32 without further checks */
     uint64_t int64_limit; /* other integers below it are stored as int64 */
@@ -86,6 +88,15 @@ struct sl_dialect {
                           end, and the load ends */
     bool quoted_lines; /* quoted fields may contain line ends: the source has a splitter */
     char escape;       /* in quoted fields, the byte after it is data; 0: none */
+    char bare_escape;  /* in other fields, likewise; also before a line end. 0: none */
+    const sl_notation *notation; /* of the text; NULL: the format has none */
+    bool notation_given;         /* by an option or a schema */
+    const char *null;            /* what an unquoted field holds instead of NULL; "": no text */
+    size_t null_length;
+    const char *const *nulls; /* other such texts; borrowed from the options */
+    size_t null_count;
+    bool stores_null; /* missing values are stored as null; else left out */
+    bool keeps_cr;    /* a CR before a line feed is data */
     const sl_simd *simd; /* borrowed from the plan */
     sl_trim trim;
     const sl_encoding *encoding; /* of the plan; NULL: UTF-8 */
@@ -111,6 +122,7 @@ struct sl_dialect {
     size_t fixed_bytes;       /* this plus the record's length bounds the document's bytes */
     sl_converter *converters; /* column_count, then one of step SL_STEP_END */
     sl_bound_column *columns;
+    char why[SL_NOTATION_WHY_ROOM]; /* what shows the notation; "": nothing, or it is given */
     bool contradict;            /* names would be nested, but contradict each other */
     struct sl_nesting *nesting; /* NULL: no column is nested (fields.h). Owned */
     struct sl_key_fields

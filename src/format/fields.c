@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* ---- the fields of a record ---- */
 
@@ -40,8 +41,9 @@ static sl_line bad_count(const sl_parser *parser, const sl_record *record, size_
 
 /* The position of the next delimiter, or `end`. */
 static uint32_t find_delimiter(const sl_dialect *d, const char *text, uint32_t at, uint32_t end) {
-    const char *found = at < end ? memchr(text + at, d->delimiter, end - at) : NULL;
-    return found ? (uint32_t)(found - text) : end;
+    if (at >= end)
+        return end;
+    return (uint32_t)(sl_find_bare(text + at, text + end, d->delimiter, d->bare_escape) - text);
 }
 
 /* Splits a line of a dialect without quotes. If the line has too many fields, and the dialect has a
@@ -191,8 +193,13 @@ static sl_line split_blanks(sl_parser *parser, const sl_record *record, sl_rejec
 
 sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject) {
     sl_text line = {parser->block->text.bytes + record->start, record->end - record->start};
-    bool blanks_are_data = parser->dialect->column_count == 1;
-    if (line.length == 0 || (!blanks_are_data && sl_line_is_blank(line)))
+    const sl_dialect *d = parser->dialect;
+    bool blanks_are_data = d->column_count == 1;
+    /* In a column whose NULLs are known, an empty line is a record. */
+    if (line.length == 0 ? !blanks_are_data || !d->null
+                         : !blanks_are_data && sl_line_is_blank(line))
+        return SL_LINE_BLANK;
+    if (d->bare_escape && sl_text_equal(line, sl_text_of("\\."))) /* the end of COPY's data */
         return SL_LINE_BLANK;
     if (parser->dialect->watched_length > 0 && sl_record_is_header(parser, record))
         return SL_LINE_HEADER;
@@ -221,9 +228,29 @@ bool sl_record_is_header(const sl_parser *parser, const sl_record *record) {
 
 /* ---- values ---- */
 
-bool sl_field_is_missing(const sl_schema_column *schema, sl_text field) {
-    if (field.length == 0)
+bool sl_field_is_null(const sl_dialect *d, sl_text field, bool quoted) {
+    if (quoted)
+        return false;
+    if (d->null && sl_text_equal(field, (sl_text){d->null, d->null_length}))
         return true;
+    for (size_t i = 0; i < d->null_count; i++) {
+        if (sl_text_equal(field, sl_text_of(d->nulls[i])))
+            return true;
+    }
+    return false;
+}
+
+bool sl_field_is_doubtful(const sl_dialect *d, sl_text field, bool quoted) {
+    return d->notation && !d->notation_given && !quoted && field.length == 2 &&
+           memcmp(field.bytes, "\\N", 2) == 0;
+}
+
+bool sl_field_is_missing(const sl_dialect *d, const sl_schema_column *schema, sl_text field,
+                         bool quoted) {
+    if (sl_field_is_null(d, field, quoted))
+        return true;
+    if (field.length == 0)
+        return !d->null || !sl_column_types[schema->type].any_text;
     for (size_t i = 0; i < schema->missing.count; i++) {
         const char *word = schema->missing.words[i];
         size_t at = 0;
@@ -235,16 +262,41 @@ bool sl_field_is_missing(const sl_schema_column *schema, sl_text field) {
     return false;
 }
 
+/* Writes the text of a quoted field, without the quotes and escapes before other bytes, to `to`,
+ * which may be the text itself. Returns the end. */
+static char *unquote(const char *from, const char *end, char quote, char escape, char *to) {
+    for (; from < end; from++) {
+        bool escaped = escape && *from == escape;
+        bool pair = from + 1 < end && ((escaped && (from[1] == quote || from[1] == escape)) ||
+                                       (*from == quote && from[1] == quote));
+        from += pair;
+        *to++ = *from;
+    }
+    return to;
+}
+
+/* Removes the escapes from a text. NULL: the result is no text. */
+static uint8_t *remove_escapes(const sl_notation *notation, uint8_t *text, uint8_t *end) {
+    bool numeric = false;
+    char *bytes = (char *)text;
+    size_t length = sl_unescape(notation, bytes, (size_t)(end - text), bytes, &numeric);
+    if (length == SIZE_MAX || memchr(bytes, '\0', length) ||
+        (numeric && !sl_utf8_valid(bytes, length, NULL)))
+        return NULL;
+    return text + length;
+}
+
 uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quoted, uint8_t *to,
                              bool *transcoded) {
-    if (sl_text_is_plain(field.bytes, field.length) && !quoted)
+    const char bare = quoted ? 0 : dialect->bare_escape;
+    const bool escaped = bare && memchr(field.bytes, bare, field.length);
+    if (sl_text_is_plain(field.bytes, field.length) && !quoted && !escaped)
         return sl_bson_put_text(to, field.bytes, field.length);
     if (memchr(field.bytes, '\0', field.length))
         return NULL;
     uint8_t *value = to + 4;
     const sl_encoding *encoding = dialect->encoding;
     size_t undefined;
-    const uint8_t escape = (uint8_t)dialect->escape, quote = (uint8_t)dialect->quote;
     if ((!encoding || encoding->mixed) && sl_utf8_valid(field.bytes, field.length, NULL)) {
         to = sl_bson_copy(value, field.bytes, field.length);
     } else if (encoding) {
@@ -255,17 +307,11 @@ uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quot
     } else {
         return NULL;
     }
-    if (quoted) { /* removes escapes: they are ASCII, so the transcoded text still has them */
-        uint8_t *end = to;
-        to = value;
-        for (const uint8_t *from = value; from < end; from++) {
-            bool escaped = escape && *from == escape;
-            bool pair = from + 1 < end && ((escaped && (from[1] == quote || from[1] == escape)) ||
-                                           (*from == quote && from[1] == quote));
-            from += pair;
-            *to++ = *from;
-        }
-    }
+    if (quoted) /* escapes are ASCII, so the transcoded text still has them */
+        to = (uint8_t *)unquote((char *)value, (char *)to, dialect->quote, dialect->escape,
+                                   (char *)value);
+    if (escaped && !(to = remove_escapes(dialect->notation, value, to)))
+        return NULL;
     *to++ = 0;
     sl_bson_put_int32(value - 4, (int32_t)(to - value));
     return to;
@@ -283,25 +329,69 @@ uint8_t *sl_put_unusual(sl_parser *parser, size_t column, sl_text field, bool qu
     const sl_dialect *dialect = parser->dialect;
     const sl_schema_column *schema = &dialect->columns[column].schema;
     const sl_converter *converter = &dialect->converters[column];
-    if (sl_field_is_missing(schema, field))
+    const bool missing = sl_field_is_missing(dialect, schema, field, quoted);
+    if (missing && (schema->required || !dialect->stores_null))
         return schema->required ? NULL : out;
-    *out = (uint8_t)dialect->columns[column].type;
+    *out = missing ? SL_BSON_NULL : (uint8_t)dialect->columns[column].type;
     memcpy(out + 1, dialect->columns[column].key, converter->prefix_length - 1);
-    uint8_t *end = sl_put_value(dialect, column, field, quoted, out, out + converter->prefix_length,
+    if (missing)
+        return out + converter->prefix_length;
+    uint8_t *end = sl_put_value(parser, column, field, quoted, out, out + converter->prefix_length,
                                 transcoded);
     return end || !sl_leave_out(parser, column) ? end : out;
 }
 
-uint8_t *sl_put_value(const sl_dialect *dialect, size_t column, sl_text field, bool quoted,
-                      uint8_t *out, uint8_t *to, bool *transcoded) {
+bool sl_scratch_grow(sl_scratch *scratch, size_t room) {
+    if (room > scratch->room) {
+        char *bytes = realloc(scratch->bytes, 2 * room);
+        if (!bytes)
+            return false;
+        scratch->bytes = bytes;
+        scratch->room = 2 * room;
+    }
+    return true;
+}
+
+/* The field without quotes and escapes within it; itself if it has none. False: it has none of the
+ * type. */
+static bool plain_field(sl_parser *parser, sl_text *field, bool quoted) {
+    const sl_dialect *d = parser->dialect;
+    const char byte = quoted ? d->quote : d->bare_escape;
+    const char other = quoted ? d->escape : 0;
+    bool numeric = false;
+    if (!(byte && memchr(field->bytes, byte, field->length)) &&
+        !(other && memchr(field->bytes, other, field->length)))
+        return true;
+    if (!sl_scratch_grow(&parser->scratch, field->length + SL_SLACK))
+        return false;
+    char *to = parser->scratch.bytes;
+    size_t length =
+        quoted ? (size_t)(unquote(field->bytes, field->bytes + field->length, d->quote,
+                                     d->escape, to) -
+                          to)
+               : sl_unescape(d->notation, field->bytes, field->length, to, &numeric);
+    if (length == SIZE_MAX)
+        return false;
+    memset(to + length, 0, SL_SLACK);
+    *field = (sl_text){to, length};
+    return true;
+}
+
+uint8_t *sl_put_value(sl_parser *parser, size_t column, sl_text field, bool quoted, uint8_t *out,
+                      uint8_t *to, bool *transcoded) {
+    const sl_dialect *dialect = parser->dialect;
     const sl_schema_column *schema = &dialect->columns[column].schema;
-    const sl_value value = {.dialect = dialect,
-                            .schema = schema,
-                            .field = field,
-                            .quoted = quoted,
-                            .type = out,
-                            .transcoded = transcoded};
-    uint8_t *end = sl_column_types[schema->type].put(&value, to);
+    const sl_column_type *type = &sl_column_types[schema->type];
+    sl_value value = {.dialect = dialect,
+                      .schema = schema,
+                      .field = field,
+                      .quoted = quoted,
+                      .type = out,
+                      .transcoded = transcoded};
+    if (type->any_text && sl_field_is_doubtful(dialect, field, quoted))
+        return NULL;
+    bool plain = type->any_text || plain_field(parser, &value.field, quoted);
+    uint8_t *end = plain ? type->put(&value, to) : NULL;
     if (end || schema->invalid != SL_INVALID_TEXT)
         return end;
     *out = SL_BSON_TEXT;
@@ -353,6 +443,37 @@ static bool explain_encoding(const sl_encoding *encoding, sl_text field, char *o
     return undefined;
 }
 
+/* Writes the reason if the field is \N where that means nothing, or has escapes that form no
+ * text. */
+static bool explain_escapes(const sl_dialect *d, sl_text field, bool quoted, char *out,
+                            size_t room) {
+    char shown[SL_QUOTED_ROOM];
+    if (sl_field_is_doubtful(d, field, quoted)) {
+        snprintf(out, room,
+                 "\\N stands for NULL in exports of PostgreSQL and MySQL, and nothing else in the "
+                 "sample shows one: load with --dialect postgres or --dialect mysql; if only \\N is "
+                 "special, with --null '\\N'; if it is text, with --dialect csv");
+        return true;
+    }
+    if (quoted || !d->bare_escape || !memchr(field.bytes, d->bare_escape, field.length))
+        return false;
+    bool numeric = false;
+    char *copy = malloc(field.length + 1);
+    size_t length =
+        copy ? sl_unescape(d->notation, field.bytes, field.length, copy, &numeric) : 0;
+    const char *why = length == SIZE_MAX ? "ends with an incomplete escape"
+                      : copy && memchr(copy, '\0', length)
+                          ? "has an escaped NUL byte, which text cannot hold: declare the column as "
+                            "binary"
+                      : copy && numeric && !sl_utf8_valid(copy, length, NULL)
+                          ? "has escaped bytes that are not UTF-8"
+                          : NULL;
+    free(copy);
+    if (why)
+        snprintf(out, room, "%s %s", sl_quoted(field, shown), why);
+    return why != NULL;
+}
+
 void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reject *reject) {
     const sl_bound_column *column = &parser->dialect->columns[record->failed];
     const char *begin = parser->block->text.bytes + (uint32_t)(record->before[record->failed] + 1);
@@ -362,14 +483,18 @@ void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reje
     size_t room = sizeof reject->reason;
     char quoted[SL_QUOTED_ROOM];
     reject->column = column->published;
-    if (sl_field_is_missing(&column->schema, field)) {
+    const uint32_t before = record->before[record->failed];
+    const bool in_quotes = parser->dialect->quote && before != UINT32_MAX &&
+                           parser->block->text.bytes[before] == parser->dialect->quote;
+    if (sl_field_is_missing(parser->dialect, &column->schema, field, in_quotes)) {
         snprintf(out, room,
                  field.length == 0 ? "the field is empty, but must have a value"
                                    : "%s means \"no value\", but the field must have a value",
                  sl_quoted(field, quoted));
         return;
     }
-    if (explain_encoding(parser->dialect->encoding, field, out, room))
+    if (explain_encoding(parser->dialect->encoding, field, out, room) ||
+        explain_escapes(parser->dialect, field, in_quotes, out, room))
         return;
     if (column->schema.invalid == SL_INVALID_TEXT) { /* only values that cannot be stored as text
                                                         either are refused */

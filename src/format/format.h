@@ -39,6 +39,10 @@ typedef enum sl_header_choice { SL_HEADER_AUTO, SL_HEADER_YES, SL_HEADER_NO } sl
 typedef struct sl_format_options {
     bool long_names;      /* long keys in documents: test_mileage instead of m */
     const char *encoding; /* of delimited text (encoding.h); NULL: UTF-8. Borrowed */
+    const struct sl_notation *notation; /* delimited (notation.h); NULL: recognised */
+    const char *const *nulls; /* delimited: unquoted fields that are NULL; borrowed, as their list */
+    size_t null_count;
+    bool store_null;      /* missing values are stored as null; else left out */
     bool quoted_lines;    /* delimited: quoted fields may contain line ends in all sources */
     char escape;          /* delimited: in quoted fields, the byte after it is data; 0: none */
     char delimiter;       /* delimited, without schema: separates fields; 0: detected */
@@ -192,6 +196,8 @@ typedef struct sl_format {
     const sl_splitter *(*splitter)(const sl_dialect *dialect, bool *lines);
     /* Can the splitter divide this dialect's texts with the other dialect as context? NULL: yes. */
     bool (*splits_alike)(const sl_dialect *dialect, const sl_dialect *context);
+    /* The byte before a line end that is data; 0: there is none. NULL: 0. */
+    char (*line_escape)(const sl_dialect *dialect);
 
     /* Parses a block. Thread safe. Adds to `counts`. False when the sink's `full` returned false,
      * or a line would be misread: the documents before that line have been counted. */

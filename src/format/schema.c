@@ -4,6 +4,7 @@
 #include "schema.h"
 #include "column_types.h"
 #include "convert.h"
+#include "notation.h"
 #include "util/yaml_reader.h"
 
 #include <stdio.h>
@@ -110,6 +111,13 @@ static bool read_quotes(sl_yaml *r, const yaml_node_t *node, void *field /* char
         return false;
     *(char *)field = yes ? '"' : SL_QUOTE_NONE;
     return true;
+}
+
+static bool read_notation(sl_yaml *r, const yaml_node_t *node, void *field /* notation */) {
+    const char *word = sl_yaml_word(node);
+    *(const sl_notation **)field = sl_notation_named(word);
+    return *(const sl_notation **)field ||
+           sl_yaml_expected(r, node, "a dialect: csv, sql-csv, postgres, mysql, mysql-batch or excel");
 }
 
 static bool read_words(sl_yaml *r, const yaml_node_t *node, void *field /* sl_words * */) {
@@ -243,6 +251,7 @@ static bool read_document(sl_yaml *r, const yaml_node_t *root, sl_schema *schema
     static const sl_yaml_key keys[] = {
         {"name", read_text, offsetof(sl_schema, name), false},
         {"kind", read_text, offsetof(sl_schema, kind), false},
+        {"dialect", read_notation, offsetof(sl_schema, notation), false},
         {"delimiter", read_delimiter, offsetof(sl_schema, delimiter), false},
         {"quotes", read_quotes, offsetof(sl_schema, quote), false},
         {"header", read_choice, offsetof(sl_schema, header), false},

@@ -122,8 +122,16 @@ static void add_record(sl_typed_column *const *columns, const sl_parser *parser,
     for (size_t i = 0; i < parser->dialect->column_count; i++) {
         const char *begin = text + (uint32_t)(record->before[i] + 1),
                    *end = text + record->after[i];
-        sl_text field = {begin, (size_t)(end - begin)};
-        sl_column_guess_add(&columns[i]->guess, sl_field_trim(field, parser->dialect->trim));
+        const sl_dialect *d = parser->dialect;
+        const bool quoted = d->quote && begin > text && begin[-1] == d->quote;
+        sl_text field = sl_field_trim((sl_text){begin, (size_t)(end - begin)}, d->trim);
+        sl_column_guess *guess = &columns[i]->guess;
+        if (sl_field_is_null(d, field, quoted))
+            guess->missing++;
+        else if (field.length == 0 && d->null)
+            sl_column_guess_add_text(guess);
+        else
+            sl_column_guess_add(guess, field, d->notation);
     }
 }
 
@@ -135,8 +143,8 @@ static size_t record_length(const sl_dialect *dialect, sl_text lines, size_t sta
         size_t end = sl_quoted_end(dialect, lines.bytes, start, lines.length, 0, &state);
         return end > 0 ? end - 1 - start : left;
     }
-    const char *end = memchr(lines.bytes + start, '\n', left);
-    return end ? (size_t)(end - lines.bytes) - start : left;
+    const char *at = lines.bytes + start;
+    return (size_t)(sl_find_bare(at, at + left, '\n', dialect->bare_escape) - at);
 }
 
 bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dialect, sl_text lines,
@@ -159,7 +167,7 @@ bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dia
         sl_record record = {.start = (uint32_t)start, .end = (uint32_t)(start + length)};
         sl_reject reject = {0};
         start += length + 1;
-        if (length > 0 && lines.bytes[record.end - 1] == '\r')
+        if (length > 0 && !dialect->keeps_cr && lines.bytes[record.end - 1] == '\r')
             record.end--;
         parser->simd = plan->simd;
         parser->dialect = dialect;
@@ -251,6 +259,8 @@ bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *diale
         type.name = into->name;
         type.short_name = into->short_name;
         type.inferred = layout != NULL;
+        if (dialect->notation && !dialect->notation->words)
+            type.missing.count = 0;
         *into = type;
     }
     return sl_dialect_compile(dialect, long_names, error);

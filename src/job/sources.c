@@ -312,6 +312,10 @@ bool sl_sources_read_text(sl_job *job, const sl_format *format, size_t index, co
     return false;
 }
 
+static char line_escape_of(const sl_format *format, const sl_dialect *dialect) {
+    return format->line_escape ? format->line_escape(dialect) : 0;
+}
+
 /* Prepares a source whose dialect is known for reading. */
 static bool begin_source(const sl_job *job, size_t index, sl_text head, bool whole,
                          sl_error *error) {
@@ -322,6 +326,7 @@ static bool begin_source(const sl_job *job, size_t index, sl_text head, bool who
         format->splitter ? format->splitter(source->dialect, &lines) : NULL;
     source->divided = splitter != NULL;
     sl_source_set_splitter(job->set, index, splitter, source->dialect, lines || !splitter);
+    sl_source_set_line_escape(job->set, index, line_escape_of(format, source->dialect));
     if (!splitter && format->check_head && !format->check_head(source->dialect, head, whole, error))
         return sl_error_prefix(error, "%s", sl_source_set_at(job->set, index)->shown);
     return sl_types_add_head(job, source, head, whole, error);
@@ -772,6 +777,14 @@ static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_bloc
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "%s: %s: this entry has another delimiter than the archive's first "
                             "entry, whose fields are quoted; unpack the archive and load its files",
+                            path, block->entry);
+    }
+    if (dialect && line_escape_of(format, dialect) !=
+                       sl_source_set_at(job->set, block->source)->line_escape) {
+        sl_format_dialect_destroy(format, dialect);
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: %s: this entry has another dialect than the archive's first "
+                            "entry: give --dialect, or unpack the archive and load its files",
                             path, block->entry);
     }
     /* An entry that the splitter has not divided may have an open quote before its first record. */

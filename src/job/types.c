@@ -55,12 +55,16 @@ static sl_text records_of(const sl_dialect *dialect, uint64_t offset, sl_text te
         size_t from = offset < dialect->body_offset ? (size_t)(dialect->body_offset - offset) : 0;
         return (sl_text){text.bytes, sl_quoted_records(dialect, text, from, whole, most)};
     }
+    const char escape = dialect->bare_escape;
     size_t length = text.length < most ? text.length : most;
-    while (length > 0 && text.bytes[length - 1] != '\n')
+    while (length > 0 &&
+           (text.bytes[length - 1] != '\n' ||
+            (escape && sl_is_escaped(text.bytes, text.bytes + length - 1, escape))))
         length--;
     if (length == 0) {
-        const char *end = memchr(text.bytes, '\n', text.length);
-        length = end ? (size_t)(end - text.bytes) + 1 : whole ? text.length : 0;
+        const char *stop = text.bytes + text.length,
+                   *end = sl_find_bare(text.bytes, stop, '\n', escape);
+        length = end < stop ? (size_t)(end - text.bytes) + 1 : whole ? text.length : 0;
     }
     return (sl_text){text.bytes, length};
 }

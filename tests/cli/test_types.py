@@ -61,8 +61,8 @@ class Types(support.Case):
         """12.500 is twelve and a half, or twelve thousand five hundred where 2,75 is a number."""
         rows = "id;price;n;x\n1;1,50;1.000;0.125\n2;2,75;12.500;1.250\n"
         documents, _ = self.documents(self.file("commas.csv", rows))
-        self.assertEqual(documents, [{"id": 1, "price": "1,50", "n": "1.000", "x": 0.125},
-                                     {"id": 2, "price": "2,75", "n": "12.500", "x": 1.25}])
+        self.assertEqual(documents, [{"id": 1, "price": 1.5, "n": "1.000", "x": 0.125},
+                                     {"id": 2, "price": 2.75, "n": "12.500", "x": 1.25}])
         documents, _ = self.documents(self.file("points.csv", rows.replace(",", ".")))
         self.assertEqual(documents[1], {"id": 2, "price": 2.75, "n": 12.5, "x": 1.25})
 
