@@ -241,7 +241,7 @@ bool sl_field_is_null(const sl_dialect *d, sl_text field, bool quoted) {
 }
 
 bool sl_field_is_doubtful(const sl_dialect *d, sl_text field, bool quoted) {
-    return d->notation && !d->notation_given && !quoted && field.length == 2 &&
+    return d->notation && !d->null && !d->notation_given && !quoted && field.length == 2 &&
            memcmp(field.bytes, "\\N", 2) == 0;
 }
 
@@ -288,7 +288,7 @@ static uint8_t *remove_escapes(const sl_notation *notation, uint8_t *text, uint8
 
 uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quoted, uint8_t *to,
                              bool *transcoded) {
-    const char bare = quoted ? 0 : dialect->bare_escape;
+    const char bare = dialect->bare_escape;
     const bool escaped = bare && memchr(field.bytes, bare, field.length);
     if (sl_text_is_plain(field.bytes, field.length) && !quoted && !escaped)
         return sl_bson_put_text(to, field.bytes, field.length);
@@ -307,7 +307,7 @@ uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quot
     } else {
         return NULL;
     }
-    if (quoted) /* escapes are ASCII, so the transcoded text still has them */
+    if (quoted && !bare) /* escapes are ASCII, so the transcoded text still has them */
         to = (uint8_t *)unquote((char *)value, (char *)to, dialect->quote, dialect->escape,
                                    (char *)value);
     if (escaped && !(to = remove_escapes(dialect->notation, value, to)))
@@ -356,7 +356,7 @@ bool sl_scratch_grow(sl_scratch *scratch, size_t room) {
  * type. */
 static bool plain_field(sl_parser *parser, sl_text *field, bool quoted) {
     const sl_dialect *d = parser->dialect;
-    const char byte = quoted ? d->quote : d->bare_escape;
+    const char bare = d->bare_escape, byte = bare ? bare : quoted ? d->quote : 0;
     const char other = quoted ? d->escape : 0;
     bool numeric = false;
     if (!(byte && memchr(field->bytes, byte, field->length)) &&
@@ -366,7 +366,7 @@ static bool plain_field(sl_parser *parser, sl_text *field, bool quoted) {
         return false;
     char *to = parser->scratch.bytes;
     size_t length =
-        quoted ? (size_t)(unquote(field->bytes, field->bytes + field->length, d->quote,
+        !bare ? (size_t)(unquote(field->bytes, field->bytes + field->length, d->quote,
                                      d->escape, to) -
                           to)
                : sl_unescape(d->notation, field->bytes, field->length, to, &numeric);
@@ -455,7 +455,7 @@ static bool explain_escapes(const sl_dialect *d, sl_text field, bool quoted, cha
                  "special, with --null '\\N'; if it is text, with --dialect csv");
         return true;
     }
-    if (quoted || !d->bare_escape || !memchr(field.bytes, d->bare_escape, field.length))
+    if (!d->bare_escape || !memchr(field.bytes, d->bare_escape, field.length))
         return false;
     bool numeric = false;
     char *copy = malloc(field.length + 1);

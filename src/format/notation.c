@@ -197,15 +197,29 @@ static size_t delimiter_of(char given, const seen *s) {
     return best;
 }
 
+/* Are there fields in quotes, and does each field that begins with a quote end with one? */
+static bool has_quoted_fields(sl_text head, char delimiter) {
+    bool begins = true, any = false;
+    for (size_t at = 0; at < head.length; at++) {
+        if (begins && head.bytes[at] == '"') {
+            at = sl_closing_quote(head.bytes, at + 1, head.length, '"', '\\') + 1;
+            if (at < head.length && head.bytes[at] != delimiter &&
+                !memchr("\r\n", head.bytes[at], 2))
+                return false;
+            any = any || at < head.length;
+        }
+        begins = at < head.length && (head.bytes[at] == delimiter || head.bytes[at] == '\n');
+    }
+    return any;
+}
+
 /* Fields that are \N have been found. */
 static const sl_notation *with_nulls(sl_text head, char delimiter, const seen *s, char *why) {
-    char opening[3] = {delimiter, '"', '\0'};
-    bool quoted = delimiter != '\t' && memmem(head.bytes, head.length, opening, 2) != NULL;
-    quoted = quoted || (head.length > 0 && *head.bytes == '"');
+    const bool quoted = has_quoted_fields(head, delimiter);
     size_t at = delimiter_of(delimiter, s);
     if (quoted ? s->letters + s->other > 0 || s->batch > s->zeros : s->other + s->quotes > 0)
         return row_of("csv", why, "fields are \\N, and backslashes are data");
-    if (quoted || s->lines + s->delimiters[at] + s->zeros > 0)
+    if (quoted || s->lines + s->zeros + (delimiter == '\t' ? s->delimiters[at] : 0) > 0)
         return row_of("mysql", why, quoted ? "fields are quoted or \\N" :
                       s->lines > 0 ? "fields are \\N, and line ends are escaped" :
                                      "fields are \\N, and tabs are escaped");
@@ -230,7 +244,9 @@ static bool begins_with_names(sl_text head, char delimiter) {
 static const sl_notation *without_nulls(sl_text head, bool whole, const seen *s, char *why) {
     const bool valid = s->other + s->quotes == 0;
     const bool tabs = memchr(head.bytes, '\t', head.length) != NULL;
-    if (!tabs || !valid || memmem(head.bytes, head.length, "{\"", 2))
+    /* In JSON, backslashes are those of JSON. */
+    const bool json = memmem(head.bytes, head.length, "{\"", 2) != NULL;
+    if (!tabs || !valid || (json && s->pairs == 0 && s->batch + s->letters > 0))
         return NULL;
     if (s->lines + s->delimiters[0] > 0 && s->letters == 0 && is_even(head, '\t', '\\') &&
         !is_even(head, '\t', 0))
@@ -240,7 +256,7 @@ static const sl_notation *without_nulls(sl_text head, bool whole, const seen *s,
     bool names = begins_with_names(head, '\t');
     if (names && s->letters == 0 && count_words(head, whole, "NULL", '\t') > 0)
         return row_of("mysql-batch", why, "tabs, a header, and fields that are NULL");
-    if (s->pairs > 0 && s->batch + s->letters > 0)
+    if (!json && s->pairs > 0 && s->batch + s->letters > 0)
         return names && s->letters == 0
                    ? row_of("mysql-batch", why, "tabs, a header, and backslashes before n, t and \\")
                    : row_of("postgres", why, "tabs, and backslashes before n, t and \\");
@@ -276,26 +292,49 @@ static char frequent_delimiter(sl_text head) {
     return DELIMITERS[best];
 }
 
-/* Is it CSV in which an empty field and "" differ? */
-static const sl_notation *with_empty_texts(sl_text head, char delimiter, char *why) {
-    size_t bare = 0, quoted = 0, offsets = 0;
+/* What a text shows if it is CSV. */
+typedef struct csv_seen {
+    size_t nothing; /* empty fields */
+    size_t quoted;  /* fields that are "" */
+    size_t offsets; /* times with offsets of hours only */
+    bool even;      /* all records have the same number of fields, of two or more */
+} csv_seen;
+
+static csv_seen see_csv(sl_text head, char delimiter) {
+    csv_seen s = {.even = true};
+    size_t fields = 1, first = 0;
     bool inside = false;
     for (size_t at = 0; at < head.length; at++) {
         const char byte = head.bytes[at], before = at > 0 ? head.bytes[at - 1] : '\n';
-        if (byte == '"') {
-            quoted += !inside && (before == delimiter || before == '\n') &&
-                      at + 2 < head.length && head.bytes[at + 1] == '"' &&
-                      (head.bytes[at + 2] == delimiter || strchr("\r\n", head.bytes[at + 2]));
+        const bool begins = before == delimiter || before == '\n';
+        if (byte == '"' && (inside || begins || before == '"')) {
+            s.quoted += !inside && begins && at + 2 < head.length && head.bytes[at + 1] == '"' &&
+                        (head.bytes[at + 2] == delimiter || memchr("\r\n", head.bytes[at + 2], 2));
             inside = !inside;
         }
         if (inside || (byte != delimiter && byte != '\n'))
             continue;
-        bare += before == delimiter || (byte == delimiter && before == '\n');
-        offsets += ends_short_offset(head, at);
+        s.nothing += begins && (byte == delimiter || before == delimiter);
+        s.offsets += ends_short_offset(head, at);
+        fields += byte == delimiter;
+        if (byte != '\n')
+            continue;
+        first = first ? first : fields;
+        s.even = s.even && fields == first && fields > 1;
+        fields = 1;
     }
-    if (bare > 0 && quoted > 0)
+    return s;
+}
+
+/* Is it CSV in which an empty field and "" differ? `null`: fields are \N. */
+static const sl_notation *with_empty_texts(sl_text head, char delimiter, bool null, char *why) {
+    const csv_seen s = see_csv(head, delimiter);
+    const bool known = s.nothing > 0 && (s.quoted > 0 || s.offsets > 0);
+    if (null && !(known && s.even && delimiter != '\t'))
+        return NULL;
+    if (s.nothing > 0 && s.quoted > 0)
         return row_of("sql-csv", why, "nothing and \"\" differ");
-    return offsets > 0 ? row_of("sql-csv", why, "times have offsets such as +00") : NULL;
+    return s.offsets > 0 ? row_of("sql-csv", why, "times have offsets such as +00") : NULL;
 }
 
 const sl_notation *sl_notation_recognise(sl_text head, bool whole, char delimiter, char *found,
@@ -307,6 +346,8 @@ const sl_notation *sl_notation_recognise(sl_text head, bool whole, char delimite
     see_backslashes(head, whole, &s);
     size_t best = delimiter_of(delimiter, &s);
     if (s.nulls[best] > 0) {
+        if ((row = with_empty_texts(head, DELIMITERS[best], true, why)))
+            return row;
         *found = DELIMITERS[best];
         return with_nulls(head, DELIMITERS[best], &s, why);
     }
@@ -314,6 +355,6 @@ const sl_notation *sl_notation_recognise(sl_text head, bool whole, char delimite
         *found = '\t';
         return row;
     }
-    row = with_empty_texts(head, delimiter ? delimiter : frequent_delimiter(head), why);
+    row = with_empty_texts(head, delimiter ? delimiter : frequent_delimiter(head), false, why);
     return row ? row : sl_notations;
 }

@@ -581,7 +581,9 @@ static bool refuse(sl_text line, const char *why, sl_error *error) {
 }
 
 /* Does the head contain a byte that is neither the delimiter nor occurs in text? */
-static bool is_binary(sl_text head, char delimiter) {
+static bool is_binary(const sl_table *table, sl_text head, char delimiter) {
+    if (table->notation->escape) /* exports hold all bytes but NUL */
+        return memchr(head.bytes, '\0', head.length) != NULL;
     for (size_t i = 0; i < head.length; i++) {
         uint8_t byte = (uint8_t)head.bytes[i];
         if (byte < 0x20 && !memchr("\t\r\n\f", byte, 4) && byte != (uint8_t)delimiter)
@@ -623,7 +625,7 @@ static bool search(const sl_format_options *options, sl_table *table, sl_text he
     free(lines);
     if (best_share >= FIT_SHARE && best.blanks == 1 && sl_are_dates(&best, head, whole))
         best_share = 0;
-    if (best_share < FIT_SHARE || is_binary(head, given))
+    if (best_share < FIT_SHARE || is_binary(table, head, given))
         return refuse(line,
                       "expected a header of names separated by tabs, pipes, commas or semicolons, "
                       "or lines of values with the same number of fields. For a single column give "
@@ -794,7 +796,8 @@ static size_t separator_line(sl_text head, char delimiter[2]) {
 static void find_other(const sl_format_options *options, sl_table *table, sl_text head, bool whole,
                        size_t from) {
     sl_format_options free_choice = *options;
-    sl_table other = {.escape = table->escape, .first = table->first};
+    sl_table other = {
+        .escape = table->escape, .notation = table->notation, .first = table->first};
     sl_error ignored;
     free_choice.delimiter = 0;
     if (!options->delimiter || !search(&free_choice, &other, head, whole, from, &ignored) ||
@@ -927,7 +930,7 @@ bool sl_table_find(const sl_format_options *chosen, sl_text head, bool whole, sl
         add_note(table, "; quotes are kept: --quote '\"' removes them");
     if (ok)
         find_other(chosen, table, head, whole, from);
-    if (ok && !declared && !table->header && is_binary(head, table->first.delimiter))
+    if (ok && !declared && !table->header && is_binary(table, head, table->first.delimiter))
         ok = refuse(first, "it contains bytes that do not occur in text", error);
     free(fields);
     return ok;
