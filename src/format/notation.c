@@ -197,10 +197,14 @@ static size_t delimiter_of(char given, const seen *s) {
     return best;
 }
 
-/* Are there fields in quotes, and does each field that begins with a quote end with one? */
+/* Are there fields in quotes, does each field that begins with a quote end with one, and are the
+ * other fields numbers or \N? */
 static bool has_quoted_fields(sl_text head, char delimiter) {
     bool begins = true, any = false;
     for (size_t at = 0; at < head.length; at++) {
+        if (begins && head.bytes[at] != delimiter &&
+            !memchr("\"\\-.0123456789\r\n", head.bytes[at], 16))
+            return false;
         if (begins && head.bytes[at] == '"') {
             at = sl_closing_quote(head.bytes, at + 1, head.length, '"', '\\') + 1;
             if (at < head.length && head.bytes[at] != delimiter &&

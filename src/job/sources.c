@@ -92,6 +92,18 @@ void sl_line_ends_doubt(sl_job *job, const sl_source_block *block, const sl_reje
                    shown == DOUBTS_SHOWN ? " (not shown for further records)" : "");
 }
 
+/* Checks the end of the first line, except in exports whose values may contain CRs. */
+static bool first_line_ends(const sl_job *job, sl_text head, bool whole, sl_error *error) {
+    const sl_format_options *options = &job->config->format_options;
+    char found, why[SL_NOTATION_WHY_ROOM];
+    if (sl_first_line_end_check(head, whole, error))
+        return true;
+    const sl_notation *notation =
+        options->notation ? options->notation
+                          : sl_notation_recognise(head, whole, options->delimiter, &found, why);
+    return notation->cr_is_data;
+}
+
 /* ---- the likeliest format ---- */
 
 /* A format that does not fit, and why. */
@@ -362,7 +374,7 @@ static bool recognise(sl_job *job, size_t index, char *head, bool *damaged, bool
         const sl_plan *plan;
         if (!plan_of(job, format, &plan, error))
             return false;
-        if (!format->binary && !checked && !sl_first_line_end_check(text, whole, error)) {
+        if (!format->binary && !checked && !first_line_ends(job, text, whole, error)) {
             *damaged = !line_ends_is_binary(text);
             return sl_error_prefix(error, "%s", path);
         }
@@ -745,7 +757,7 @@ static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_bloc
     if (head.length > SL_SNIFF_BYTES)
         head.length = SL_SNIFF_BYTES;
     const char *path = sl_source_set_at(job->set, block->source)->shown;
-    if (!format->binary && !sl_first_line_end_check(head, whole, &why)) {
+    if (!format->binary && !first_line_ends(job, head, whole, &why)) {
         *result = NULL;
         if (line_ends_is_binary(head)) {
             sl_not_loaded_add(job, block->source, block->entry, why.message);
