@@ -50,6 +50,7 @@ struct sl_extjson {
     sl_utf8_check *utf8_valid;
     sl_extjson_fault fault;
     bool no_room; /* the text has not been found invalid */
+    uint64_t rounded; /* numbers */
 
     /* The current document: */
     const char *end;

@@ -80,11 +80,13 @@ const sl_option_row sl_load_rows[] = {
     {.name = "schema", SL_ROW_COMMON, SL_ROW_FILE("FILE", READ), SL_ROW_OF(READING, "Source", FILE),
      .help = "YAML file with the columns and their types for --format delimited, or with other "
              "key names for isd."},
-    {.name = "types", SL_ROW_COMMON, SL_ROW_CHOICE("KIND", "auto|text"), .fallback = "auto",
-     SL_ROW_OF(READING, "Source", DOCUMENTS),
+    {.name = "types", SL_ROW_COMMON, SL_ROW_TEXT("auto|text|NAME=TYPE,..."), .fallback = "auto",
+     SL_ROW_OF(READING, "Source", DOCUMENTS), .check = sl_check_types,
      .help = "Types of delimited text without --schema. auto: infer the type of each column from a "
              "sample of all sources; a type is used only if it changes none of the sampled "
-             "values. text: load all columns as text."},
+             "values. text: load all columns as text. NAME=TYPE declares the type of a column, or "
+             "of a text in JSON: date, datetime, int, double, decimal, uuid, json, array, hex, base64, "
+             "bool, flag:Y:N, double:1.234,5, date:%d.%m.%Y and others."},
     {.name = "header", SL_ROW_COMMON, SL_ROW_CHOICE("KIND", "auto|yes|no"), .fallback = "auto",
      SL_ROW_OF(READING, "Source", DOCUMENTS),
      .help = "For --format delimited without --schema: whether the first line names the columns. "

@@ -8,6 +8,7 @@
 #include "bson/bson_writer.h"
 #include "column_types.h"
 #include "convert.h"
+#include "declared.h"
 #include "delimited.h"
 #include "dialects.h"
 #include "fields.h"
@@ -246,11 +247,11 @@ static bool accepts_any(const char *const *words, size_t count, sl_field_step st
 /* The fast conversion of a column's fields. */
 static sl_field_step step_of(const sl_dialect *d, const sl_schema_column *schema) {
     const sl_column_type *type = &sl_column_types[schema->type];
-    bool words = schema->missing.count > 0 || schema->invalid == SL_INVALID_MISSING ||
-                 d->null_count > 0;
+    bool words =
+        schema->missing.count > 0 || schema->invalid == SL_INVALID_MISSING || d->null_count > 0;
     bool strict = schema->lossless || (type->has_format && schema->zone != SL_CHOICE_UNSET);
     sl_field_step step = strict ? type->strict_step : type->step;
-    if (step == SL_STEP_UNUSUAL || schema->format)
+    if (step == SL_STEP_UNUSUAL || schema->format || schema->trim)
         return SL_STEP_UNUSUAL;
     bool unusual = type->any_text
                        ? words
@@ -262,6 +263,7 @@ static sl_field_step step_of(const sl_dialect *d, const sl_schema_column *schema
 bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
     bool all_text = true;
     d->fixed_bytes = SL_BSON_HEAD_BYTES + 1;
+    d->grows = false;
     for (size_t i = 0; i < d->column_count; i++) {
         sl_bound_column *column = &d->columns[i];
         const sl_schema_column *schema = &column->schema;
@@ -290,6 +292,7 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
         converter->int32_limit =
             converter->int64_limit > INT32_MAX ? (uint64_t)INT32_MAX + 1 : converter->int64_limit;
         d->fixed_bytes += length + type->value_bytes;
+        d->grows = d->grows || type->grows;
         /* If all columns are text, a repeated header would be parsed as a record. */
         all_text &= type->any_text || schema->invalid != SL_INVALID_REJECT;
     }
@@ -466,7 +469,9 @@ bool sl_dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_dialec
         d->header[0] = '\0';
         d->body_offset = table->first.text_start;
     }
-    if (!set_notation(d, table->notation, table->null, plan->options.notation != NULL,
+    d->notation = table->notation;
+    if (!sl_declared_apply(plan->declared, d, error) ||
+        !set_notation(d, table->notation, table->null, plan->options.notation != NULL,
                       table->cr_lines, &plan->options, error)) {
         sl_delimited_dialect_destroy(d);
         *out = NULL;
@@ -505,12 +510,13 @@ char *sl_delimited_describe(const sl_dialect *dialect, char *out, size_t room) {
     const bool named = d->notation && (d->notation_given || d->why[0]);
     char why[SL_NOTATION_WHY_ROOM + 4];
     snprintf(why, sizeof why, " (%s)", d->why);
-    snprintf(
-        out, room, "%s%s%s: %s, %s, %zu column%s%s%s%s%s%s", d->kind, d->letter[0] ? ", dialect " : "",
-        d->letter, delimiter_name(d->delimiter), d->header_length > 0 ? "header" : "no header",
-        d->column_count, d->column_count == 1 ? "" : "s", named ? "; dialect " : "",
-        named ? d->notation->name : "", named && d->why[0] ? why : "", d->note,
-        d->contradict ? "; no name is nested: names such as a and a.b contradict each other" : "");
+    snprintf(out, room, "%s%s%s: %s, %s, %zu column%s%s%s%s%s%s", d->kind,
+             d->letter[0] ? ", dialect " : "", d->letter, delimiter_name(d->delimiter),
+             d->header_length > 0 ? "header" : "no header", d->column_count,
+             d->column_count == 1 ? "" : "s", named ? "; dialect " : "",
+             named ? d->notation->name : "", named && d->why[0] ? why : "", d->note,
+             d->contradict ? "; no name is nested: names such as a and a.b contradict each other"
+                           : "");
     const char *separator = "; not in the schema, loaded as text: ";
     for (size_t i = 0; i < d->column_count && d->extra_columns > 0; i++) {
         if (d->columns[i].schema.name != d->columns[i].published)
@@ -551,7 +557,8 @@ static bool plan_create(const sl_format_options *options, sl_plan **out, sl_erro
     bool ok =
         options->schema_text
             ? sl_schema_read(sl_text_of(options->schema_text), source, &plan->schemas[0], error)
-            : !options->infer_types || sl_typing_create(&plan->typing, error);
+            : (!options->infer_types || sl_typing_create(&plan->typing, error)) &&
+                  sl_declared_create(options->declared, &plan->declared, error);
     if (ok)
         *out = plan;
     else
@@ -662,12 +669,36 @@ static bool sniff_by_schema(const sl_plan *plan, sl_text head, bool whole, sl_di
     return fits;
 }
 
+/* Do quotes after a delimiter and blanks, at least one, open fields that are closed? */
+static bool has_blank_quotes(const sl_dialect *d, sl_text head) {
+    const char pattern[3] = {d->delimiter, ' ', '\0'};
+    size_t at = 0, found = 0;
+    for (const char *hit; d->quote && !d->bare_escape && d->delimiter != ' ' &&
+                          (hit = memmem(head.bytes + at, head.length - at, pattern, 2)) != NULL;) {
+        at = (size_t)(hit - head.bytes) + 1;
+        while (at < head.length && head.bytes[at] == ' ')
+            at++;
+        if (at >= head.length || head.bytes[at] != d->quote)
+            continue;
+        size_t close = sl_closing_quote(head.bytes, at + 1, head.length, d->quote, d->escape);
+        for (at = close + 1; at < head.length && head.bytes[at] == ' ';)
+            at++;
+        if (close < head.length && at < head.length && head.bytes[at] != d->delimiter &&
+            !memchr("\r\n", head.bytes[at], 2))
+            return false;
+        found++;
+        at = at < head.length ? at : head.length;
+    }
+    return found > 0;
+}
+
 static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole,
                   sl_dialect **dialect, sl_error *error) {
     (void)name;
     if (!(plan->schema_count == 0 ? sniff_table(plan, head, whole, dialect, error)
                                   : sniff_by_schema(plan, head, whole, dialect, error)))
         return false;
+    (*dialect)->blank_quotes = has_blank_quotes(*dialect, head);
     (*dialect)->quoted_lines = sl_quoted_divides(*dialect, head, plan->options.quoted_lines);
     return true;
 }
@@ -677,6 +708,16 @@ bool sl_delimited_sniff_quoted(const sl_plan *plan, sl_text head, bool whole, ch
     sl_plan quoted = *plan; /* borrows what it points to */
     quoted.options.quote = quote ? quote : SL_QUOTE_NONE;
     return sniff(&quoted, NULL, head, whole, dialect, error);
+}
+
+bool sl_delimited_sniff_as(const sl_plan *plan, sl_text head, bool whole,
+                           const sl_notation *notation, sl_dialect **dialect, sl_error *error) {
+    sl_plan other = *plan; /* borrows what it points to */
+    other.options.notation = notation;
+    if (!sniff(&other, NULL, head, whole, dialect, error))
+        return false;
+    (*dialect)->notation_given = false;
+    return true;
 }
 
 static const sl_splitter *splitter(const sl_dialect *dialect, bool *lines) {
@@ -700,6 +741,7 @@ void sl_delimited_plan_destroy(sl_plan *plan) {
     free(plan->schemas);
     free(plan->encoding);
     sl_typing_destroy(plan->typing);
+    sl_declared_destroy(plan->declared);
     free(plan);
 }
 

@@ -3,6 +3,8 @@
 #include "column_types.h"
 #include "convert.h"
 #include "fields.h"
+#include "sql_values.h"
+#include "util/print.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -221,15 +223,14 @@ enum {
 static const struct {
     const char *yes, *no;
     uint32_t kind;
-} flags[] = {
-    {"true", "false", KIND_LOWER},
-    {"True", "False", KIND_TITLE},
-    {"TRUE", "FALSE", KIND_UPPER},
-    {"t", "f", KIND_LETTERS}};
+} flags[] = {{"true", "false", KIND_LOWER},
+             {"True", "False", KIND_TITLE},
+             {"TRUE", "FALSE", KIND_UPPER},
+             {"t", "f", KIND_LETTERS}};
 
 #define LONGEST 48 /* bytes of a value that is not text */
 
-static const char *const missing_words[] = {"-",    "NA",   "N/A", "n/a", "null",
+static const char *const missing_words[] = {"-",    "NA",  "N/A", "n/a", "null",
                                             "NULL", "\\N", "NaN", "nan"};
 const sl_words sl_missing_words = {(const char **)missing_words,
                                    sizeof missing_words / sizeof missing_words[0]};
@@ -389,7 +390,8 @@ static uint32_t kinds_of(sl_text value, sl_column_guess *guess, const sl_notatio
     if (guess->forms)
         add_forms(value, guess);
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        if (left & flags[i].kind && (flags[i].kind != KIND_LETTERS || (notation && notation->yes)) &&
+        if (left & flags[i].kind &&
+            (flags[i].kind != KIND_LETTERS || (notation && notation->yes)) &&
             (is_word(value, flags[i].yes) || is_word(value, flags[i].no)))
             kinds |= flags[i].kind;
     }
@@ -485,14 +487,15 @@ static const sl_number_form *form_of(const sl_column_guess *guess, uint32_t *kin
     if (guess->kinds & KIND_NUMBERS)
         return NULL;
     for (size_t i = 0; i < SL_NUMBER_FORMS - 1; i++)
-        *(sl_number_forms[i].decimal == ',' ? &commas : &points) |= guess->forms & (uint8_t)(1u << i);
+        *(sl_number_forms[i].decimal == ',' ? &commas : &points) |=
+            guess->forms & (uint8_t)(1u << i);
     const uint8_t left = commas | points;
     const size_t first = left ? (size_t)__builtin_ctz(left) : 0;
     if (!left || (commas && points)) /* 1,234 */
         return NULL;
     /* Groups alone are proven only between commas: 100.200.300 may be a code. */
-    const bool proven = !(guess->grouped & left) || guess->decimals & left ||
-                        sl_number_forms[first].group == ',';
+    const bool proven =
+        !(guess->grouped & left) || guess->decimals & left || sl_number_forms[first].group == ',';
     if (!proven)
         return NULL;
     *kinds = guess->form_kinds[commas != 0];
@@ -704,7 +707,7 @@ bool sl_column_type_read(const char *text, sl_schema_column *column) {
 
 sl_type_class sl_column_class(const sl_schema_column *column) {
     sl_type_class class = sl_column_types[column->type].class;
-    return class == SL_CLASS_TEXT && column->missing.count > 0 ? SL_CLASS_EMPTY : class;
+    return column->type == SL_TYPE_TEXT && column->missing.count > 0 ? SL_CLASS_EMPTY : class;
 }
 
 sl_look sl_value_look(sl_text value) {
@@ -749,8 +752,53 @@ const sl_column_type sl_column_types[] = {
                          .has_format = true, .put = put_decimal, .infer = infer_decimal},
     {"objectid", SL_BSON_OBJECT_ID, 12, SLOW, SL_CLASS_TEXT, .put = put_object_id},
     {"uuid", SL_BSON_BINARY, SL_BSON_VALUE_MAX, SLOW, SL_CLASS_TEXT, .put = put_uuid},
+    {"json", SL_BSON_DOCUMENT, 16, SLOW, SL_CLASS_TEXT, .grows = true, .put = sl_put_json},
+    {"array", SL_BSON_ARRAY, 16, SLOW, SL_CLASS_TEXT, .grows = true, .has_format = true,
+     .put = sl_put_array},
+    {"bool", SL_BSON_BOOL, 8, SLOW, SL_CLASS_FLAGS, .put = sl_put_bool},
+    {"hex", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_hex},
+    {"base64", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_base64},
+    {"binary", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_raw},
     {"longitude", SL_BSON_DOUBLE, 8, SLOW, SL_CLASS_TEXT, SL_AXIS_LONGITUDE, .put = put_longitude},
     {"latitude", SL_BSON_DOUBLE, 8, SLOW, SL_CLASS_TEXT, SL_AXIS_LATITUDE, .put = put_latitude},
     {0},
 };
 /* clang-format on */
+
+bool sl_column_type_named(const char *word, sl_type *type) {
+    const size_t length = strcspn(word, ":");
+    const sl_text text = sl_text_equal((sl_text){word, length}, sl_text_of("decimal"))
+                             ? sl_text_of("decimal128")
+                             : (sl_text){word, length};
+    for (size_t i = 0; sl_column_types[i].word; i++) {
+        if (sl_text_equal(text, sl_text_of(sl_column_types[i].word))) {
+            *type = (sl_type)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *sl_column_type_list(char *out, size_t room) {
+    size_t used = 0;
+    for (size_t i = 0; sl_column_types[i].word; i++)
+        used += sl_print_text(out + used, room - used, "%s%s",
+                              i == 0                        ? "a type: "
+                              : sl_column_types[i + 1].word ? ", "
+                                                            : " or ",
+                              sl_column_types[i].word);
+    return out;
+}
+
+bool sl_column_format_valid(const sl_schema_column *column) {
+    const sl_column_type *type = &sl_column_types[column->type];
+    sl_type element;
+    if (!type->has_format)
+        return false;
+    if (type->class == SL_CLASS_DATES)
+        return sl_date_format_valid(column->format);
+    if (type->class == SL_CLASS_NUMBERS)
+        return sl_number_form_named(column->format) != NULL;
+    return sl_column_type_named(column->format, &element) && !sl_column_types[element].grows &&
+           !sl_column_types[element].has_words && sl_column_types[element].axis == SL_AXIS_NONE;
+}

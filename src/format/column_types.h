@@ -27,8 +27,10 @@ typedef struct sl_value {
     const sl_schema_column *schema;
     sl_text field; /* not a missing value */
     bool quoted;
-    uint8_t *type;    /* of the element; changed if the value determines the type */
-    bool *transcoded; /* set to true if the text was not UTF-8 */
+    struct sl_scratch *scratch; /* of types that grow: memory, */
+    uint8_t *limit;             /* and the end of the room; NULL: there is none */
+    uint8_t *type;              /* of the element; changed if the value determines the type */
+    bool *transcoded;           /* set to true if the text was not UTF-8 */
 } sl_value;
 
 struct sl_column_guess;
@@ -46,6 +48,7 @@ typedef struct sl_column_type {
     sl_axis axis;        /* of a coordinate */
     bool any_text;       /* stores every text */
     bool has_format;     /* a schema may give a format of dates */
+    bool grows;          /* a value may have more bytes than the text and value_bytes */
     bool has_words;      /* a schema gives the words of `yes` and `no` */
     /* Writes the value at `to`; returns the end. NULL: the field does not fit the type. */
     uint8_t *(*put)(const sl_value *value, uint8_t *to);
@@ -58,6 +61,15 @@ typedef struct sl_column_type {
 
 /* In the order of sl_type; ended by a row without word. */
 extern const sl_column_type sl_column_types[];
+
+/* Sets the type of that word; `decimal` is decimal128. */
+bool sl_column_type_named(const char *word, sl_type *type);
+
+/* Writes "a type: text, int, ..." Returns out. */
+const char *sl_column_type_list(char *out, size_t room);
+
+/* Is column->format one that the type may have? */
+bool sl_column_format_valid(const sl_schema_column *column);
 
 /* ---- inference ---- */
 
@@ -81,14 +93,14 @@ typedef struct sl_column_guess {
     uint32_t kinds;   /* bit set of types */
     uint64_t dates;   /* bit set of date formats */
     sl_number_facts number;
-    uint8_t forms;    /* bit set of sl_number_forms */
-    uint8_t grouped;  /* of these: digits of a value are in groups */
-    uint8_t decimals; /* of these: a value has a fraction */
+    uint8_t forms;          /* bit set of sl_number_forms */
+    uint8_t grouped;        /* of these: digits of a value are in groups */
+    uint8_t decimals;       /* of these: a value has a fraction */
     uint32_t form_kinds[2]; /* types that store the values with a decimal point; comma */
-    bool date_time;   /* a value of ISO 8601 has a time */
-    bool comma;       /* a value has a decimal comma: 2,75 */
-    bool ungrouped;   /* a value has a point that does not separate groups of digits: 2.75 */
-    char example[24]; /* the last value that has removed a type; perhaps its beginning */
+    bool date_time;         /* a value of ISO 8601 has a time */
+    bool comma;             /* a value has a decimal comma: 2,75 */
+    bool ungrouped;         /* a value has a point that does not separate groups of digits: 2.75 */
+    char example[24];       /* the last value that has removed a type; perhaps its beginning */
 } sl_column_guess;
 
 #define SL_COLUMN_GUESS                                                                            \

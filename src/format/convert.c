@@ -399,7 +399,7 @@ bool sl_number_shape_read(sl_text text, sl_number_shape *shape) {
 }
 
 const sl_number_form sl_number_forms[SL_NUMBER_FORMS] = {
-    {"1.234,5", ',', '.'}, {"1 234,5", ',', ' '}, {"1'234,5", ',', '\''}, {"1,234.5", '.', ','},
+    {"1.234,5", ',', '.'}, {"1 234,5", ',', ' '},  {"1'234,5", ',', '\''}, {"1,234.5", '.', ','},
     {"1 234.5", '.', ' '}, {"1'234.5", '.', '\''}, {"1234,5", ',', 0},
 };
 
@@ -702,8 +702,7 @@ bool sl_convert_iso(sl_text field, sl_zone given, bool cuts, int64_t *millisecon
     bool zoned;
     if (convert_usual_iso(field, &zoned, milliseconds))
         return given == SL_ZONE_ANY || zoned == (given == SL_ZONE_GIVEN);
-    parts p = {
-        .at = field.bytes, .end = field.bytes + field.length, .weekday = 7, .cuts = cuts};
+    parts p = {.at = field.bytes, .end = field.bytes + field.length, .weekday = 7, .cuts = cuts};
     if (field.length < 10 || !number(&p, 4, 4, &p.year) || *p.at++ != '-' ||
         !number(&p, 2, 2, &p.month) || *p.at++ != '-' || !number(&p, 2, 2, &p.day))
         return false;

@@ -148,8 +148,8 @@ bool sl_convert_word(const char *field, size_t length, double *value);
 /* The form of a decimal number. */
 typedef struct sl_number_shape {
     bool point;
-    bool printed; /* an exponent as programs print it: 1e+300, 1e-05 */
-    bool coded;   /* codes have the same form: 1E5, an exponent without a point, and -0 */
+    bool printed;  /* an exponent as programs print it: 1e+300, 1e-05 */
+    bool coded;    /* codes have the same form: 1E5, an exponent without a point, and -0 */
     size_t digits; /* before the point, and after it */
 } sl_number_shape;
 

@@ -38,6 +38,8 @@ static sl_quote_state next_state(const sl_dialect *d, sl_quote_state state, char
     case SL_AT_FIELD:
         if (byte == d->quote)
             return SL_IN_QUOTES;
+        if (byte == ' ' && d->blank_quotes && state == SL_AT_FIELD)
+            return SL_AT_FIELD;
         break;
     case SL_IN_FIELD:
         break;
@@ -97,8 +99,10 @@ size_t sl_quoted_records(const sl_dialect *d, sl_text text, size_t from, bool wh
 
 /* Does a quoted field begin at `at`? */
 static bool opens_field(const sl_dialect *d, sl_text text, size_t at) {
-    return text.bytes[at] == d->quote &&
-           (at == 0 || text.bytes[at - 1] == d->delimiter || text.bytes[at - 1] == '\n');
+    const bool quote = text.bytes[at] == d->quote;
+    while (at > 0 && d->blank_quotes && text.bytes[at - 1] == ' ')
+        at--;
+    return quote && (at == 0 || text.bytes[at - 1] == d->delimiter || text.bytes[at - 1] == '\n');
 }
 
 bool sl_quoted_begins(const sl_dialect *d, sl_text head) {
@@ -162,10 +166,21 @@ static bool take_nested(sl_parser *parser, sl_record *record) {
         sl_record_refuse_size(parser, record);
         return true;
     }
+    const size_t least = need;
+again:
+    need = least + parser->scratch.growth;
+    parser->scratch.growth_left = parser->scratch.growth;
     if (!sl_sink_make_room(sink, need))
         return false;
     int64_t id = block->id_base + (int64_t)((block->offset + record->start) & (SL_BLOCK_BYTES - 1));
     uint8_t *end = sl_put_nested(parser, record, id, sink->cursor);
+    if (!end && parser->scratch.no_room) {
+        parser->left_count = 0;
+        if (sl_scratch_more(&parser->scratch))
+            goto again;
+        sl_record_refuse_size(parser, record);
+        return true;
+    }
     if (!end) {
         sl_record_refuse(parser, record);
         return true;
@@ -353,10 +368,10 @@ bool sl_delimited_parse(const sl_plan *plan, const sl_dialect *dialect, const sl
     parser.counts = (sl_parse_counts){0};
     parser.left_count = 0;
     parser.escapes = NULL;
-    parser.scratch = (sl_scratch){0};
+    parser.scratch = (sl_scratch){.growth = dialect->grows ? SL_GROWTH_FIRST : 0};
     bool go_on = parse_text(&parser, &marks);
     parser.counts.records = parser.counts.documents + parser.counts.rejects;
     sl_parse_counts_add(counts, &parser.counts);
-    free(parser.scratch.bytes);
+    sl_scratch_clear(&parser.scratch);
     return go_on;
 }

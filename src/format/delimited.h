@@ -32,8 +32,9 @@ struct sl_plan {
     const sl_simd *simd;
     sl_schema **schemas; /* the format's schemas; owned */
     size_t schema_count;
-    sl_encoding *encoding;    /* NULL: UTF-8. Owned */
-    struct sl_typing *typing; /* inferred types (typing.h); NULL: none are inferred. Owned */
+    sl_encoding *encoding;        /* NULL: UTF-8. Owned */
+    struct sl_typing *typing;     /* inferred types (typing.h); NULL: none are inferred. Owned */
+    struct sl_declared *declared; /* types of --types (declared.h); NULL: none. Owned */
 };
 
 /* At which ends of a field blanks are removed. */
@@ -83,6 +84,7 @@ typedef struct sl_bound_column {
 struct sl_dialect {
     char delimiter;
     char quote;        /* quotes fields; 0: none does */
+    bool blank_quotes; /* blanks between delimiters and quotes belong to no field */
     bool stray_quotes; /* the data is known to have fields that begin with an unclosed quote: their
                           lines are rejected. If false, such a field is assumed to contain a line
                           end, and the load ends */
@@ -95,8 +97,8 @@ struct sl_dialect {
     size_t null_length;
     const char *const *nulls; /* other such texts; borrowed from the options */
     size_t null_count;
-    bool stores_null; /* missing values are stored as null; else left out */
-    bool keeps_cr;    /* a CR before a line feed is data */
+    bool stores_null;    /* missing values are stored as null; else left out */
+    bool keeps_cr;       /* a CR before a line feed is data */
     const sl_simd *simd; /* borrowed from the plan */
     sl_trim trim;
     const sl_encoding *encoding; /* of the plan; NULL: UTF-8 */
@@ -119,12 +121,13 @@ struct sl_dialect {
     bool inferable;           /* without schema: the columns' types may be inferred */
     size_t extra_columns;     /* number of columns not in the schema; loaded as text */
     size_t spill;             /* the column that takes extra delimiters, or SIZE_MAX */
+    bool grows;               /* documents may have more bytes than fixed_bytes and the record */
     size_t fixed_bytes;       /* this plus the record's length bounds the document's bytes */
     sl_converter *converters; /* column_count, then one of step SL_STEP_END */
     sl_bound_column *columns;
     char why[SL_NOTATION_WHY_ROOM]; /* what shows the notation; "": nothing, or it is given */
-    bool contradict;            /* names would be nested, but contradict each other */
-    struct sl_nesting *nesting; /* NULL: no column is nested (fields.h). Owned */
+    bool contradict;                /* names would be nested, but contradict each other */
+    struct sl_nesting *nesting;     /* NULL: no column is nested (fields.h). Owned */
     struct sl_key_fields
         *keys;      /* of --id-field and --match-fields, by the documents' keys; NULL: no
                                    document is changed. Owned */
@@ -176,6 +179,10 @@ bool sl_delimited_parse(const sl_plan *plan, const sl_dialect *dialect, const sl
     .dialect_destroy = sl_delimited_dialect_destroy, .record_kind = sl_delimited_record_kind,      \
     .describe = sl_delimited_describe, .key_of = sl_delimited_key_of,                              \
     .header = sl_delimited_header, .parse = sl_delimited_parse
+
+/* As the `sniff` of the format `delimited`, in this notation. */
+bool sl_delimited_sniff_as(const sl_plan *plan, sl_text head, bool whole,
+                           const sl_notation *notation, sl_dialect **dialect, sl_error *error);
 
 /* As the `sniff` of the format `delimited`, with the quotes given: `quote` 0: none. */
 bool sl_delimited_sniff_quoted(const sl_plan *plan, sl_text head, bool whole, char quote,

@@ -362,6 +362,11 @@ refused:
 static ALWAYS_INLINE bool take(sl_parser *parser, sl_record *record, size_t need, read_mode mode) {
     const sl_block *block = parser->block;
     sl_sink *sink = parser->sink;
+    const uint32_t *const escapes = parser->escapes;
+    const size_t least = need;
+again:
+    need = least + parser->scratch.growth;
+    parser->scratch.growth_left = parser->scratch.growth;
     if (unlikely((size_t)(sink->limit - sink->cursor) < need ||
                  sink->documents >= sink->documents_limit)) {
         if (!sink->full(sink, need))
@@ -369,6 +374,14 @@ static ALWAYS_INLINE bool take(sl_parser *parser, sl_record *record, size_t need
     }
     int64_t id = block->id_base + (int64_t)((block->offset + record->start) & (SL_BLOCK_BYTES - 1));
     uint8_t *end = put_document(parser, block->text.bytes, record, id, sink->cursor, mode);
+    if (unlikely(!end) && parser->scratch.no_room) {
+        parser->left_count = 0;
+        parser->escapes = escapes;
+        if (sl_scratch_more(&parser->scratch))
+            goto again;
+        sl_record_refuse_size(parser, record);
+        return true;
+    }
     if (unlikely(!end) && mode.regular) { /* messages quote fields without their quotes */
         parser->left_count = 0;
         return sl_delimited_take_line(parser, record);
@@ -447,8 +460,11 @@ static inline bool resolve_quotes(sl_parser *parser, const sl_marks *m, const ch
                                    : close + 1 != *mark || text[*mark] == quote))
                 return false;
         } else {
-            while (*mark != line_end && text[*mark] == quote)
+            while (*mark != line_end && text[*mark] == quote) {
+                if (text[at] == ' ') /* perhaps before an opening quote */
+                    return false;
                 mark++;
+            }
             parser->before[f] = at - 1;
             parser->after[f] = *mark == line_end ? record->end : *mark;
         }
@@ -541,8 +557,11 @@ static inline bool resolve_record(sl_parser *parser, const sl_marks *m, uint32_t
             if (escape && text[close - 1] == escape)
                 return false;
         } else {
-            while (mark < stop && *mark < length && text[*mark] == quote)
+            while (mark < stop && *mark < length && text[*mark] == quote) {
+                if (text[at] == ' ')
+                    return false;
                 mark++;
+            }
         }
         if (mark >= stop)
             return false;

@@ -2,6 +2,7 @@
 /* Records and fields of delimited text that are not on the fast path; see fields.h. */
 #include "fields.h"
 
+#include "bson/extjson.h"
 #include "column_types.h"
 #include "convert.h"
 #include "key_fields.h"
@@ -125,6 +126,27 @@ static bool continues(const sl_parser *parser, const sl_record *record, uint32_t
     return true;
 }
 
+/* The position after a closing quote, and the blanks between it and a delimiter or the end. */
+static uint32_t after_quote(const sl_dialect *d, const char *text, uint32_t close, uint32_t end) {
+    uint32_t at = close + 1;
+    while (at < end && text[at] == ' ')
+        at++;
+    return at >= end || text[at] == d->delimiter ? (at > end ? close + 1 : at) : close + 1;
+}
+
+/* The position of the quote that opens the field at `at`; `end`: the field is not quoted. A quote
+ * after blanks opens a field only if another one closes it. */
+static uint32_t opening_quote(const sl_dialect *d, const char *text, uint32_t at, uint32_t end) {
+    uint32_t open = at;
+    while (open < end && text[open] == ' ')
+        open++;
+    if (open == end || text[open] != d->quote || open == at || d->blank_quotes)
+        return open < end && text[open] == d->quote ? open : end;
+    uint32_t close = (uint32_t)sl_closing_quote(text, open + 1, end, d->quote, d->escape);
+    uint32_t after = close < end ? after_quote(d, text, close, end) : close;
+    return close < end && (after == end || text[after] == d->delimiter) ? open : end;
+}
+
 static sl_line split_quoted(sl_parser *parser, sl_record *record, sl_reject *reject) {
     const sl_dialect *d = parser->dialect;
     const char *text = parser->block->text.bytes;
@@ -133,10 +155,11 @@ static sl_line split_quoted(sl_parser *parser, sl_record *record, sl_reject *rej
     for (;;) {
         uint32_t before = at - 1, after;
         const char *column = count < d->column_count ? d->columns[count].published : NULL;
-        if (at < record->end && text[at] == d->quote) {
-            before = at;
-            after = (uint32_t)sl_closing_quote(text, at + 1, record->end, d->quote, d->escape);
-            at = after + 1;
+        const uint32_t open = opening_quote(d, text, at, record->end);
+        if (open < record->end) {
+            before = open;
+            after = (uint32_t)sl_closing_quote(text, open + 1, record->end, d->quote, d->escape);
+            at = after_quote(d, text, after, record->end);
             char quoted[SL_QUOTED_ROOM];
             if (after == record->end) {
                 if (continues(parser, record, before, record->end, reject))
@@ -309,7 +332,7 @@ uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quot
     }
     if (quoted && !bare) /* escapes are ASCII, so the transcoded text still has them */
         to = (uint8_t *)unquote((char *)value, (char *)to, dialect->quote, dialect->escape,
-                                   (char *)value);
+                                (char *)value);
     if (escaped && !(to = remove_escapes(dialect->notation, value, to)))
         return NULL;
     *to++ = 0;
@@ -329,6 +352,8 @@ uint8_t *sl_put_unusual(sl_parser *parser, size_t column, sl_text field, bool qu
     const sl_dialect *dialect = parser->dialect;
     const sl_schema_column *schema = &dialect->columns[column].schema;
     const sl_converter *converter = &dialect->converters[column];
+    if (schema->trim)
+        field = sl_field_trim(field, SL_TRIM_BOTH);
     const bool missing = sl_field_is_missing(dialect, schema, field, quoted);
     if (missing && (schema->required || !dialect->stores_null))
         return schema->required ? NULL : out;
@@ -338,7 +363,12 @@ uint8_t *sl_put_unusual(sl_parser *parser, size_t column, sl_text field, bool qu
         return out + converter->prefix_length;
     uint8_t *end = sl_put_value(parser, column, field, quoted, out, out + converter->prefix_length,
                                 transcoded);
-    return end || !sl_leave_out(parser, column) ? end : out;
+    return end || parser->scratch.no_room || !sl_leave_out(parser, column) ? end : out;
+}
+
+void sl_scratch_clear(sl_scratch *scratch) {
+    free(scratch->bytes);
+    sl_extjson_destroy(scratch->json);
 }
 
 bool sl_scratch_grow(sl_scratch *scratch, size_t room) {
@@ -365,11 +395,10 @@ static bool plain_field(sl_parser *parser, sl_text *field, bool quoted) {
     if (!sl_scratch_grow(&parser->scratch, field->length + SL_SLACK))
         return false;
     char *to = parser->scratch.bytes;
-    size_t length =
-        !bare ? (size_t)(unquote(field->bytes, field->bytes + field->length, d->quote,
-                                     d->escape, to) -
-                          to)
-               : sl_unescape(d->notation, field->bytes, field->length, to, &numeric);
+    size_t length = !bare ? (size_t)(unquote(field->bytes, field->bytes + field->length, d->quote,
+                                             d->escape, to) -
+                                     to)
+                          : sl_unescape(d->notation, field->bytes, field->length, to, &numeric);
     if (length == SIZE_MAX)
         return false;
     memset(to + length, 0, SL_SLACK);
@@ -391,8 +420,13 @@ uint8_t *sl_put_value(sl_parser *parser, size_t column, sl_text field, bool quot
     if (type->any_text && sl_field_is_doubtful(dialect, field, quoted))
         return NULL;
     bool plain = type->any_text || plain_field(parser, &value.field, quoted);
+    value.scratch = &parser->scratch;
+    const size_t bound = type->value_bytes + field.length;
+    value.limit = to + bound + parser->scratch.growth_left;
     uint8_t *end = plain ? type->put(&value, to) : NULL;
-    if (end || schema->invalid != SL_INVALID_TEXT)
+    if (end && (size_t)(end - to) > bound)
+        parser->scratch.growth_left -= (size_t)(end - to) - bound;
+    if (end || schema->invalid != SL_INVALID_TEXT || parser->scratch.no_room)
         return end;
     *out = SL_BSON_TEXT;
     return sl_put_careful_text(dialect, field, quoted, to, transcoded);
@@ -449,25 +483,26 @@ static bool explain_escapes(const sl_dialect *d, sl_text field, bool quoted, cha
                             size_t room) {
     char shown[SL_QUOTED_ROOM];
     if (sl_field_is_doubtful(d, field, quoted)) {
-        snprintf(out, room,
-                 "\\N stands for NULL in exports of PostgreSQL and MySQL, and nothing else in the "
-                 "sample shows one: load with --dialect postgres or --dialect mysql; if only \\N is "
-                 "special, with --null '\\N'; if it is text, with --dialect csv");
+        snprintf(
+            out, room,
+            "\\N stands for NULL in exports of PostgreSQL and MySQL, and nothing else in the "
+            "sample shows one: load with --dialect postgres or --dialect mysql; if only \\N is "
+            "special, with --null '\\N'; if it is text, with --dialect csv");
         return true;
     }
     if (!d->bare_escape || !memchr(field.bytes, d->bare_escape, field.length))
         return false;
     bool numeric = false;
     char *copy = malloc(field.length + 1);
-    size_t length =
-        copy ? sl_unescape(d->notation, field.bytes, field.length, copy, &numeric) : 0;
-    const char *why = length == SIZE_MAX ? "ends with an incomplete escape"
-                      : copy && memchr(copy, '\0', length)
-                          ? "has an escaped NUL byte, which text cannot hold: declare the column as "
-                            "binary"
-                      : copy && numeric && !sl_utf8_valid(copy, length, NULL)
-                          ? "has escaped bytes that are not UTF-8"
-                          : NULL;
+    size_t length = copy ? sl_unescape(d->notation, field.bytes, field.length, copy, &numeric) : 0;
+    const char *why =
+        length == SIZE_MAX ? "ends with an incomplete escape"
+        : copy && memchr(copy, '\0', length)
+            ? "has an escaped NUL byte, which text cannot hold: declare the column as "
+              "binary"
+        : copy && numeric && !sl_utf8_valid(copy, length, NULL)
+            ? "has escaped bytes that are not UTF-8"
+            : NULL;
     free(copy);
     if (why)
         snprintf(out, room, "%s %s", sl_quoted(field, shown), why);

@@ -6,6 +6,7 @@
 
 #include "bson/bson_writer.h"
 #include "delimited.h"
+#include "scratch.h"
 
 /* Field f lies between the bytes before[f] and after[f] of the block, which are delimiters, line
  * ends or the field's quotes. before[0] of a block's first record is UINT32_MAX, so that adding 1
@@ -30,12 +31,6 @@ static inline sl_text sl_field_trim(sl_text field, sl_trim trim) {
     }
     return field;
 }
-
-/* Memory of a parser for values that cannot be converted where they are. */
-typedef struct sl_scratch {
-    char *bytes;
-    size_t room;
-} sl_scratch;
 
 typedef struct sl_parser {
     const struct sl_simd *simd;
@@ -65,9 +60,6 @@ bool sl_record_is_header(const sl_parser *parser, const sl_record *record);
  * and not required, or is left out. Returns the end; NULL when the field is refused. */
 uint8_t *sl_put_unusual(sl_parser *parser, size_t column, sl_text field, bool quoted, uint8_t *out,
                         bool *transcoded);
-
-/* Makes room for this many bytes. False: out of memory. */
-bool sl_scratch_grow(sl_scratch *scratch, size_t room);
 
 /* The field does not fit. True: the column demands that its value is left out; this is recorded. */
 bool sl_leave_out(sl_parser *parser, size_t column);

@@ -116,9 +116,16 @@ size_t sl_closing_quote(const char *text, size_t at, size_t end, char quote, cha
 
 /* The position of the end of the field that starts at `at`. */
 static size_t field_end(sl_text line, size_t at, char delimiter, char quote, char escape) {
-    if (quote && at < line.length && line.bytes[at] == quote) {
-        size_t close = sl_closing_quote(line.bytes, at + 1, line.length, quote, '\\');
-        if (close < line.length)
+    size_t open = at;
+    while (quote && open < line.length && line.bytes[open] == ' ')
+        open++;
+    if (quote && open < line.length && line.bytes[open] == quote) {
+        size_t close = sl_closing_quote(line.bytes, open + 1, line.length, quote, '\\');
+        size_t after = close + 1;
+        while (after < line.length && line.bytes[after] == ' ')
+            after++;
+        if (close < line.length &&
+            (open == at || after >= line.length || line.bytes[after] == delimiter))
             at = close;
     }
     const char *end = line.bytes + line.length;

@@ -26,7 +26,7 @@ typedef struct sl_marks {
     uint32_t escapes[SL_STRETCH_BYTES + 1 + SL_SCAN_SCRIBBLE]; /* of find_escaped only; ended by
                                                                    UINT32_MAX */
     /* Of find_records, which leaves out the marks and lines within quotes, and the quotes: */
-    bool irregular;                         /* contains quotes that take_regular cannot read */
+    bool irregular; /* contains quotes that take_regular cannot read */
     /* Also of find_escaped: */
     uint16_t line_feeds;                    /* of the stretch, also those that are data */
     uint16_t numbers[SL_STRETCH_BYTES + 1]; /* how many of them lie before the end of lines[i] */

@@ -313,6 +313,8 @@ static uint8_t *put_column(sl_parser *parser, sl_record *record, const sl_nest_s
     const char *begin = text + (uint32_t)(before + 1);
     sl_text field = sl_field_trim((sl_text){begin, (size_t)(text + after - begin)}, d->trim);
     const sl_bound_column *column = &d->columns[step->column];
+    if (column->schema.trim)
+        field = sl_field_trim(field, SL_TRIM_BOTH);
     bool quoted = d->quote && before != UINT32_MAX && text[before] == d->quote;
     uint8_t *type;
     if (sl_field_is_missing(d, &column->schema, field, quoted)) {
@@ -328,7 +330,7 @@ static uint8_t *put_column(sl_parser *parser, sl_record *record, const sl_nest_s
     uint8_t *to = put_key(in, out, column->type, step->key, &type);
     count_written(in);
     to = sl_put_value(parser, step->column, field, quoted, type, to, &record->transcoded);
-    if (to || !sl_leave_out(parser, step->column))
+    if (to || parser->scratch.no_room || !sl_leave_out(parser, step->column))
         return to;
     *in = as_before;
     in->missing++;

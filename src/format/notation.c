@@ -75,8 +75,7 @@ size_t sl_unescape(const sl_notation *notation, const char *from, size_t length,
             return SIZE_MAX;
         char byte;
         size_t octal = numbers ? read_digits(from, end, 8, 3, &byte) : 0;
-        size_t hexadecimal =
-            numbers && *from == 'x' ? read_digits(from + 1, end, 16, 2, &byte) : 0;
+        size_t hexadecimal = numbers && *from == 'x' ? read_digits(from + 1, end, 16, 2, &byte) : 0;
         if (octal + hexadecimal > 0) {
             *numeric = true;
             from += octal + hexadecimal + (hexadecimal > 0);
@@ -95,20 +94,21 @@ size_t sl_unescape(const sl_notation *notation, const char *from, size_t length,
 
 /* What the backslashes of a text show. */
 typedef struct seen {
-    size_t nulls[DELIMITER_COUNT]; /* fields that are \N, between these delimiters */
+    size_t nulls[DELIMITER_COUNT];      /* fields that are \N, between these delimiters */
     size_t delimiters[DELIMITER_COUNT]; /* after a backslash */
-    size_t lines;   /* line feeds after a backslash */
-    size_t pairs;   /* of backslashes */
-    size_t batch;   /* letters that mysql --batch writes: \n, \t, \0 */
-    size_t letters; /* other letters and digits that PostgreSQL writes */
-    size_t zeros;   /* \0 */
-    size_t quotes;  /* \" */
-    size_t other;   /* backslashes that none of these programs writes */
+    size_t lines;                       /* line feeds after a backslash */
+    size_t pairs;                       /* of backslashes */
+    size_t batch;                       /* letters that mysql --batch writes: \n, \t, \0 */
+    size_t letters;                     /* other letters and digits that PostgreSQL writes */
+    size_t zeros;                       /* \0 */
+    size_t quotes;                      /* \" */
+    size_t other;                       /* backslashes that none of these programs writes */
 } seen;
 
 static bool ends_field(sl_text head, bool whole, size_t at, char delimiter) {
-    return at >= head.length ? whole : head.bytes[at] == delimiter || head.bytes[at] == '\n' ||
-                                           head.bytes[at] == '\r';
+    return at >= head.length
+               ? whole
+               : head.bytes[at] == delimiter || head.bytes[at] == '\n' || head.bytes[at] == '\r';
 }
 
 /* Is the field with this end a lone \N, whose backslash is at `at`? */
@@ -224,9 +224,10 @@ static const sl_notation *with_nulls(sl_text head, char delimiter, const seen *s
     if (quoted ? s->letters + s->other > 0 || s->batch > s->zeros : s->other + s->quotes > 0)
         return row_of("csv", why, "fields are \\N, and backslashes are data");
     if (quoted || s->lines + s->zeros + (delimiter == '\t' ? s->delimiters[at] : 0) > 0)
-        return row_of("mysql", why, quoted ? "fields are quoted or \\N" :
-                      s->lines > 0 ? "fields are \\N, and line ends are escaped" :
-                                     "fields are \\N, and tabs are escaped");
+        return row_of("mysql", why,
+                      quoted         ? "fields are quoted or \\N"
+                      : s->lines > 0 ? "fields are \\N, and line ends are escaped"
+                                     : "fields are \\N, and tabs are escaped");
     return row_of("postgres", why, "fields are \\N");
 }
 
@@ -262,7 +263,8 @@ static const sl_notation *without_nulls(sl_text head, bool whole, const seen *s,
         return row_of("mysql-batch", why, "tabs, a header, and fields that are NULL");
     if (!json && s->pairs > 0 && s->batch + s->letters > 0)
         return names && s->letters == 0
-                   ? row_of("mysql-batch", why, "tabs, a header, and backslashes before n, t and \\")
+                   ? row_of("mysql-batch", why,
+                            "tabs, a header, and backslashes before n, t and \\")
                    : row_of("postgres", why, "tabs, and backslashes before n, t and \\");
     return NULL;
 }

@@ -29,14 +29,14 @@ typedef struct sl_notation {
     char quote_escape; /* in quoted fields; 0: only quotes are doubled */
     char escape;       /* in other fields, and before delimiters and line ends in them; 0: none */
     sl_escapes escapes;
-    const char *null;   /* what an unquoted field holds instead of NULL. "": nothing, and then ""
+    const char *null; /* what an unquoted field holds instead of NULL. "": nothing, and then ""
                            is the empty text. NULL: it is not known, and nothing means "no value" */
-    const char *yes;    /* the words for true and false, besides those of all texts; NULL: none */
+    const char *yes;  /* the words for true and false, besides those of all texts; NULL: none */
     const char *no;
-    bool header_rare;   /* no header is written, unless a user asks for it */
-    bool header_usual;  /* a header is written, unless a user asks for none */
-    bool cr_is_data;    /* a CR before a line feed is data, unless all lines have one */
-    bool words;         /* words such as NA are missing values in columns of numbers and dates */
+    bool header_rare;  /* no header is written, unless a user asks for it */
+    bool header_usual; /* a header is written, unless a user asks for none */
+    bool cr_is_data;   /* a CR before a line feed is data, unless all lines have one */
+    bool words;        /* words such as NA are missing values in columns of numbers and dates */
 } sl_notation;
 
 /* The rows, ended by one without name. The first one is that of all texts without another one. */

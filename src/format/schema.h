@@ -59,6 +59,7 @@ typedef struct sl_schema_column {
     sl_invalid invalid;
     bool lossless; /* values that the type would change are refused */
     bool inferred; /* the type was inferred, which messages mention */
+    bool declared; /* by --types */
 } sl_schema_column;
 
 typedef struct sl_schema {

@@ -695,8 +695,7 @@ static void remove_escapes(const sl_notation *notation, sl_text *fields, size_t 
     for (size_t i = 0; i < count; i++) {
         if (!memchr(fields[i].bytes, notation->escape, fields[i].length))
             continue;
-        size_t length =
-            sl_unescape(notation, fields[i].bytes, fields[i].length, memory, &numeric);
+        size_t length = sl_unescape(notation, fields[i].bytes, fields[i].length, memory, &numeric);
         if (length == SIZE_MAX)
             continue;
         fields[i] = (sl_text){memory, length};
@@ -796,8 +795,7 @@ static size_t separator_line(sl_text head, char delimiter[2]) {
 static void find_other(const sl_format_options *options, sl_table *table, sl_text head, bool whole,
                        size_t from) {
     sl_format_options free_choice = *options;
-    sl_table other = {
-        .escape = table->escape, .notation = table->notation, .first = table->first};
+    sl_table other = {.escape = table->escape, .notation = table->notation, .first = table->first};
     sl_error ignored;
     free_choice.delimiter = 0;
     if (!options->delimiter || !search(&free_choice, &other, head, whole, from, &ignored) ||
@@ -821,12 +819,12 @@ static bool has_cr_lines(sl_text head) {
 }
 
 void sl_table_set_notation(sl_table *table, const sl_format_options *options,
-                           const sl_notation *of_schema, sl_text head, bool whole,
-                           char *delimiter, char *quote) {
+                           const sl_notation *of_schema, sl_text head, bool whole, char *delimiter,
+                           char *quote) {
     const sl_notation *given = options->notation ? options->notation : of_schema;
     char found = 0;
-    table->notation = given ? given
-                            : sl_notation_recognise(head, whole, *delimiter, &found, table->why);
+    table->notation =
+        given ? given : sl_notation_recognise(head, whole, *delimiter, &found, table->why);
     if (!given && *table->why && !table->notation->null)
         table->null = "\\N";
     table->cr_lines = has_cr_lines(head);

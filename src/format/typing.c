@@ -90,12 +90,15 @@ static sl_typed_layout *add_layout(sl_typing *typing, size_t count, sl_error *er
     return layout;
 }
 
-static bool add_column(sl_typed_layout *layout, const char *name, sl_error *error) {
+static bool add_column(sl_typed_layout *layout, const char *name, const sl_schema_column *declared,
+                       sl_error *error) {
     sl_typed_column *column = &layout->columns[layout->count];
     column->name = strdup(name);
     if (!column->name)
         return sl_error_memory(error, "inferring types");
     column->guess = SL_COLUMN_GUESS;
+    if (declared && declared->declared)
+        column->schema = *declared;
     layout->count++;
     return true;
 }
@@ -107,7 +110,7 @@ static sl_typed_layout *layout_of(sl_typing *typing, const sl_dialect *dialect, 
         return layout;
     layout = add_layout(typing, dialect->column_count, error);
     for (size_t i = 0; layout && i < dialect->column_count; i++) {
-        if (!add_column(layout, dialect->columns[i].published, error))
+        if (!add_column(layout, dialect->columns[i].published, &dialect->columns[i].schema, error))
             return NULL;
     }
     if (layout)
@@ -195,8 +198,10 @@ bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *
     sl_typed_layout *layout = add_layout(typing, count > 0 ? count : 1, error);
     bool ok = layout != NULL;
     for (size_t i = 0; ok && i < count; i++) {
-        ok = add_column(layout, names[i], error);
-        if (ok && !sl_column_type_read(types[i], &layout->columns[i].schema))
+        ok = add_column(layout, names[i], NULL, error);
+        /* The declared types that cannot be read are those of --types again. */
+        if (ok && !sl_column_type_read(types[i], &layout->columns[i].schema) &&
+            layout->columns[i].schema.type == SL_TYPE_TEXT)
             ok = sl_error_set(error, SL_EXIT_USAGE, "the type \"%.60s\" is unknown", types[i]);
     }
     if (ok)
@@ -209,6 +214,8 @@ bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *
 static void decide(sl_typed_layout *layout, bool commas) {
     for (size_t i = 0; i < layout->count; i++) {
         sl_typed_column *column = &layout->columns[i];
+        if (column->schema.declared)
+            continue;
         if (commas && sl_column_guess_is_grouped(&column->guess))
             column->guess.kinds = 0;
         sl_column_guess_decide(&column->guess, &column->schema);
@@ -254,6 +261,8 @@ bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *diale
     for (size_t i = 0; i < dialect->column_count; i++) {
         sl_schema_column *into = &dialect->columns[i].schema;
         sl_schema_column type = {0};
+        if (into->declared)
+            continue;
         if (layout)
             type = sl_typed_layout_column(layout, dialect->columns[i].published)->schema;
         type.name = into->name;
@@ -288,6 +297,15 @@ static void put_quoted(FILE *out, const char *text) {
     fputs("\"", out);
 }
 
+static void put_words(FILE *out, const char *before, const sl_words *words, const char *after) {
+    fputs(before, out);
+    for (size_t i = 0; i < words->count; i++) {
+        fputs(i > 0 ? ", " : "", out);
+        put_quoted(out, words->words[i]);
+    }
+    fputs(after, out);
+}
+
 static void put_column(FILE *out, const sl_bound_column *column) {
     const sl_schema_column *schema = &column->schema;
     fputs("  - {name: ", out);
@@ -300,6 +318,8 @@ static void put_column(FILE *out, const sl_bound_column *column) {
         fputs(", format: ", out);
         put_quoted(out, schema->format);
     }
+    if (schema->missing.count > 0 && schema->missing.count != sl_missing_words.count)
+        put_words(out, ", missing: [", &schema->missing, "]");
     if (schema->zone != SL_CHOICE_UNSET)
         fprintf(out, ", offset: %s", schema->zone == SL_CHOICE_YES ? "true" : "false");
     if (schema->yes)
@@ -321,7 +341,10 @@ char *sl_typing_write_schema(const sl_dialect *dialect, const char *name, uint64
             "name: ",
             (unsigned long long)records);
     put_quoted(out, name);
-    fprintf(out, "\nkind: records\ndelimiter: ");
+    fprintf(out, "\nkind: records");
+    if (dialect->notation && (dialect->notation_given || dialect->why[0]))
+        fprintf(out, "\ndialect: %s", dialect->notation->name);
+    fprintf(out, "\ndelimiter: ");
     put_quoted(out, delimiter);
     const char quote[2] = {dialect->quote, '\0'};
     fprintf(out, "\nquotes: ");
@@ -337,12 +360,10 @@ char *sl_typing_write_schema(const sl_dialect *dialect, const char *name, uint64
     if (dialect->blanks)
         fprintf(out, "blanks: %u\n", dialect->blanks);
     fprintf(out, "lossless: true      # values that a type would change (007) are refused\n"
-                 "missing: ["); /* words for missing values */
-    for (size_t i = 0; i < sl_missing_words.count; i++) {
-        fprintf(out, "%s", i > 0 ? ", " : "");
-        put_quoted(out, sl_missing_words.words[i]);
-    }
-    fprintf(out, "]  # words for a missing value\ncolumns:\n");
+                 "");
+    if (!dialect->notation || dialect->notation->words)
+        put_words(out, "missing: [", &sl_missing_words, "]  # words for a missing value\n");
+    fprintf(out, "columns:\n");
     for (size_t i = 0; i < dialect->column_count; i++)
         put_column(out, &dialect->columns[i]);
     return fclose(out) == 0 ? text : NULL;

@@ -791,8 +791,8 @@ static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_bloc
                             "entry, whose fields are quoted; unpack the archive and load its files",
                             path, block->entry);
     }
-    if (dialect && line_escape_of(format, dialect) !=
-                       sl_source_set_at(job->set, block->source)->line_escape) {
+    if (dialect &&
+        line_escape_of(format, dialect) != sl_source_set_at(job->set, block->source)->line_escape) {
         sl_format_dialect_destroy(format, dialect);
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "%s: %s: this entry has another dialect than the archive's first "

@@ -172,6 +172,7 @@ static const struct not_passed {
     NOT_PASSED("id-field", format_options.id_fields),
     NOT_PASSED("header", format_options.header),
     NOT_PASSED("columns", format_options.columns),
+    NOT_PASSED("types", format_options.declared),
     NOT_PASSED("skip-lines", format_options.skip_lines),
 };
 #define NOT_PASSED_COUNT (sizeof not_passed / sizeof not_passed[0])

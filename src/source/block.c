@@ -302,9 +302,8 @@ static bool find_line_end(sl_reader *reader, sl_open_source *open, size_t in_blo
                           size_t *length, bool *ended, bool *cut, sl_error *error) {
     *length = *filled;
     for (size_t searched = in_block - 1; *filled > searched;) {
-        char *line_end =
-            find_line_feed(&reader->set->states[open->source].source, reader->buffer,
-                           reader->buffer + searched, reader->buffer + *filled);
+        char *line_end = find_line_feed(&reader->set->states[open->source].source, reader->buffer,
+                                        reader->buffer + searched, reader->buffer + *filled);
         if (line_end) {
             *length = (size_t)(line_end - reader->buffer) + 1;
             break;
