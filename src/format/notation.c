@@ -217,20 +217,6 @@ static bool has_quoted_fields(sl_text head, char delimiter) {
     return any;
 }
 
-/* Fields that are \N have been found. */
-static const sl_notation *with_nulls(sl_text head, char delimiter, const seen *s, char *why) {
-    const bool quoted = has_quoted_fields(head, delimiter);
-    size_t at = delimiter_of(delimiter, s);
-    if (quoted ? s->letters + s->other > 0 || s->batch > s->zeros : s->other + s->quotes > 0)
-        return row_of("csv", why, "fields are \\N, and backslashes are data");
-    if (quoted || s->lines + s->zeros + (delimiter == '\t' ? s->delimiters[at] : 0) > 0)
-        return row_of("mysql", why,
-                      quoted         ? "fields are quoted or \\N"
-                      : s->lines > 0 ? "fields are \\N, and line ends are escaped"
-                                     : "fields are \\N, and tabs are escaped");
-    return row_of("postgres", why, "fields are \\N");
-}
-
 /* Does the first line consist of names? */
 static bool begins_with_names(sl_text head, char delimiter) {
     const char *end = memchr(head.bytes, '\n', head.length);
@@ -286,13 +272,14 @@ static bool ends_short_offset(sl_text head, size_t at) {
 
 /* The delimiter of quoted text: the most frequent one outside of quotes. */
 static char frequent_delimiter(sl_text head) {
-    size_t counts[DELIMITER_COUNT] = {0}, best = 0;
+    size_t counts[DELIMITER_COUNT] = {0}, all[256] = {0}, best = 0;
     bool quoted = false;
     for (size_t i = 0; i < head.length; i++) {
         quoted ^= head.bytes[i] == '"';
-        const char *one = !quoted && head.bytes[i] ? strchr(DELIMITERS, head.bytes[i]) : NULL;
-        counts[one ? one - DELIMITERS : 0] += one != NULL;
+        all[(uint8_t)head.bytes[i]] += !quoted;
     }
+    for (size_t i = 0; i < DELIMITER_COUNT; i++)
+        counts[i] = all[(uint8_t)DELIMITERS[i]];
     for (size_t i = 1; i < DELIMITER_COUNT; i++)
         best = counts[i] > counts[best] ? i : best;
     return DELIMITERS[best];
@@ -303,6 +290,7 @@ typedef struct csv_seen {
     size_t nothing; /* empty fields */
     size_t quoted;  /* fields that are "" */
     size_t offsets; /* times with offsets of hours only */
+    size_t opened;  /* fields that begin with a quote */
     bool even;      /* all records have the same number of fields, of two or more */
 } csv_seen;
 
@@ -316,6 +304,7 @@ static csv_seen see_csv(sl_text head, char delimiter) {
         if (byte == '"' && (inside || begins || before == '"')) {
             s.quoted += !inside && begins && at + 2 < head.length && head.bytes[at + 1] == '"' &&
                         (head.bytes[at + 2] == delimiter || memchr("\r\n", head.bytes[at + 2], 2));
+            s.opened += !inside && begins;
             inside = !inside;
         }
         if (inside || (byte != delimiter && byte != '\n'))
@@ -330,6 +319,24 @@ static csv_seen see_csv(sl_text head, char delimiter) {
         fields = 1;
     }
     return s;
+}
+
+/* Fields that are \N have been found. */
+static const sl_notation *with_nulls(sl_text head, char delimiter, const seen *s, char *why) {
+    const bool quoted = has_quoted_fields(head, delimiter);
+    size_t at = delimiter_of(delimiter, s);
+    const csv_seen csv = see_csv(head, delimiter);
+    if (!quoted && csv.opened && csv.even && delimiter != '\t' &&
+        s->pairs + s->lines + s->delimiters[at] == 0)
+        return row_of("csv", why, "fields are \\N, and others are quoted");
+    if (quoted ? s->letters + s->other > 0 || s->batch > s->zeros : s->other + s->quotes > 0)
+        return row_of("csv", why, "fields are \\N, and backslashes are data");
+    if (quoted || s->lines + s->zeros + (delimiter == '\t' ? s->delimiters[at] : 0) > 0)
+        return row_of("mysql", why,
+                      quoted         ? "fields are quoted or \\N"
+                      : s->lines > 0 ? "fields are \\N, and line ends are escaped"
+                                     : "fields are \\N, and tabs are escaped");
+    return row_of("postgres", why, "fields are \\N");
 }
 
 /* Is it CSV in which an empty field and "" differ? `null`: fields are \N. */

@@ -845,7 +845,8 @@ bool sl_table_find(const sl_format_options *chosen, sl_text head, bool whole, sl
     if (!table->escape)
         table->escape = table->notation->quote_escape;
     size_t skip = sl_after_lines(head, options->skip_lines);
-    bool declared = options->header != SL_HEADER_AUTO || options->columns || skip > 0;
+    bool declared = options->header != SL_HEADER_AUTO || options->columns || skip > 0 ||
+                    (chosen->notation && chosen->notation->escape);
     size_t skipped = (size_t)options->skip_lines;
     const char given[2] = {options->delimiter, '\0'};
     char separator[2] = "";
@@ -868,6 +869,13 @@ bool sl_table_find(const sl_format_options *chosen, sl_text head, bool whole, sl
     }
     if (strchr("{[<", *table->first.line.bytes) && !declared)
         return refuse(table->first.line, "it looks like JSON, XML or HTML", error);
+    if (table->notation->escape && table->first.delimiter == 0) { /* its line end may be data */
+        sl_first_line line = table->first;
+        table->first.delimiter = options->delimiter;
+        extend_first(table, head);
+        if (table->first.fields < 2)
+            table->first = line;
+    }
     table->quote = sl_quote_of(options->quote, table->first.delimiter);
     if (!*separator && !*given)
         sl_prefer_semicolons(table, head, whole);

@@ -107,7 +107,7 @@ TEST(a_field_that_may_be_null_is_a_reject) {
     static const char *const nulls[] = {"\\N", "none"};
     const sl_format_options given = {.header = SL_HEADER_YES, .nulls = nulls, .null_count = 2};
     p = parse_with("delimited", &given, "a,b\nx,y\nnone,\\N\n\"none\",1\n");
-    assert_string_equal(json_at(&p, 1), "{  }");
+    assert_string_equal(json_at(&p, 1), "{ }");
     assert_string_equal(json_at(&p, 2), "{ \"a\" : \"none\", \"b\" : \"1\" }");
     const sl_format_options stored = {.header = SL_HEADER_YES, .store_null = true};
     p = parse_with("delimited", &stored, "a,b\nx,\n");
