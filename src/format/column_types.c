@@ -153,10 +153,11 @@ static uint8_t *put_decimal(const sl_value *v, uint8_t *to) {
     sl_number_shape shape;
     if (!read_form(v, room, &field))
         return NULL;
+    if (is_decimal_word(field))
+        return sl_bson_put_decimal_or_word(to, field.bytes, field.length);
     if (v->schema->lossless && !sl_number_shape_read(field, &shape))
-        return is_decimal_word(field) ? sl_bson_put_decimal_or_word(to, field.bytes, field.length)
-                                      : NULL;
-    return sl_bson_put_decimal_or_word(to, field.bytes, field.length);
+        return NULL;
+    return sl_bson_put_decimal(to, field.bytes, field.length);
 }
 
 static uint8_t *put_object_id(const sl_value *v, uint8_t *to) {
@@ -734,7 +735,8 @@ const sl_column_type sl_column_types[] = {
     [SL_TYPE_TEXT] = {"text", SL_BSON_TEXT, 8, STEPS(TEXT, TEXT), SL_CLASS_TEXT, .any_text = true,
                       .put = put_text, .explain = explain_text},
     [SL_TYPE_INT] = {"int", SL_BSON_INT32, 8, STEPS(INT, WHOLE), SL_CLASS_NUMBERS,
-                     .has_format = true, .put = put_int, .explain = explain_int, .infer = infer_int},
+                     .has_format = true, .put = put_int, .explain = explain_int,
+                     .infer = infer_int},
     [SL_TYPE_DOUBLE] = {"double", SL_BSON_DOUBLE, 8, STEPS(DOUBLE, DOUBLE), SL_CLASS_NUMBERS,
                         .has_format = true, .put = put_double, .explain = explain_double,
                         .infer = infer_double},

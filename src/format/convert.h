@@ -134,10 +134,10 @@ bool sl_text_is_plain(const char *text, size_t length);
  * numbers that are equally close to the double, both are accepted: 9.019607543945313 and ...312 are
  * the same double.
  *
- * Accepted: 12, -1.5, .5, 6.6666669845581055, -7.324219E-4, 1e+300, -0, NaN, nan, Infinity, inf, and
- * U+221E with or without minus. Refused, because codes have this form, or because digits would be
- * lost: 007, +1, 5., whole numbers beyond 64 bits, 0.10000000000000001. Zeros at the end of a
- * fraction are not digits: 1.50 equals 1.5. */
+ * Accepted: 12, -1.5, .5, 6.6666669845581055, -7.324219E-4, 1e+300, -0, NaN, nan, Infinity, inf,
+ * and U+221E with or without minus. Refused, because codes have this form, or because digits
+ * would be lost: 007, +1, 5., whole numbers beyond 64 bits, 0.10000000000000001. Zeros at the end
+ * of a fraction are not digits: 1.50 equals 1.5. */
 
 /* Converts a number as described above; false: it is refused. */
 bool sl_convert_lossless(const char *field, size_t length, double *value);

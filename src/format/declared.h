@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types that --types declares by name: of the columns of delimited text without a schema, and of the
- * values of JSON, which can write dates and the like only as text. */
+/* Types that --types declares by name: of the columns of delimited text without a schema, and of
+ * the values of JSON, which can write dates and the like only as text. */
 #ifndef SHARDLOAD_DECLARED_H
 #define SHARDLOAD_DECLARED_H
 
@@ -16,13 +16,13 @@ typedef struct sl_declared {
     char *memory;
 } sl_declared;
 
-/* Reads NAME=TYPE,... NULL in `*declared` if `text` is NULL. A TYPE is a word of sl_column_types, and
- * what belongs to it, behind a colon: flag:Y:N, date:%d.%m.%Y, double:1.234,5, array:int. */
+/* Reads NAME=TYPE,... NULL in `*declared` if `text` is NULL. A TYPE is a word of sl_column_types,
+ * and what belongs to it, behind a colon: flag:Y:N, date:%d.%m.%Y, double:1.234,5, array:int. */
 bool sl_declared_create(const char *text, sl_declared **declared, sl_error *error);
 void sl_declared_destroy(sl_declared *declared); /* NULL is fine */
 
-/* Gives the columns of the dialect their declared types. False with error (SL_EXIT_SOURCE) if a name
- * is that of no column. */
+/* Gives the columns of the dialect their declared types. False with error (SL_EXIT_SOURCE) if a
+ * name is that of no column. */
 bool sl_declared_apply(const sl_declared *declared, sl_dialect *dialect, sl_error *error);
 
 /* The result of a conversion. */

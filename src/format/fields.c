@@ -441,7 +441,7 @@ static bool explain_special(const sl_bound_column *column, sl_text field, char *
     char quoted[SL_QUOTED_ROOM], type[SL_TYPE_ROOM];
     double value;
     const sl_column_type *row = &sl_column_types[schema->type];
-    bool number = row->class == SL_CLASS_NUMBERS;
+    bool number = row->class == SL_CLASS_NUMBERS && schema->type != SL_TYPE_DECIMAL;
     if (row->any_text || (row->explain && !schema->lossless && !schema->format))
         return false;
     const char *problem = number && sl_convert_double(field.bytes, field.length, &value)

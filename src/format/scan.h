@@ -41,8 +41,8 @@ static inline uint64_t sl_parity_before(uint64_t mask) {
 }
 
 /* The bytes that escape characters escape. `*carry`: is the first byte escaped? On return: is the
- * byte after these? Runs of escape characters are added to the bits at which they begin at an odd or
- * even index: the carry of the sum is the byte after the run. */
+ * byte after these? Runs of escape characters are added to the bits at which they begin at an odd
+ * or even index: the carry of the sum is the byte after the run. */
 static inline uint64_t sl_scan_escaped(uint64_t escapes, uint64_t *carry) {
     const uint64_t even = 0x5555555555555555u;
     escapes &= ~*carry;

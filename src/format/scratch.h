@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of a parser for the values that it cannot convert where they are. It grows with the largest
- * value of a block; nothing is allocated per record. fields.c has the functions. */
+/* Memory of a parser for the values that it cannot convert where they are. It grows with the
+ * largest value of a block; nothing is allocated per record. fields.c has the functions. */
 #ifndef SHARDLOAD_SCRATCH_H
 #define SHARDLOAD_SCRATCH_H
 

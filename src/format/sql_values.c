@@ -70,7 +70,7 @@ typedef struct array {
     char *at, *end;
 } array;
 
-/* Reads a quoted element, and removes its quotes and escapes where it is. False: it is not closed. */
+/* Reads a quoted element, and removes its quotes and escapes in place. False: it is not closed. */
 static bool read_quoted(array *a, sl_text *element) {
     char *to = ++a->at;
     element->bytes = to;

@@ -9,8 +9,8 @@
 /* A JSON value, also a number or text alone; Extended JSON. */
 uint8_t *sl_put_json(const sl_value *value, uint8_t *to);
 
-/* An array as PostgreSQL writes it, {1,NULL,"a b"}, or a JSON array. The elements have the type that
- * the column has as `format`; otherwise unquoted numbers are numbers. */
+/* An array as PostgreSQL writes it, {1,NULL,"a b"}, or a JSON array. The elements have the type
+ * that the column has as `format`; otherwise unquoted numbers are numbers. */
 uint8_t *sl_put_array(const sl_value *value, uint8_t *to);
 
 /* Hexadecimal digits, with or without \x or 0x before them, as binary data. */

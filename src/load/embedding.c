@@ -172,7 +172,6 @@ static const struct not_passed {
     NOT_PASSED("id-field", format_options.id_fields),
     NOT_PASSED("header", format_options.header),
     NOT_PASSED("columns", format_options.columns),
-    NOT_PASSED("types", format_options.declared),
     NOT_PASSED("skip-lines", format_options.skip_lines),
 };
 #define NOT_PASSED_COUNT (sizeof not_passed / sizeof not_passed[0])
@@ -204,6 +203,7 @@ static void configure(sl_preparation *preparation) {
         .sample = 1,
         .part_of_trial = true,
     };
+    config->format_options.declared = NULL; /* of the documents */
     for (size_t i = 0; i < NOT_PASSED_COUNT; i++)
         memset((char *)config + not_passed[i].at, 0, not_passed[i].size);
     config->format = of->embed_schema_text ? "delimited" : "auto";
