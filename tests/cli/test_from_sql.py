@@ -23,7 +23,8 @@ COLUMNS = {"id": ("int", "int"), "note": ("text", "text"), "word": ("text", "var
            "fine": ("timestamp", "datetime(6)"), "tree": ("jsonb", "text"), "list": ("text[]", "text"),
            "key": ("uuid", "char(36)"), "bytes": ("bytea", "text")}
 
-WORDS = ["", "word", "a\tb", "back\\slash", "\\", "\\N", "\\n", "line\nend", "\n", "\r", "cr\r", "crlf\r\nend", "say \"hi\"",
+WORDS = ["", "word", "a\tb", "back\\slash", "\\", "\\N", "\\n", "line\nend", "\n", "\r", "cr\r", "crlf\r\nend",
+         "say \"hi\"",
          "\"", "\"\"", "'", "comma, semicolon; pipe|", "NULL", "null", "NA", "-", "t", "f", "NaN", " ", " x ", "ä€😀",
          "\\.", "\\\\", "\\\t", "\\x41", "\\101", "0", "007", "1e5", "12,5", "{\"a\": 1}", "\v\f\b", "end\\"]
 
@@ -92,7 +93,8 @@ class Exports(support.Case):
                 "bytes": maybe("\\x" + pick.choice(WORDS).encode().hex())}
 
     def statements(self, name, rows, postgres):
-        columns = ", ".join(f"{self.quote(column, postgres)} {types[not postgres]}" for column, types in COLUMNS.items())
+        columns = ", ".join(f"{self.quote(column, postgres)} {types[not postgres]}"
+                            for column, types in COLUMNS.items())
         yield f"CREATE TABLE {name} ({columns}){'' if postgres else ' CHARACTER SET utf8mb4'};\n"
         for row in rows:
             values = [f"'{value}'" if isinstance(value, float) or value in ("NaN", "Infinity", "-Infinity")
@@ -182,8 +184,7 @@ class Exports(support.Case):
         for number in range(max(1, ROUNDS // 2)):
             with self.subTest(table=number):
                 rows = [self.row(i, random.Random(f"{number} {i}"), True) for i in range(30)]
-                server.psql("".join(self.statements(f"t{number}", rows, True)).replace("INSERT INTO",
-                                                                                       "INSERT INTO"))
+                server.psql("".join(self.statements(f"t{number}", rows, True)))
                 expected = self.read_postgres(server, f"t{number}")
                 for path, unnamed in self.export_postgres(server, f"t{number}"):
                     self.check(path, expected, unnamed)
@@ -226,4 +227,48 @@ class Exports(support.Case):
                                     for row in expected]
                     self.check(path, expected, unnamed)
 
+    # texts of any program
 
+    def test_line_ends_in_values_at_the_ends_of_blocks(self):
+        """Blocks are cut in parallel, also after runs of escape characters."""
+        values = [f"{number}" + "\\" * (number % 5) + "\n" * (number % 3) + "x" * (number * 7919 % 97)
+                  for number in range(60000)]
+        values[7] = "\\" * 1500000 + "\nend"
+        escaped = [value.replace("\\", "\\\\").replace("\n", "\\\n") for value in values]
+        path = self.file("blocks.txt", "".join(f"{number}\t{value}\t\\N\n" for number, value in enumerate(escaped)))
+        for options in (("-j", 1), ("-j", 3)):
+            documents = self.documents("--dialect", "mysql", *options, path)
+            self.assertEqual({one["column1"]: one["column2"] for one in documents}, dict(enumerate(values)))
+
+    def test_a_null_that_the_sample_does_not_show_is_a_reject(self):
+        path = self.file("late.tsv", "a\tb\n" + "x\ty\n" * 40000 + "x\t\\N\n")
+        outcome, work = self.parse("--header", "yes", path, code=support.EXIT_REJECTS)
+        self.assertEqual([row["line"] for row in support.reject_rows(work)], ["40002"], outcome.text)
+        self.assertIn("--dialect postgres", support.reject_rows(work)[0]["reason"])
+        self.assertEqual(self.documents("--dialect", "csv", "--header", "yes", path)[-1]["b"], "\\N")
+        self.assertNotIn("b", self.documents("--null", "\\N", "--header", "yes", path)[-1])
+
+    def test_declared_types(self):
+        path = self.file("t.json", '{"at": "2024-01-31T10:00:00.5Z", '
+                         '"in": [{"key": "00112233-4455-6677-8899-aabbccddeeff"}], "x": 0.12345678901234567890123}\n{"at": "never"}\n')
+        outcome, work = self.parse("--types", "at=datetime,in.key=uuid", path, code=support.EXIT_REJECTS)
+        self.assertEqual([row["column"] for row in support.reject_rows(work)], ["at"], outcome.text)
+        self.assertEqual(support.run_record(work)["accounting"]["roundedNumbers"], 1)
+        path = self.file("t.csv", "j,a,h,f\n\"{\"\"n\"\": [1]}\",\"{1,NULL,\"\"b c\"\"}\",\\x00ff,J\n5,{},,N\n")
+        found = self.documents("--types", "j=json,a=array,h=hex,f=flag:J:N", path)
+        self.assertEqual([{key: one.get(key) for key in "jahf"} for one in found],
+                         [{"j": {"n": [1]}, "a": [1, None, "b c"], "h": b"\0\xff", "f": True},
+                          {"j": 5, "a": [], "h": None, "f": False}])
+        self.shardload("load", "--types", "j=jsn", path, code=support.EXIT_USAGE, message="a type: text, int")
+        self.shardload("inspect", "--types", "z=int", path, code=support.EXIT_SOURCE, message="names the column z")
+
+    def test_files_of_one_table_share_a_dialect(self):
+        self.file("d/1.txt", "1\tx\ty\n2\tz\tw\n")
+        self.file("d/2.txt", "5\ta\\\\b\t\\N\n6\tq\tr\n")
+        self.file("d/3.txt", "7\ta\\tb\tc\n")
+        found = {one["column1"]: one.get("column2") for one in self.documents(self.scratch / "d")}
+        self.assertEqual(found, {1: "x", 2: "z", 5: "a\\b", 6: "q", 7: "a\tb"})
+
+    def test_blanks_around_quotes(self):
+        path = self.file("b.csv", 'id, "name"\n1, "Doe, ""J""" \n2, "a\nb"\n3,"c" \n')
+        self.assertEqual([one["name"] for one in self.documents(path)], ['Doe, "J"', "a\nb", "c"])

@@ -176,7 +176,8 @@ class Schemas(support.Case):
 
     def test_a_column_with_a_tiny_number_is_decimal(self):
         found, _ = self.dump_decoded("--format", "delimited", self.file("t.csv", "a,b\n0.5,x\n1e-400,x\n2.5,x\n"))
-        self.assertEqual([one["a"] for one in found], [support.bson.Decimal128(text) for text in ("0.5", "1e-400", "2.5")])
+        self.assertEqual([one["a"] for one in found],
+                         [support.bson.Decimal128(text) for text in ("0.5", "1e-400", "2.5")])
 
     def test_iso_dates_by_offset_and_digits(self):
         import datetime

@@ -65,7 +65,7 @@ TEST(without_a_schema_columns_are_text) {
     assert_string_equal(p.header, "make,count,\"a b\"\n");
 }
 
-/* Every escape of an export, in text that is parsed in blocks that end at each possible line end. */
+/* Every escape of an export. */
 TEST(escapes_of_exports) {
     static const struct {
         const char *dialect, *text, *json; /* of the first record; NULL: it is a reject */
