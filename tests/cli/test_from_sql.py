@@ -250,7 +250,8 @@ class Exports(support.Case):
 
     def test_declared_types(self):
         path = self.file("t.json", '{"at": "2024-01-31T10:00:00.5Z", '
-                         '"in": [{"key": "00112233-4455-6677-8899-aabbccddeeff"}], "x": 0.12345678901234567890123}\n{"at": "never"}\n')
+                         '"in": [{"key": "00112233-4455-6677-8899-aabbccddeeff"}], '
+                         '"x": 0.12345678901234567890123}\n{"at": "never"}\n')
         outcome, work = self.parse("--types", "at=datetime,in.key=uuid", path, code=support.EXIT_REJECTS)
         self.assertEqual([row["column"] for row in support.reject_rows(work)], ["at"], outcome.text)
         self.assertEqual(support.run_record(work)["accounting"]["roundedNumbers"], 1)
