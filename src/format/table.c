@@ -546,9 +546,8 @@ static double try_delimiter(sl_table *table, sl_text head, bool whole, size_t fr
 /* Is at most one field of the line not empty, and that one not a number or date? */
 static bool is_title(const sl_table *table, sl_text line, size_t count) {
     sl_text fields[SL_COLUMNS_MAX];
-    size_t filled = 0;
-    sl_table_split(table, line, fields, count);
-    for (size_t i = 0; i < count; i++)
+    size_t filled = 0, split = sl_table_split(table, line, fields, count);
+    for (size_t i = 0; i < count && i < split; i++)
         filled += fields[i].length == 0 ? 0 : sl_value_look(fields[i]) == SL_LOOKS_TYPED ? 2 : 1;
     return filled <= 1;
 }
@@ -877,6 +876,10 @@ bool sl_table_find(const sl_format_options *chosen, sl_text head, bool whole, sl
             table->first = line;
     }
     table->quote = sl_quote_of(options->quote, table->first.delimiter);
+    if (table->notation->escape) /* delimiters after escapes divide nothing */
+        table->first.fields = sl_table_split(table, table->first.line, NULL, 0);
+    if (table->notation->escape && table->first.fields < 2)
+        table->first.delimiter = 0;
     if (!*separator && !*given)
         sl_prefer_semicolons(table, head, whole);
     if (options->quote == SL_QUOTE_AUTO)
