@@ -116,6 +116,17 @@ static bool to_double(const number *n, double *value) {
     return isfinite(*value);
 }
 
+/* More than 17, which are enough for each double? */
+static bool has_many_digits(uint64_t digits) {
+    while (digits > UINT64_C(99999999999999999) && digits % 10 == 0)
+        digits /= 10;
+    return digits > UINT64_C(99999999999999999);
+}
+
+uint64_t sl_extjson_rounded(const sl_extjson *x) {
+    return x->rounded;
+}
+
 const char *sl_extjson_number(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to) {
     number n;
     const char *where, *reason;
@@ -128,6 +139,7 @@ const char *sl_extjson_number(sl_extjson *x, const char *p, uint8_t *type, uint8
         if (!to_double(&n, &value))
             return extjson_fail_with(x, p, "a number beyond the range of a double", p,
                                      (size_t)(n.end - p));
+        x->rounded += !n.exact || has_many_digits(n.digits);
         *type = SL_BSON_DOUBLE;
         *to = sl_bson_put_double(*to, value);
         return n.end;

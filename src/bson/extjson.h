@@ -61,6 +61,10 @@ sl_extjson_status sl_extjson_document(sl_extjson *parser, const char *text, cons
                                       const int64_t *id, uint8_t *to, uint8_t *limit,
                                       const char **after, uint8_t **written, bool *own_id);
 
+/* The number of numbers, in all documents so far, that have more digits than a double holds and
+ * were rounded. Those of a text that was parsed again for more room are counted again. */
+uint64_t sl_extjson_rounded(const sl_extjson *parser);
+
 const sl_extjson_fault *sl_extjson_why(const sl_extjson *parser);
 
 #endif

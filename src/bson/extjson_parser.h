@@ -49,7 +49,8 @@ struct sl_extjson {
     const extjson_kernel *kernel;
     sl_utf8_check *utf8_valid;
     sl_extjson_fault fault;
-    bool no_room; /* the text has not been found invalid */
+    bool no_room;     /* the text has not been found invalid */
+    uint64_t rounded; /* numbers */
 
     /* The current document: */
     const char *end;

@@ -81,11 +81,13 @@ const sl_option_row sl_load_rows[] = {
     {.name = "schema", SL_ROW_COMMON, SL_ROW_FILE("FILE", READ), SL_ROW_OF(READING, "Source", FILE),
      .help = "YAML file with the columns and their types for --format delimited, or with other "
              "key names for isd."},
-    {.name = "types", SL_ROW_COMMON, SL_ROW_CHOICE("KIND", "auto|text"), .fallback = "auto",
-     SL_ROW_OF(READING, "Source", DOCUMENTS),
+    {.name = "types", SL_ROW_COMMON, SL_ROW_TEXT("auto|text|NAME=TYPE,..."), .fallback = "auto",
+     SL_ROW_OF(READING, "Source", DOCUMENTS), .check = sl_check_types,
      .help = "Types of delimited text without --schema. auto: infer the type of each column from a "
              "sample of all sources; a type is used only if it changes none of the sampled "
-             "values. text: load all columns as text."},
+             "values. text: load all columns as text. NAME=TYPE declares the type of a column, or "
+             "of a text in JSON: date, datetime, int, double, decimal, uuid, json, array, hex, base64, "
+             "bool, flag:Y:N, double:1.234,5, date:%d.%m.%Y and others."},
     {.name = "header", SL_ROW_COMMON, SL_ROW_CHOICE("KIND", "auto|yes|no"), .fallback = "auto",
      SL_ROW_OF(READING, "Source", DOCUMENTS),
      .help = "For --format delimited without --schema: whether the first line names the columns. "
@@ -116,6 +118,17 @@ const sl_option_row sl_load_rows[] = {
      .help = "delimited: what separates the fields: one ASCII character, tab, or a code such as "
              "\\x01.",
      .check = sl_check_delimiter},
+    {.name = "dialect", SL_ROW_COMMON, SL_ROW_CHOICE("NAME", "auto|csv|sql-csv|postgres|mysql|mysql-batch|excel"),
+     .fallback = "auto", SL_ROW_OF(READING, "Source", DOCUMENTS),
+     .help = "delimited: how the program that wrote the text writes NULL and line ends in values. "
+             "auto: as the first 64 KiB show. csv: no NULL. sql-csv: nothing is NULL, \"\" is empty "
+             "text (PostgreSQL, DuckDB). postgres: COPY, text format. mysql: mysqldump --tab, INTO "
+             "OUTFILE. mysql-batch: mysql --batch. excel: spreadsheets."},
+    {.name = "null", SL_ROW_LIST("TEXT"), SL_ROW_OF(READING, "Source", DOCUMENTS),
+     .help = "delimited: an unquoted field with this text is NULL."},
+    {.name = "null-as", SL_ROW_CHOICE("KIND", "missing|null"), .fallback = "missing",
+     SL_ROW_OF(READING, "Source", DOCUMENTS),
+     .help = "delimited: leave fields without a value out of the document, or store them as null."},
     {.name = "quote", SL_ROW_TEXT("CHAR"), .fallback = "auto", SL_ROW_OF(READING, "Source", DOCUMENTS),
      .help = "delimited: the character around quoted fields, or none. auto: a double quote; with "
              "tabs or pipes, or if it is a single quote, only where the first 64 KiB show it.",

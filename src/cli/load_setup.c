@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cluster/cluster.h"
+#include "format/notation.h"
 #include "util/hash.h"
 #include "util/log.h"
 #include "util/read_file.h"
@@ -132,17 +133,28 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
         .trim = sl_option_flag(options, "trim"),
         .quoted_lines = strcmp(sl_option_string(options, "quoted-lines"), "yes") == 0,
         .escape = sl_option_escape(sl_option_string(options, "escape")),
+        .notation = sl_notation_named(sl_option_string(options, "dialect")),
+        .store_null = strcmp(sl_option_string(options, "null-as"), "null") == 0,
         .delimiter = sl_option_delimiter(sl_option_string(options, "delimiter")),
         .quote = sl_option_quote(sl_option_string(options, "quote")),
         .header = header_named(sl_option_string(options, "header")),
         .columns = sl_option_string(options, "columns"),
         .skip_lines = sl_option_number(options, "skip-lines"),
         .pad = strcmp(sl_option_string(options, "ragged"), "pad") == 0,
-        .infer_types = strcmp(sl_option_string(options, "types"), "auto") == 0,
+        .infer_types = strncmp(sl_option_string(options, "types"), "text", 4) != 0,
+        .declared = sl_option_declared(sl_option_string(options, "types")),
         .keep_missing = strcmp(sl_option_string(options, "missing"), "raw") == 0,
         .schema_name = sl_option_string(options, "schema"),
         .id_fields = sl_option_string(options, "id-field"),
     };
+    size_t nulls = sl_option_list_count(options, "null");
+    setup->nulls = calloc(nulls + 1, sizeof *setup->nulls);
+    if (!setup->nulls)
+        return sl_error_memory(error, "starting");
+    for (size_t i = 0; i < nulls; i++)
+        setup->nulls[i] = sl_option_list_item(options, "null", i);
+    config->format_options.nulls = setup->nulls;
+    config->format_options.null_count = nulls;
     if (config->format_options.schema_name) {
         setup->schema_text = read_text("schema", config->format_options.schema_name, error);
         config->format_options.schema_text = setup->schema_text;
@@ -512,6 +524,7 @@ static void clear(sl_setup *setup) {
         bson_destroy(setup->indexes[i]);
     free(setup->indexes);
     free(setup->paths);
+    free(setup->nulls);
     free(setup->schema_text);
     free(setup->embed_schema_text);
     free(setup->shard_keys_text);

@@ -16,6 +16,7 @@ typedef struct sl_setup {
     bson_t *shard_key;
     bson_t **indexes;
     const char **paths;
+    const char **nulls;
     char *schema_text;
     char *embed_schema_text;
     char *shard_keys_text; /* of restore */

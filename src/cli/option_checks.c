@@ -2,6 +2,8 @@
 /* Checks of option values that need more than a kind and a range. */
 #include "option_checks.h"
 
+#include "format/declared.h"
+
 #include "job/load_config.h"
 
 #include <stdarg.h>
@@ -419,6 +421,24 @@ bool sl_check_quote(const char *text, char *problem, size_t room) {
                "%s is not a quote; give auto, none, or one printable ASCII character other than a "
                "backslash",
                text);
+}
+
+const char *sl_option_declared(const char *text) {
+    const size_t word = strcspn(text, ",");
+    const bool kind = sl_list_has("auto|text", '|', (sl_text){text, word});
+    if (!kind)
+        return text;
+    return text[word] == ',' ? text + word + 1 : NULL;
+}
+
+bool sl_check_types(const char *text, char *problem, size_t room) {
+    sl_declared *declared;
+    sl_error error = {0};
+    if (!sl_declared_create(sl_option_declared(text), &declared, &error))
+        return wrong(problem, room, "%s",
+                     strstr(error.message, ": ") ? strstr(error.message, ": ") + 2 : error.message);
+    sl_declared_destroy(declared);
+    return true;
 }
 
 char sl_option_escape(const char *text) {

@@ -47,6 +47,9 @@ bool sl_check_delimiter(const char *text, char *problem, size_t room);
 char sl_option_delimiter(const char *text);
 
 /* `auto`, `none` or one byte; sl_option_quote returns it (head.h: SL_QUOTE_AUTO). */
+/* auto, text, and NAME=TYPE,... sl_option_declared returns the latter, or NULL. */
+bool sl_check_types(const char *text, char *problem, size_t room);
+const char *sl_option_declared(const char *text);
 bool sl_check_quote(const char *text, char *problem, size_t room);
 char sl_option_quote(const char *text);
 

@@ -8,6 +8,7 @@
 #include "bson/bson_writer.h"
 #include "column_types.h"
 #include "convert.h"
+#include "declared.h"
 #include "delimited.h"
 #include "dialects.h"
 #include "fields.h"
@@ -310,13 +311,13 @@ static bool accepts(sl_field_step step, const char *word, size_t length) {
 }
 
 /* Would the fast conversion accept one of the words for a missing value? */
-static bool accepts_missing(const sl_schema_column *schema, sl_field_step step) {
-    for (size_t i = 0; i < schema->missing.count; i++) {
+static bool accepts_any(const char *const *words, size_t count, sl_field_step step) {
+    for (size_t i = 0; i < count; i++) {
         char word[64] = {0}; /* with the readable bytes that converters need after a field */
-        size_t length = strlen(schema->missing.words[i]);
+        size_t length = strlen(words[i]);
         if (length > 32)
             continue;
-        memcpy(word, schema->missing.words[i], length);
+        memcpy(word, words[i], length);
         if (accepts(step, word, length))
             return true;
     }
@@ -324,20 +325,25 @@ static bool accepts_missing(const sl_schema_column *schema, sl_field_step step) 
 }
 
 /* The fast conversion of a column's fields. */
-static sl_field_step step_of(const sl_schema_column *schema) {
+static sl_field_step step_of(const sl_dialect *d, const sl_schema_column *schema) {
     const sl_column_type *type = &sl_column_types[schema->type];
-    bool words = schema->missing.count > 0 || schema->invalid == SL_INVALID_MISSING;
+    bool words =
+        schema->missing.count > 0 || schema->invalid == SL_INVALID_MISSING || d->null_count > 0;
     bool strict = schema->lossless || (type->has_format && schema->zone != SL_CHOICE_UNSET);
     sl_field_step step = strict ? type->strict_step : type->step;
-    if (step == SL_STEP_UNUSUAL || schema->format)
+    if (step == SL_STEP_UNUSUAL || schema->format || schema->trim)
         return SL_STEP_UNUSUAL;
-    bool unusual = type->any_text ? words : accepts_missing(schema, step);
+    bool unusual = type->any_text
+                       ? words
+                       : accepts_any(schema->missing.words, schema->missing.count, step) ||
+                             accepts_any(d->nulls, d->null_count, step);
     return unusual ? SL_STEP_UNUSUAL : step;
 }
 
 bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
     bool all_text = true;
     d->fixed_bytes = SL_BSON_HEAD_BYTES + 1;
+    d->grows = false;
     for (size_t i = 0; i < d->column_count; i++) {
         sl_bound_column *column = &d->columns[i];
         const sl_schema_column *schema = &column->schema;
@@ -350,13 +356,14 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
         converter->step = SL_STEP_UNUSUAL;
         if (length <= SL_SHORT_PREFIX) {
             sl_bson_put_key(converter->prefix, column->type, column->key);
-            converter->step = (uint8_t)step_of(schema);
+            converter->step = (uint8_t)step_of(d, schema);
         }
-        converter->skips_empty = !schema->required;
+        converter->skips_null = !schema->required && !d->stores_null;
+        converter->skips_empty = converter->skips_null && !(type->any_text && d->null);
         converter->skips_dash = false;
         converter->refuses[0] = schema->zone == SL_CHOICE_YES;
         converter->refuses[1] = schema->zone == SL_CHOICE_NO;
-        for (size_t k = 0; k < schema->missing.count && !schema->required; k++)
+        for (size_t k = 0; k < schema->missing.count && converter->skips_null; k++)
             converter->skips_dash =
                 converter->skips_dash || strcmp(schema->missing.words[k], "-") == 0;
         converter->int64_limit = type->any_text ? UINT64_MAX : 0;
@@ -365,6 +372,7 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
         converter->int32_limit =
             converter->int64_limit > INT32_MAX ? (uint64_t)INT32_MAX + 1 : converter->int64_limit;
         d->fixed_bytes += length + type->value_bytes;
+        d->grows = d->grows || type->grows;
         /* If all columns are text, a repeated header would be parsed as a record. */
         all_text &= type->any_text || schema->invalid != SL_INVALID_REJECT;
     }
@@ -464,6 +472,9 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
         d->trim = SL_TRIM_BOTH;
     d->encoding = plan->encoding;
     d->escape = plan->options.escape;
+    d->nulls = plan->options.nulls;
+    d->null_count = plan->options.null_count;
+    d->stores_null = plan->options.store_null;
     d->simd = plan->simd;
     d->kind = schema ? schema->kind : "records";
     d->column_count = count;
@@ -503,6 +514,23 @@ fail:
     return false;
 }
 
+/* Sets how values are written. `null`: what stands for NULL although the notation does not know it;
+ * or NULL. */
+static bool set_notation(sl_dialect *d, const sl_notation *notation, const char *null, bool given,
+                         bool cr_lines, const sl_format_options *options, sl_error *error) {
+    d->notation = notation;
+    d->notation_given = given;
+    d->null = null ? null : notation->null;
+    d->null_length = d->null ? strlen(d->null) : 0;
+    d->bare_escape = notation->escape;
+    d->keeps_cr = notation->cr_is_data && !cr_lines;
+    if (d->quote && !d->escape)
+        d->escape = notation->quote_escape;
+    if (d->bare_escape)
+        d->spill = SIZE_MAX;
+    return sl_dialect_compile(d, options->long_names, error);
+}
+
 bool sl_dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_dialect **out,
                            sl_error *error) {
     if (!sl_dialect_bind(plan, NULL, &table->first, table->names, table->count, out, error))
@@ -521,6 +549,15 @@ bool sl_dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_dialec
         d->header[0] = '\0';
         d->body_offset = table->first.text_start;
     }
+    d->notation = table->notation;
+    if (!sl_declared_apply(plan->declared, d, error) ||
+        !set_notation(d, table->notation, table->null, plan->options.notation != NULL,
+                      table->cr_lines, &plan->options, error)) {
+        sl_delimited_dialect_destroy(d);
+        *out = NULL;
+        return false;
+    }
+    memcpy(d->why, table->why, sizeof d->why);
     return true;
 }
 
@@ -550,11 +587,16 @@ static const char *delimiter_name(char delimiter) {
 
 char *sl_delimited_describe(const sl_dialect *dialect, char *out, size_t room) {
     const sl_dialect *d = dialect;
-    snprintf(
-        out, room, "%s%s%s: %s, %s, %zu column%s%s%s", d->kind, d->letter[0] ? ", dialect " : "",
-        d->letter, delimiter_name(d->delimiter), d->header_length > 0 ? "header" : "no header",
-        d->column_count, d->column_count == 1 ? "" : "s", d->note,
-        d->contradict ? "; no name is nested: names such as a and a.b contradict each other" : "");
+    const bool named = d->notation && (d->notation_given || d->why[0]);
+    char why[SL_NOTATION_WHY_ROOM + 4];
+    snprintf(why, sizeof why, " (%s)", d->why);
+    snprintf(out, room, "%s%s%s: %s, %s, %zu column%s%s%s%s%s%s", d->kind,
+             d->letter[0] ? ", dialect " : "", d->letter, delimiter_name(d->delimiter),
+             d->header_length > 0 ? "header" : "no header", d->column_count,
+             d->column_count == 1 ? "" : "s", named ? "; dialect " : "",
+             named ? d->notation->name : "", named && d->why[0] ? why : "", d->note,
+             d->contradict ? "; no name is nested: names such as a and a.b contradict each other"
+                           : "");
     const char *separator = "; not in the schema, loaded as text: ";
     for (size_t i = 0; i < d->column_count && d->extra_columns > 0; i++) {
         if (d->columns[i].schema.name != d->columns[i].published)
@@ -569,6 +611,8 @@ char *sl_delimited_describe(const sl_dialect *dialect, char *out, size_t room) {
 }
 
 bool sl_delimited_check_head(const sl_dialect *d, sl_text head, bool whole, sl_error *error) {
+    if (d->bare_escape) /* no line end is in quotes only, and CRs are data */
+        return true;
     sl_lines lines = {.delimiter = d->delimiter,
                       .quote = d->quote,
                       .continues = d->quote && !d->stray_quotes,
@@ -593,7 +637,8 @@ static bool plan_create(const sl_format_options *options, sl_plan **out, sl_erro
     bool ok =
         options->schema_text
             ? sl_schema_read(sl_text_of(options->schema_text), source, &plan->schemas[0], error)
-            : !options->infer_types || sl_typing_create(&plan->typing, error);
+            : (!options->infer_types || sl_typing_create(&plan->typing, error)) &&
+                  sl_declared_create(options->declared, &plan->declared, error);
     if (ok)
         *out = plan;
     else
@@ -661,20 +706,23 @@ static bool sniff_table(const sl_plan *plan, sl_text head, bool whole, sl_dialec
     return ok;
 }
 
-static bool sniff_by_schema(const sl_plan *plan, sl_text head, sl_dialect **dialect,
+static bool sniff_by_schema(const sl_plan *plan, sl_text head, bool whole, sl_dialect **dialect,
                             sl_error *error) {
     const sl_schema *schema = plan->schemas[0];
     char delimiters[] = "\t|,;";
-    if (schema->delimiter) {
-        delimiters[0] = schema->delimiter;
+    sl_table table = {.blanks = (uint8_t)schema->blanks};
+    char quote_choice = schema->quote, delimiter = schema->delimiter;
+    sl_table_set_notation(&table, &plan->options, schema->notation, head, whole, &delimiter,
+                          &quote_choice);
+    if (delimiter) {
+        delimiters[0] = delimiter;
         delimiters[1] = '\0';
     }
-    sl_table table = {.blanks = (uint8_t)schema->blanks};
     sl_first_line *first = &table.first;
     size_t skip = sl_after_lines(head, (uint64_t)schema->skip_lines);
-    if (!sl_first_line_read(head, skip, delimiters, schema->quote, first, error))
+    if (!sl_first_line_read(head, skip, delimiters, quote_choice, first, error))
         return false;
-    table.quote = sl_quote_of(schema->quote, first->delimiter);
+    table.quote = sl_quote_of(quote_choice, first->delimiter);
     first->fields = sl_table_split(&table, first->line, NULL, 0);
     size_t count = first->fields;
     sl_text *names = sl_table_fields(&table, error);
@@ -690,20 +738,47 @@ static bool sniff_by_schema(const sl_plan *plan, sl_text head, sl_dialect **dial
     if (fits)
         memcpy((*dialect)->note, table.note, sizeof table.note);
     sl_table_clear(&table);
-    if (fits && schema->blanks) {
+    if (fits) {
+        (*dialect)->quote = schema->blanks ? 0 : table.quote;
         (*dialect)->blanks = (uint8_t)schema->blanks;
-        (*dialect)->quote = 0;
+        fits = set_notation(*dialect, table.notation, table.null,
+                            schema->notation || plan->options.notation, table.cr_lines,
+                            &plan->options, error);
     }
     free(names);
     return fits;
+}
+
+/* Do quotes after a delimiter and blanks, at least one, open fields that are closed? */
+static bool has_blank_quotes(const sl_dialect *d, sl_text head) {
+    const char pattern[3] = {d->delimiter, ' ', '\0'};
+    size_t at = 0, found = 0;
+    for (const char *hit; d->quote && !d->bare_escape && d->delimiter != ' ' &&
+                          (hit = memmem(head.bytes + at, head.length - at, pattern, 2)) != NULL;) {
+        at = (size_t)(hit - head.bytes) + 1;
+        while (at < head.length && head.bytes[at] == ' ')
+            at++;
+        if (at >= head.length || head.bytes[at] != d->quote)
+            continue;
+        size_t close = sl_closing_quote(head.bytes, at + 1, head.length, d->quote, d->escape);
+        for (at = close + 1; at < head.length && head.bytes[at] == ' ';)
+            at++;
+        if (close < head.length && at < head.length && head.bytes[at] != d->delimiter &&
+            !memchr("\r\n", head.bytes[at], 2))
+            return false;
+        found++;
+        at = at < head.length ? at : head.length;
+    }
+    return found > 0;
 }
 
 static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole,
                   sl_dialect **dialect, sl_error *error) {
     (void)name;
     if (!(plan->schema_count == 0 ? sniff_table(plan, head, whole, dialect, error)
-                                  : sniff_by_schema(plan, head, dialect, error)))
+                                  : sniff_by_schema(plan, head, whole, dialect, error)))
         return false;
+    (*dialect)->blank_quotes = has_blank_quotes(*dialect, head);
     (*dialect)->quoted_lines = sl_quoted_divides(*dialect, head, plan->options.quoted_lines);
     return true;
 }
@@ -715,6 +790,16 @@ bool sl_delimited_sniff_quoted(const sl_plan *plan, sl_text head, bool whole, ch
     return sniff(&quoted, NULL, head, whole, dialect, error);
 }
 
+bool sl_delimited_sniff_as(const sl_plan *plan, sl_text head, bool whole,
+                           const sl_notation *notation, sl_dialect **dialect, sl_error *error) {
+    sl_plan other = *plan; /* borrows what it points to */
+    other.options.notation = notation;
+    if (!sniff(&other, NULL, head, whole, dialect, error))
+        return false;
+    (*dialect)->notation_given = false;
+    return true;
+}
+
 static const sl_splitter *splitter(const sl_dialect *dialect, bool *lines) {
     *lines = false;
     return dialect->quoted_lines ? &sl_quoted_splitter : NULL;
@@ -722,6 +807,10 @@ static const sl_splitter *splitter(const sl_dialect *dialect, bool *lines) {
 
 static bool splits_alike(const sl_dialect *a, const sl_dialect *b) {
     return a->delimiter == b->delimiter && a->quote == b->quote;
+}
+
+static char line_escape(const sl_dialect *dialect) {
+    return dialect->bare_escape;
 }
 
 void sl_delimited_plan_destroy(sl_plan *plan) {
@@ -732,6 +821,7 @@ void sl_delimited_plan_destroy(sl_plan *plan) {
     free(plan->schemas);
     free(plan->encoding);
     sl_typing_destroy(plan->typing);
+    sl_declared_destroy(plan->declared);
     free(plan);
 }
 
@@ -741,4 +831,5 @@ const sl_format sl_format_delimited = {
     SL_DELIMITED_FUNCTIONS,
     .splitter = splitter,
     .splits_alike = splits_alike,
+    .line_escape = line_escape,
 };

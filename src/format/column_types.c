@@ -3,6 +3,8 @@
 #include "column_types.h"
 #include "convert.h"
 #include "fields.h"
+#include "sql_values.h"
+#include "util/print.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -43,16 +45,33 @@ static bool convert_int(const sl_schema_column *schema, sl_text field, int64_t *
     return field.length - sign <= longest && sl_convert_integer(field.bytes, field.length, value);
 }
 
+/* The field with a decimal point and without groups of digits, in `room`. False: it does not have
+ * the form that its column declares. */
+static bool read_form(const sl_value *v, char room[SL_NUMBER_ROOM + SL_SLACK], sl_text *field) {
+    const sl_number_form *form = sl_number_form_named(v->schema->format);
+    bool grouped;
+    *field = v->field;
+    if (!form)
+        return true;
+    memset(room, 0, SL_NUMBER_ROOM + SL_SLACK);
+    field->bytes = room;
+    return sl_number_plain(form, v->field, room, &field->length, &grouped);
+}
+
 static uint8_t *put_int(const sl_value *v, uint8_t *to) {
     const sl_schema_column *schema = v->schema;
+    char room[SL_NUMBER_ROOM + SL_SLACK];
+    sl_text field;
     uint64_t digits;
     int64_t whole;
+    if (!read_form(v, room, &field))
+        return NULL;
     if (!schema->lossless && schema->minimum <= 0 && schema->maximum >= 0 &&
-        sl_convert_digits(v->field.bytes, v->field.length, &digits) &&
+        sl_convert_digits(field.bytes, field.length, &digits) &&
         digits <= (uint64_t)schema->maximum)
         return put_narrow(v, to, (int64_t)digits);
-    bool fits = schema->lossless ? sl_convert_whole(v->field.bytes, v->field.length, &whole)
-                                 : convert_int(schema, v->field, &whole);
+    bool fits = schema->lossless ? sl_convert_whole(field.bytes, field.length, &whole)
+                                 : convert_int(schema, field, &whole);
     return fits && whole >= schema->minimum && whole <= schema->maximum ? put_narrow(v, to, whole)
                                                                         : NULL;
 }
@@ -64,8 +83,13 @@ static bool convert_double(const sl_schema_column *schema, sl_text field, double
 }
 
 static uint8_t *put_double(const sl_value *v, uint8_t *to) {
+    char room[SL_NUMBER_ROOM + SL_SLACK];
+    sl_text field;
     double value;
-    return convert_double(v->schema, v->field, &value) ? sl_bson_put_double(to, value) : NULL;
+    return read_form(v, room, &field) && (convert_double(v->schema, field, &value) ||
+                                          sl_convert_word(field.bytes, field.length, &value))
+               ? sl_bson_put_double(to, value)
+               : NULL;
 }
 
 static uint8_t *put_degrees(const sl_value *v, uint8_t *to, double greatest) {
@@ -83,22 +107,30 @@ static uint8_t *put_latitude(const sl_value *v, uint8_t *to) {
     return put_degrees(v, to, 90);
 }
 
+/* Converts by the first of the column's formats that fits. */
+static bool convert_formatted(const sl_schema_column *schema, sl_text field, int64_t *value) {
+    bool fits = sl_convert_formatted(schema->format, field, value);
+    for (size_t i = 1; i < schema->formats.count && !fits; i++)
+        fits = sl_convert_formatted(schema->formats.words[i], field, value);
+    return fits;
+}
+
 static uint8_t *put_date(const sl_value *v, uint8_t *to) {
-    const char *format = v->schema->format;
     int64_t value = 0;
-    bool fits = format ? sl_convert_formatted(format, v->field, &value) && value % SL_DAY_MS == 0
-                       : sl_convert_date(v->field.bytes, v->field.length, &value);
+    bool fits = v->schema->format
+                    ? convert_formatted(v->schema, v->field, &value) && value % SL_DAY_MS == 0
+                    : sl_convert_date(v->field.bytes, v->field.length, &value);
     return fits ? sl_bson_put_int64(to, value) : NULL;
 }
 
 static bool convert_datetime(const sl_schema_column *schema, sl_text field, int64_t *value) {
     static const sl_zone zones[] = {SL_ZONE_ANY, SL_ZONE_NONE, SL_ZONE_GIVEN};
     if (schema->format)
-        return sl_convert_formatted(schema->format, field, value);
+        return convert_formatted(schema, field, value);
     if (!schema->lossless && schema->zone == SL_CHOICE_UNSET &&
         sl_convert_datetime(field.bytes, field.length, value))
         return true;
-    return sl_convert_iso(field, zones[schema->zone], value);
+    return sl_convert_iso(field, zones[schema->zone], !schema->lossless, value);
 }
 
 static uint8_t *put_datetime(const sl_value *v, uint8_t *to) {
@@ -111,8 +143,21 @@ static uint8_t *put_flag(const sl_value *v, uint8_t *to) {
     return *to || is_word(v->field, v->schema->no) ? to + 1 : NULL;
 }
 
+static bool is_decimal_word(sl_text field) {
+    return is_word(field, "NaN") || is_word(field, "Infinity") || is_word(field, "-Infinity");
+}
+
 static uint8_t *put_decimal(const sl_value *v, uint8_t *to) {
-    return sl_bson_put_decimal(to, v->field.bytes, v->field.length);
+    char room[SL_NUMBER_ROOM + SL_SLACK];
+    sl_text field;
+    sl_number_shape shape;
+    if (!read_form(v, room, &field))
+        return NULL;
+    if (is_decimal_word(field))
+        return sl_bson_put_decimal_or_word(to, field.bytes, field.length);
+    if (v->schema->lossless && !sl_number_shape_read(field, &shape))
+        return NULL;
+    return sl_bson_put_decimal(to, field.bytes, field.length);
 }
 
 static uint8_t *put_object_id(const sl_value *v, uint8_t *to) {
@@ -169,20 +214,30 @@ enum {
     KIND_ISO = 32, /* ISO 8601 without zone */
     KIND_ISO_ZONED = 64,
     KIND_FORMATTED = 128, /* one of date_formats */
+    KIND_DECIMAL = 256,
+    KIND_LETTERS = 512, /* t, f: only in notations that write these */
+    KIND_CUT = 1024,    /* ISO 8601 without zone, with digits that a date cannot hold */
+    KIND_ZONED_CUT = 2048,
+    KIND_NUMBERS = KIND_INT | KIND_DOUBLE | KIND_DECIMAL,
 };
 
 static const struct {
     const char *yes, *no;
     uint32_t kind;
-} flags[] = {
-    {"true", "false", KIND_LOWER}, {"True", "False", KIND_TITLE}, {"TRUE", "FALSE", KIND_UPPER}};
+} flags[] = {{"true", "false", KIND_LOWER},
+             {"True", "False", KIND_TITLE},
+             {"TRUE", "FALSE", KIND_UPPER},
+             {"t", "f", KIND_LETTERS}};
 
 #define LONGEST 48 /* bytes of a value that is not text */
 
 static const char *const missing_words[] = {"-",    "NA",  "N/A", "n/a", "null",
-                                            "NULL", "NaN", "nan", "\\N"};
+                                            "NULL", "\\N", "NaN", "nan"};
 const sl_words sl_missing_words = {(const char **)missing_words,
                                    sizeof missing_words / sizeof missing_words[0]};
+/* In a column of doubles NaN is a value. */
+static const sl_words missing_doubles = {(const char **)missing_words,
+                                         sizeof missing_words / sizeof missing_words[0] - 2};
 
 #define TIMES(day) day, day " %H:%M", day " %H:%M:%S"
 #define HALF_DAYS(day) day " %I:%M %p", day " %I:%M:%S %p"
@@ -266,38 +321,96 @@ bool sl_column_guess_is_grouped(const sl_column_guess *guess) {
     return guess->kinds & KIND_DOUBLE && !(guess->kinds & KIND_INT) && !guess->ungrouped;
 }
 
-/* The types that store a value without loss, of those that stored all earlier values of the column.
- * The value is not missing. */
-static uint32_t kinds_of(sl_text value, sl_column_guess *guess) {
-    const uint32_t left = guess->kinds;
+/* The types that store a number without loss, of `left`. */
+static uint32_t number_kinds(sl_text value, uint32_t left, sl_number_facts *facts) {
     uint32_t kinds = 0;
     int64_t whole;
     double number;
-    if (value.length > LONGEST)
-        return 0;
+    uint8_t room[16];
+    sl_number_shape shape = {.digits = 0};
     if (left & KIND_INT && sl_convert_whole(value.bytes, value.length, &whole))
         kinds |= KIND_INT;
-    if (left & KIND_DOUBLE && kinds & KIND_INT && value.length <= 15) {
-        kinds |= KIND_DOUBLE; /* whole numbers of 15 digits are stored without loss */
-        guess->finite = true;
-    } else if (left & KIND_DOUBLE &&
-               (sl_convert_short_decimal(value.bytes, value.length, &number) ||
-                sl_convert_lossless(value.bytes, value.length, &number))) {
-        kinds |= KIND_DOUBLE;
-        guess->finite = guess->finite || isfinite(number);
-        guess->ungrouped = guess->ungrouped || !is_grouped(value);
+    if (kinds && value.length <= 15) { /* whole numbers of 15 digits are stored without loss */
+        facts->finite = facts->few_digits = true;
+        return left & KIND_NUMBERS;
     }
+    const bool is_number = sl_number_shape_read(value, &shape);
+    if (left & KIND_DOUBLE && (sl_convert_short_decimal(value.bytes, value.length, &number) ||
+                               sl_convert_lossless(value.bytes, value.length, &number)))
+        kinds |= KIND_DOUBLE;
+    if (left & KIND_DECIMAL &&
+        (is_number ? sl_bson_put_decimal(room, value.bytes, value.length) != NULL
+                   : is_decimal_word(value)))
+        kinds |= KIND_DECIMAL;
+    if (kinds == 0)
+        return 0;
+    facts->finite = facts->finite || is_number;
+    facts->few_digits = facts->few_digits || (is_number && shape.digits <= 15);
+    facts->coded = facts->coded || shape.coded;
+    facts->pointed = facts->pointed || shape.point || shape.printed || !is_number;
+    return kinds;
+}
+
+/* Removes the forms in which the value is no number, and the types that do not store it. */
+static void add_forms(sl_text value, sl_column_guess *guess) {
+    char plain[SL_NUMBER_ROOM + SL_SLACK] = {0};
+    uint32_t kinds[2] = {0, 0};
+    for (size_t i = 0; i < SL_NUMBER_FORMS - 1; i++) { /* the last one is part of the first */
+        const sl_number_form *form = &sl_number_forms[i];
+        const unsigned comma = form->decimal == ',';
+        sl_text number = {plain, 0};
+        bool grouped;
+        if (!(guess->forms >> i & 1))
+            continue;
+        if (!sl_number_plain(form, value, plain, &number.length, &grouped) ||
+            !(kinds[comma] |= number_kinds(number, guess->form_kinds[comma], &guess->number))) {
+            guess->forms &= (uint8_t) ~(1u << i);
+            continue;
+        }
+        guess->grouped |= (uint8_t)(grouped << i);
+        guess->decimals |= (uint8_t)((memchr(plain, '.', number.length) != NULL) << i);
+    }
+    for (unsigned k = 0; k < 2; k++)
+        guess->form_kinds[k] &= kinds[k];
+}
+
+/* The types that store a value without loss, of those that stored all earlier values of the column.
+ * The value is not missing. */
+static uint32_t kinds_of(sl_text value, sl_column_guess *guess, const sl_notation *notation) {
+    const uint32_t left = guess->kinds;
+    uint32_t kinds = 0;
+    int64_t whole;
+    if (value.length > LONGEST) {
+        guess->forms = 0;
+        return 0;
+    }
+    if (left & KIND_NUMBERS)
+        kinds |= number_kinds(value, left, &guess->number);
+    if (kinds & KIND_DOUBLE)
+        guess->ungrouped = guess->ungrouped || (!(kinds & KIND_INT) && !is_grouped(value));
+    if (guess->forms)
+        add_forms(value, guess);
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-        if (left & flags[i].kind && (is_word(value, flags[i].yes) || is_word(value, flags[i].no)))
+        if (left & flags[i].kind &&
+            (flags[i].kind != KIND_LETTERS || (notation && notation->yes)) &&
+            (is_word(value, flags[i].yes) || is_word(value, flags[i].no)))
             kinds |= flags[i].kind;
     }
-    if (left & KIND_ISO && kinds == 0 && sl_convert_iso(value, SL_ZONE_NONE, &whole)) {
-        kinds |= KIND_ISO;
-        guess->date_time = guess->date_time || value.length > 10;
+    if (left & (KIND_ISO | KIND_CUT) && kinds == 0) {
+        if (sl_convert_iso(value, SL_ZONE_NONE, false, &whole)) {
+            kinds |= KIND_ISO | KIND_CUT;
+            guess->date_time = guess->date_time || value.length > 10;
+        } else if (sl_convert_iso(value, SL_ZONE_NONE, true, &whole)) {
+            kinds |= KIND_CUT;
+        }
     }
-    if (left & KIND_ISO_ZONED && kinds == 0 && sl_convert_iso(value, SL_ZONE_GIVEN, &whole))
-        kinds |= KIND_ISO_ZONED;
-    if (left & KIND_FORMATTED && (kinds & ~(uint32_t)KIND_ISO) == 0) {
+    if (left & (KIND_ISO_ZONED | KIND_ZONED_CUT) && kinds == 0) {
+        if (sl_convert_iso(value, SL_ZONE_GIVEN, false, &whole))
+            kinds |= KIND_ISO_ZONED | KIND_ZONED_CUT;
+        else if (sl_convert_iso(value, SL_ZONE_GIVEN, true, &whole))
+            kinds |= KIND_ZONED_CUT;
+    }
+    if (left & KIND_FORMATTED && (kinds & ~(uint32_t)(KIND_ISO | KIND_CUT)) == 0) {
         if (kinds & KIND_ISO && value.length == 10) /* YYYY-MM-DD, which fits no other format */
             guess->dates &= YEAR_MONTH_DAY;
         else
@@ -307,20 +420,30 @@ static uint32_t kinds_of(sl_text value, sl_column_guess *guess) {
     return kinds;
 }
 
-void sl_column_guess_add(sl_column_guess *guess, sl_text value) {
-    if (is_missing(value)) {
+void sl_column_guess_add(sl_column_guess *guess, sl_text value, const sl_notation *notation) {
+    double number;
+    bool word = value.length == 0 || !notation || notation->words;
+    if (word && sl_notation_knows_null(notation) &&
+        sl_convert_word(value.bytes, value.length, &number)) /* NULL is known, so NaN is a value */
+        word = false;
+    if (word && is_missing(value)) {
         guess->missing++;
         return;
     }
     guess->values++;
-    if (guess->kinds == 0)
+    if (guess->kinds == 0 && guess->forms == 0)
         return;
-    uint32_t kinds = guess->kinds & kinds_of(value, guess);
+    uint32_t kinds = guess->kinds & kinds_of(value, guess, notation);
     if (kinds != guess->kinds)
         sl_text_printable(value, guess->example, sizeof guess->example);
-    guess->kinds = kinds;
-    if (kinds == 0)
+    if (kinds == 0 && guess->kinds != 0)
         guess->comma = sl_has_decimal_comma(value);
+    guess->kinds = kinds;
+}
+
+void sl_column_guess_add_text(sl_column_guess *guess) {
+    guess->values++;
+    guess->kinds = guess->forms = 0;
 }
 
 void sl_column_guess_merge(sl_column_guess *guess, const sl_column_guess *other) {
@@ -333,7 +456,15 @@ void sl_column_guess_merge(sl_column_guess *guess, const sl_column_guess *other)
     guess->dates &= other->dates;
     if (guess->dates == 0)
         guess->kinds &= ~(uint32_t)KIND_FORMATTED;
-    guess->finite = guess->finite || other->finite;
+    guess->number.finite = guess->number.finite || other->number.finite;
+    guess->number.few_digits = guess->number.few_digits || other->number.few_digits;
+    guess->number.coded = guess->number.coded || other->number.coded;
+    guess->number.pointed = guess->number.pointed || other->number.pointed;
+    guess->forms &= other->forms;
+    guess->grouped |= other->grouped;
+    guess->decimals |= other->decimals;
+    for (unsigned k = 0; k < 2; k++)
+        guess->form_kinds[k] &= other->form_kinds[k];
     guess->date_time = guess->date_time || other->date_time;
     guess->comma = guess->comma || other->comma;
     guess->ungrouped = guess->ungrouped || other->ungrouped;
@@ -350,14 +481,51 @@ static const char *only_format(uint64_t dates) {
     return NULL;
 }
 
+/* The form of a column of numbers that is proven: a value has it in no other way. NULL: there is
+ * none, or the numbers have the usual form. */
+static const sl_number_form *form_of(const sl_column_guess *guess, uint32_t *kinds) {
+    uint8_t commas = 0, points = 0;
+    if (guess->kinds & KIND_NUMBERS)
+        return NULL;
+    for (size_t i = 0; i < SL_NUMBER_FORMS - 1; i++)
+        *(sl_number_forms[i].decimal == ',' ? &commas : &points) |=
+            guess->forms & (uint8_t)(1u << i);
+    const uint8_t left = commas | points;
+    const size_t first = left ? (size_t)__builtin_ctz(left) : 0;
+    if (!left || (commas && points)) /* 1,234 */
+        return NULL;
+    /* Groups alone are proven only between commas: 100.200.300 may be a code. */
+    const bool proven =
+        !(guess->grouped & left) || guess->decimals & left || sl_number_forms[first].group == ',';
+    if (!proven)
+        return NULL;
+    *kinds = guess->form_kinds[commas != 0];
+    return &sl_number_forms[guess->grouped & left ? first : SL_NUMBER_FORMS - 1];
+}
+
+/* Is the column of numbers of this kind? Sets the form if it is not the usual one. */
+static bool infer_number(const sl_column_guess *guess, uint32_t kind, sl_schema_column *column) {
+    const sl_number_facts *facts = &guess->number;
+    uint32_t kinds = guess->kinds;
+    const sl_number_form *form = form_of(guess, &kinds);
+    column->format = form ? form->example : NULL;
+    if (kind == KIND_INT)
+        return kinds & KIND_INT;
+    bool numbers = kinds & kind && facts->finite && (facts->pointed || !facts->coded);
+    /* Whole numbers beyond 64 bits are codes if all of them are long. */
+    return numbers && (kind == KIND_DOUBLE || facts->pointed || facts->few_digits);
+}
+
 static bool infer_int(const sl_column_guess *guess, sl_schema_column *column) {
-    (void)column;
-    return guess->kinds & KIND_INT;
+    return infer_number(guess, KIND_INT, column);
 }
 
 static bool infer_double(const sl_column_guess *guess, sl_schema_column *column) {
-    (void)column;
-    return guess->kinds & KIND_DOUBLE && guess->finite;
+    return infer_number(guess, KIND_DOUBLE, column);
+}
+
+static bool infer_decimal(const sl_column_guess *guess, sl_schema_column *column) {
+    return infer_number(guess, KIND_DECIMAL, column);
 }
 
 static bool infer_flag(const sl_column_guess *guess, sl_schema_column *column) {
@@ -393,6 +561,11 @@ static bool infer_datetime(const sl_column_guess *guess, sl_schema_column *colum
     return column->format || column->zone != SL_CHOICE_UNSET;
 }
 
+bool sl_column_guess_is_cut(const sl_column_guess *guess) {
+    return guess->values > 0 && guess->kinds & (KIND_CUT | KIND_ZONED_CUT) &&
+           !(guess->kinds & (KIND_ISO | KIND_ISO_ZONED | KIND_FORMATTED));
+}
+
 static void set_text(sl_schema_column *column) {
     *column = (sl_schema_column){.name = column->name, .short_name = column->short_name};
 }
@@ -407,12 +580,22 @@ static bool fits_date(const sl_column_guess *guess, const sl_schema_column *type
     return guess->kinds & KIND_ISO && (type->type == SL_TYPE_DATETIME || !guess->date_time);
 }
 
+static bool fits_number(const sl_column_guess *guess, const sl_schema_column *type, uint32_t kind) {
+    const sl_number_form *form = sl_number_form_named(type->format);
+    const size_t index = form ? (size_t)(form - sl_number_forms) % (SL_NUMBER_FORMS - 1) : 0;
+    if (!form)
+        return guess->kinds & kind;
+    return guess->forms >> index & 1 && guess->form_kinds[form->decimal == ','] & kind;
+}
+
 bool sl_column_guess_fits(const sl_column_guess *guess, const sl_schema_column *type) {
     switch (type->type) {
     case SL_TYPE_INT:
-        return guess->values == 0 || guess->kinds & KIND_INT;
+        return guess->values == 0 || fits_number(guess, type, KIND_INT);
     case SL_TYPE_DOUBLE:
-        return guess->values == 0 || guess->kinds & KIND_DOUBLE;
+        return guess->values == 0 || fits_number(guess, type, KIND_DOUBLE);
+    case SL_TYPE_DECIMAL:
+        return guess->values == 0 || fits_number(guess, type, KIND_DECIMAL);
     case SL_TYPE_DATE:
     case SL_TYPE_DATETIME:
         return guess->values == 0 || fits_date(guess, type);
@@ -429,7 +612,8 @@ bool sl_column_guess_fits(const sl_column_guess *guess, const sl_schema_column *
 
 bool sl_column_same_kind(const sl_schema_column *a, const sl_schema_column *b) {
     sl_type_class class = sl_column_types[a->type].class;
-    return class == sl_column_types[b->type].class &&
+    const bool decimals = (a->type == SL_TYPE_DECIMAL) != (b->type == SL_TYPE_DECIMAL);
+    return class == sl_column_types[b->type].class && !decimals &&
            (class != SL_CLASS_TEXT || a->type == b->type);
 }
 
@@ -444,8 +628,11 @@ void sl_column_guess_decide(const sl_column_guess *guess, sl_schema_column *colu
     for (size_t i = 0; sl_column_types[i].word; i++) {
         if (sl_column_types[i].infer && sl_column_types[i].infer(guess, column)) {
             column->type = (sl_type)i;
+            if (i == SL_TYPE_DOUBLE || i == SL_TYPE_DECIMAL)
+                column->missing = missing_doubles;
             return;
         }
+        column->format = NULL;
     }
     set_text(column);
 }
@@ -464,47 +651,70 @@ const char *sl_column_type_write(const sl_schema_column *column, char out[SL_TYP
     return out;
 }
 
-/* Sets the type of the column. Is `text` its name? */
-static bool decides(const sl_column_guess *guess, const char *text, sl_schema_column *column) {
-    char words[SL_TYPE_ROOM];
-    sl_column_guess_decide(guess, column);
-    return strcmp(sl_column_type_write(column, words), text) == 0;
+/* Sets what the words after the name of a type say. */
+static bool read_details(const char *words, sl_schema_column *column) {
+    const sl_column_type *type = &sl_column_types[column->type];
+    for (size_t i = 0; type->has_words && i < sizeof flags / sizeof flags[0]; i++) {
+        char both[16];
+        snprintf(both, sizeof both, "%s %s", flags[i].yes, flags[i].no);
+        if (strcmp(both, words) == 0) {
+            column->yes = flags[i].yes;
+            column->no = flags[i].no;
+            return true;
+        }
+    }
+    if (type->has_words || !type->infer)
+        return false;
+    if (column->type == SL_TYPE_DATETIME)
+        column->zone = *words == '\0' ? SL_CHOICE_NO : SL_CHOICE_UNSET;
+    if (*words == '\0')
+        return true;
+    if (column->type == SL_TYPE_DATETIME && strcmp(words, "with offset") == 0) {
+        column->zone = SL_CHOICE_YES;
+        return true;
+    }
+    const sl_number_form *form = sl_number_form_named(words);
+    column->format = form && type->class == SL_CLASS_NUMBERS ? form->example : NULL;
+    for (size_t i = 0; i < FORMATS && type->class == SL_CLASS_DATES && !column->format; i++) {
+        if (strcmp(date_formats[i], words) == 0)
+            column->format = date_formats[i];
+    }
+    return column->format != NULL;
 }
 
-/* There are few types, so the type with this name is found by trying all. */
 bool sl_column_type_read(const char *text, sl_schema_column *column) {
-    static const uint32_t kinds[] = {KIND_INT,   KIND_DOUBLE, KIND_LOWER,    KIND_TITLE,
-                                     KIND_UPPER, KIND_ISO,    KIND_ISO_ZONED};
-    for (size_t i = 0; i < 2 * sizeof kinds / sizeof kinds[0]; i++) {
-        sl_column_guess guess = {
-            .values = 1, .kinds = kinds[i / 2], .finite = true, .date_time = i % 2};
-        if (decides(&guess, text, column))
-            return true;
-    }
-    for (size_t i = 0; i < FORMATS; i++) {
-        sl_column_guess guess = {.values = 1, .kinds = KIND_FORMATTED, .dates = UINT64_C(1) << i};
-        if (decides(&guess, text, column))
-            return true;
-    }
-    if (decides(&(sl_column_guess){.values = 0}, text, column) || /* empty */
-        decides(&(sl_column_guess){.values = 1}, text, column))   /* text */
+    const size_t length = strcspn(text, " ");
+    const char *words = text + length + (text[length] == ' ');
+    const bool is_text = strcmp(text, sl_column_types[SL_TYPE_TEXT].word) == 0;
+    set_text(column);
+    if (is_text)
+        return true;
+    column->lossless = true;
+    column->missing = sl_missing_words;
+    column->minimum = INT64_MIN;
+    column->maximum = INT64_MAX;
+    if (strcmp(text, "empty") == 0)
         return true;
     for (size_t i = 0; sl_column_types[i].word; i++) {
-        if (sl_text_equal((sl_text){text, strcspn(text, " ")}, sl_text_of(sl_column_types[i].word)))
-            column->type = (sl_type)i;
+        if (!sl_text_equal((sl_text){text, length}, sl_text_of(sl_column_types[i].word)))
+            continue;
+        column->type = (sl_type)i;
+        if (i == SL_TYPE_DOUBLE || i == SL_TYPE_DECIMAL)
+            column->missing = missing_doubles;
+        return read_details(words, column);
     }
     return false;
 }
 
 sl_type_class sl_column_class(const sl_schema_column *column) {
     sl_type_class class = sl_column_types[column->type].class;
-    return class == SL_CLASS_TEXT && column->missing.count > 0 ? SL_CLASS_EMPTY : class;
+    return column->type == SL_TYPE_TEXT && column->missing.count > 0 ? SL_CLASS_EMPTY : class;
 }
 
 sl_look sl_value_look(sl_text value) {
     sl_column_guess guess = SL_COLUMN_GUESS;
     bool digit = false, letter = false;
-    sl_column_guess_add(&guess, value);
+    sl_column_guess_add(&guess, value, NULL);
     if (guess.values == 0)
         return SL_LOOKS_MISSING;
     for (size_t i = 0; i < value.length; i++) {
@@ -525,9 +735,11 @@ const sl_column_type sl_column_types[] = {
     [SL_TYPE_TEXT] = {"text", SL_BSON_TEXT, 8, STEPS(TEXT, TEXT), SL_CLASS_TEXT, .any_text = true,
                       .put = put_text, .explain = explain_text},
     [SL_TYPE_INT] = {"int", SL_BSON_INT32, 8, STEPS(INT, WHOLE), SL_CLASS_NUMBERS,
-                     .put = put_int, .explain = explain_int, .infer = infer_int},
+                     .has_format = true, .put = put_int, .explain = explain_int,
+                     .infer = infer_int},
     [SL_TYPE_DOUBLE] = {"double", SL_BSON_DOUBLE, 8, STEPS(DOUBLE, DOUBLE), SL_CLASS_NUMBERS,
-                        .put = put_double, .explain = explain_double, .infer = infer_double},
+                        .has_format = true, .put = put_double, .explain = explain_double,
+                        .infer = infer_double},
     [SL_TYPE_DATE] = {"date", SL_BSON_DATE, 8, STEPS(DATE, DATE), SL_CLASS_DATES,
                       .has_format = true, .put = put_date, .explain = explain_date,
                       .infer = infer_date},
@@ -538,11 +750,57 @@ const sl_column_type sl_column_types[] = {
                       .put = put_code, .explain = explain_text},
     [SL_TYPE_FLAG] = {"flag", SL_BSON_BOOL, 8, SLOW, SL_CLASS_FLAGS, .has_words = true,
                       .put = put_flag, .explain = explain_flag, .infer = infer_flag},
-    {"decimal128", SL_BSON_DECIMAL, 16, SLOW, SL_CLASS_TEXT, .put = put_decimal},
+    [SL_TYPE_DECIMAL] = {"decimal128", SL_BSON_DECIMAL, 16, SLOW, SL_CLASS_NUMBERS,
+                         .has_format = true, .put = put_decimal, .infer = infer_decimal},
     {"objectid", SL_BSON_OBJECT_ID, 12, SLOW, SL_CLASS_TEXT, .put = put_object_id},
     {"uuid", SL_BSON_BINARY, SL_BSON_VALUE_MAX, SLOW, SL_CLASS_TEXT, .put = put_uuid},
+    {"json", SL_BSON_DOCUMENT, 16, SLOW, SL_CLASS_TEXT, .grows = true, .put = sl_put_json},
+    {"array", SL_BSON_ARRAY, 16, SLOW, SL_CLASS_TEXT, .grows = true, .has_format = true,
+     .put = sl_put_array},
+    {"bool", SL_BSON_BOOL, 8, SLOW, SL_CLASS_FLAGS, .put = sl_put_bool},
+    {"hex", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_hex},
+    {"base64", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_base64},
+    {"binary", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_raw},
     {"longitude", SL_BSON_DOUBLE, 8, SLOW, SL_CLASS_TEXT, SL_AXIS_LONGITUDE, .put = put_longitude},
     {"latitude", SL_BSON_DOUBLE, 8, SLOW, SL_CLASS_TEXT, SL_AXIS_LATITUDE, .put = put_latitude},
     {0},
 };
 /* clang-format on */
+
+bool sl_column_type_named(const char *word, sl_type *type) {
+    const size_t length = strcspn(word, ":");
+    const sl_text text = sl_text_equal((sl_text){word, length}, sl_text_of("decimal"))
+                             ? sl_text_of("decimal128")
+                             : (sl_text){word, length};
+    for (size_t i = 0; sl_column_types[i].word; i++) {
+        if (sl_text_equal(text, sl_text_of(sl_column_types[i].word))) {
+            *type = (sl_type)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *sl_column_type_list(char *out, size_t room) {
+    size_t used = 0;
+    for (size_t i = 0; sl_column_types[i].word; i++)
+        used += sl_print_text(out + used, room - used, "%s%s",
+                              i == 0                        ? "a type: "
+                              : sl_column_types[i + 1].word ? ", "
+                                                            : " or ",
+                              sl_column_types[i].word);
+    return out;
+}
+
+bool sl_column_format_valid(const sl_schema_column *column) {
+    const sl_column_type *type = &sl_column_types[column->type];
+    sl_type element;
+    if (!type->has_format)
+        return false;
+    if (type->class == SL_CLASS_DATES)
+        return sl_date_format_valid(column->format);
+    if (type->class == SL_CLASS_NUMBERS)
+        return sl_number_form_named(column->format) != NULL;
+    return sl_column_type_named(column->format, &element) && !sl_column_types[element].grows &&
+           !sl_column_types[element].has_words && sl_column_types[element].axis == SL_AXIS_NONE;
+}

@@ -27,8 +27,10 @@ typedef struct sl_value {
     const sl_schema_column *schema;
     sl_text field; /* not a missing value */
     bool quoted;
-    uint8_t *type;    /* of the element; changed if the value determines the type */
-    bool *transcoded; /* set to true if the text was not UTF-8 */
+    struct sl_scratch *scratch; /* of types that grow: memory, */
+    uint8_t *limit;             /* and the end of the room; NULL: there is none */
+    uint8_t *type;              /* of the element; changed if the value determines the type */
+    bool *transcoded;           /* set to true if the text was not UTF-8 */
 } sl_value;
 
 struct sl_column_guess;
@@ -46,6 +48,7 @@ typedef struct sl_column_type {
     sl_axis axis;        /* of a coordinate */
     bool any_text;       /* stores every text */
     bool has_format;     /* a schema may give a format of dates */
+    bool grows;          /* a value may have more bytes than the text and value_bytes */
     bool has_words;      /* a schema gives the words of `yes` and `no` */
     /* Writes the value at `to`; returns the end. NULL: the field does not fit the type. */
     uint8_t *(*put)(const sl_value *value, uint8_t *to);
@@ -59,11 +62,28 @@ typedef struct sl_column_type {
 /* In the order of sl_type; ended by a row without word. */
 extern const sl_column_type sl_column_types[];
 
+/* Sets the type of that word; `decimal` is decimal128. */
+bool sl_column_type_named(const char *word, sl_type *type);
+
+/* Writes "a type: text, int, ..." Returns out. */
+const char *sl_column_type_list(char *out, size_t room);
+
+/* Is column->format one that the type may have? */
+bool sl_column_format_valid(const sl_schema_column *column);
+
 /* ---- inference ---- */
 
 /* A type is inferred from a sample of a column's values: the narrowest type that stores each of
  * them without loss. A number converts back to the same number (convert.h), a date to the same
  * instant. If no type does, or the order of day and month is not certain, the column is text. */
+
+/* What the numbers of a column show. */
+typedef struct sl_number_facts {
+    bool finite;     /* a value is a number other than infinity */
+    bool pointed;    /* a value has a form that only numbers have */
+    bool coded;      /* a value has a form that codes have, too: 1E5, -0 */
+    bool few_digits; /* a value has at most 15 digits */
+} sl_number_facts;
 
 /* The types that store all values of a column that have been added. Initialise with
  * SL_COLUMN_GUESS. */
@@ -72,23 +92,36 @@ typedef struct sl_column_guess {
     uint64_t missing; /* empty, or a word of sl_missing_words */
     uint32_t kinds;   /* bit set of types */
     uint64_t dates;   /* bit set of date formats */
-    bool finite;      /* a value is a number other than infinity */
-    bool date_time;   /* a value of ISO 8601 has a time */
-    bool comma;       /* a value has a decimal comma: 2,75 */
-    bool ungrouped;   /* a value has a point that does not separate groups of digits: 2.75 */
-    char example[24]; /* the last value that has removed a type; perhaps its beginning */
+    sl_number_facts number;
+    uint8_t forms;          /* bit set of sl_number_forms */
+    uint8_t grouped;        /* of these: digits of a value are in groups */
+    uint8_t decimals;       /* of these: a value has a fraction */
+    uint32_t form_kinds[2]; /* types that store the values with a decimal point; comma */
+    bool date_time;         /* a value of ISO 8601 has a time */
+    bool comma;             /* a value has a decimal comma: 2,75 */
+    bool ungrouped;         /* a value has a point that does not separate groups of digits: 2.75 */
+    char example[24];       /* the last value that has removed a type; perhaps its beginning */
 } sl_column_guess;
 
 #define SL_COLUMN_GUESS                                                                            \
     (sl_column_guess) {                                                                            \
-        .kinds = UINT32_MAX, .dates = UINT64_MAX                                                   \
+        .kinds = UINT32_MAX, .dates = UINT64_MAX, .forms = 0x3F, .form_kinds = {                   \
+            UINT32_MAX,                                                                            \
+            UINT32_MAX                                                                             \
+        }                                                                                          \
     }
 
 /* The words that mean "no value" in a column with an inferred type. */
 extern const sl_words sl_missing_words;
 
-/* Adds a value. Reads no byte after it. */
-void sl_column_guess_add(sl_column_guess *guess, sl_text value);
+/* Adds a value of a text in this notation; NULL: the usual one. */
+void sl_column_guess_add(sl_column_guess *guess, sl_text value, const sl_notation *notation);
+
+/* Adds a value that only a text can be, such as an empty one. */
+void sl_column_guess_add_text(sl_column_guess *guess);
+
+/* Would the column hold dates if the digits of seconds after the third were cut? */
+bool sl_column_guess_is_cut(const sl_column_guess *guess);
 
 /* Is it a number with a decimal comma (2,75 and 1.234,5)? False for 1,234, where the comma may
  * separate groups of digits. */

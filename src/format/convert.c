@@ -320,8 +320,12 @@ static verdict convert_fast(const decimal *d, double *value) {
 }
 #endif
 
-static bool is_infinite(const char *field, size_t length, double *value) {
+bool sl_convert_word(const char *field, size_t length, double *value) {
     static const char *const words[] = {"Infinity", "inf", "Inf", "\xE2\x88\x9E"};
+    if (length == 3 && (memcmp(field, "NaN", 3) == 0 || memcmp(field, "nan", 3) == 0)) {
+        *value = (double)NAN;
+        return true;
+    }
     bool negative = length > 0 && *field == '-';
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (sl_text_equal((sl_text){field + negative, length - negative}, sl_text_of(words[i]))) {
@@ -338,8 +342,9 @@ bool sl_convert_lossless(const char *field, size_t length, double *value) {
     if (length == 0 || length >= LONGEST)
         return false;
     if (!decompose(field, length, &d))
-        return is_infinite(field, length, value);
-    if (!d.point && !sl_convert_whole(field, length, &whole))
+        return sl_convert_word(field, length, value);
+    if (!d.point && !d.exponent_given && !(d.negative && d.digits == 0) &&
+        !sl_convert_whole(field, length, &whole))
         return false;
     bool ok = true;
     if (d.count <= 15 && d.exponent >= -22 && d.exponent <= 22) {
@@ -353,6 +358,91 @@ bool sl_convert_lossless(const char *field, size_t length, double *value) {
     if (d.negative)
         *value = -*value;
     return ok;
+}
+
+/* Reads digits; returns their number. */
+static size_t digits_at(const char *at, const char *end) {
+    const char *from = at;
+    while (at < end && sl_is_digit(*at))
+        at++;
+    return (size_t)(at - from);
+}
+
+bool sl_number_shape_read(sl_text text, sl_number_shape *shape) {
+    const char *at = text.bytes, *end = at + text.length;
+    *shape = (sl_number_shape){.point = false};
+    const bool negative = at < end && *at == '-';
+    at += negative;
+    const char *first = at;
+    size_t whole = digits_at(at, end), fraction = 0;
+    at += whole;
+    if (at < end && *at == '.') {
+        shape->point = true;
+        fraction = digits_at(at + 1, end);
+        at += 1 + fraction;
+    }
+    shape->digits = whole + fraction;
+    if (shape->digits == 0 || (shape->point && fraction == 0) || (whole > 1 && *first == '0'))
+        return false;
+    shape->coded = negative && whole == 1 && *first == '0' && at == end && !shape->point;
+    if (at == end)
+        return true;
+    const bool lower = *at == 'e';
+    if (!lower && *at != 'E')
+        return false;
+    at++;
+    const bool sign = at < end && (*at == '+' || *at == '-');
+    size_t exponent = digits_at(at + sign, end);
+    shape->printed = lower && sign && exponent >= 2;
+    shape->coded = !shape->point && !shape->printed;
+    return exponent > 0 && exponent <= 5 && at + sign + exponent == end;
+}
+
+const sl_number_form sl_number_forms[SL_NUMBER_FORMS] = {
+    {"1.234,5", ',', '.'}, {"1 234,5", ',', ' '},  {"1'234,5", ',', '\''}, {"1,234.5", '.', ','},
+    {"1 234.5", '.', ' '}, {"1'234.5", '.', '\''}, {"1234,5", ',', 0},
+};
+
+const sl_number_form *sl_number_form_named(const char *example) {
+    for (size_t i = 0; example && i < SL_NUMBER_FORMS; i++) {
+        if (strcmp(sl_number_forms[i].example, example) == 0)
+            return &sl_number_forms[i];
+    }
+    return NULL;
+}
+
+bool sl_number_plain(const sl_number_form *form, sl_text text, char out[SL_NUMBER_ROOM],
+                     size_t *length, bool *grouped) {
+    const char *at = text.bytes, *end = at + text.length;
+    char *to = out;
+    *grouped = false;
+    if (text.length == 0 || text.length >= SL_NUMBER_ROOM)
+        return false;
+    if (*at == '-')
+        *to++ = *at++;
+    size_t digits = digits_at(at, end);
+    bool groups = digits >= 1 && digits <= 3 && form->group && at + digits < end &&
+                  at[digits] == form->group && *at != '0';
+    for (;;) {
+        memcpy(to, at, digits);
+        to += digits;
+        at += digits;
+        if (!groups || at == end || *at != form->group)
+            break;
+        digits = digits_at(++at, end);
+        *grouped = true;
+        if (digits != 3)
+            return false;
+    }
+    if (at < end && *at == form->decimal) {
+        digits = digits_at(++at, end);
+        *to++ = '.';
+        memcpy(to, at, digits);
+        to += digits;
+        at += digits;
+    }
+    *length = (size_t)(to - out);
+    return at == end;
 }
 
 bool sl_convert_whole(const char *field, size_t length, int64_t *value) {
@@ -370,6 +460,7 @@ typedef struct parts {
     unsigned half;     /* 0: not given, 1: AM, 2: PM */
     int offset;        /* minutes east of UTC */
     bool twelve_hours; /* the hour was read by %I */
+    bool cuts;         /* digits of a fraction after the third may be cut */
 } parts;
 
 /* Reads `least` to `most` digits. */
@@ -444,7 +535,7 @@ static bool seconds(parts *p) {
     for (p->at++; p->at < p->end && sl_is_digit(*p->at); p->at++, digits++) {
         if (digits < 3)
             p->millisecond = p->millisecond * 10 + (unsigned)(*p->at - '0');
-        else if (*p->at != '0')
+        else if (*p->at != '0' && !p->cuts)
             return false;
     }
     for (; digits < 3; digits++)
@@ -607,11 +698,11 @@ static bool convert_usual_iso(sl_text field, bool *zoned, int64_t *milliseconds)
     return sl_convert_date(field.bytes, field.length, milliseconds);
 }
 
-bool sl_convert_iso(sl_text field, sl_zone given, int64_t *milliseconds) {
+bool sl_convert_iso(sl_text field, sl_zone given, bool cuts, int64_t *milliseconds) {
     bool zoned;
     if (convert_usual_iso(field, &zoned, milliseconds))
         return given == SL_ZONE_ANY || zoned == (given == SL_ZONE_GIVEN);
-    parts p = {.at = field.bytes, .end = field.bytes + field.length, .weekday = 7};
+    parts p = {.at = field.bytes, .end = field.bytes + field.length, .weekday = 7, .cuts = cuts};
     if (field.length < 10 || !number(&p, 4, 4, &p.year) || *p.at++ != '-' ||
         !number(&p, 2, 2, &p.month) || *p.at++ != '-' || !number(&p, 2, 2, &p.day))
         return false;

@@ -134,13 +134,48 @@ bool sl_text_is_plain(const char *text, size_t length);
  * numbers that are equally close to the double, both are accepted: 9.019607543945313 and ...312 are
  * the same double.
  *
- * Accepted: 12, -1.5, .5, 6.6666669845581055, -7.324219E-4, Infinity, inf, and U+221E with or
- * without minus. Refused, because codes may have this form, or because digits would be lost: 007,
- * +1, 5., 1E5 (an exponent without a point), -0, whole numbers beyond 64 bits, 0.10000000000000001.
- * Zeros at the end of a fraction are not digits: 1.50 equals 1.5. */
+ * Accepted: 12, -1.5, .5, 6.6666669845581055, -7.324219E-4, 1e+300, -0, NaN, nan, Infinity, inf,
+ * and U+221E with or without minus. Refused, because codes have this form, or because digits
+ * would be lost: 007, +1, 5., whole numbers beyond 64 bits, 0.10000000000000001. Zeros at the end
+ * of a fraction are not digits: 1.50 equals 1.5. */
 
 /* Converts a number as described above; false: it is refused. */
 bool sl_convert_lossless(const char *field, size_t length, double *value);
+
+/* Converts one of the words for NaN and the infinities. */
+bool sl_convert_word(const char *field, size_t length, double *value);
+
+/* The form of a decimal number. */
+typedef struct sl_number_shape {
+    bool point;
+    bool printed;  /* an exponent as programs print it: 1e+300, 1e-05 */
+    bool coded;    /* codes have the same form: 1E5, an exponent without a point, and -0 */
+    size_t digits; /* before the point, and after it */
+} sl_number_shape;
+
+/* Reads the form of a number without + and leading zeros, of any length. */
+bool sl_number_shape_read(sl_text text, sl_number_shape *shape);
+
+/* ---- numbers in the notation of a country ---- */
+
+/* How numbers are written, as an example of one: 1.234,5 has a decimal comma and points between
+ * groups of three digits. */
+typedef struct sl_number_form {
+    const char *example; /* in schemas, as `format` */
+    char decimal, group; /* group: 0: none */
+} sl_number_form;
+
+#define SL_NUMBER_FORMS 7u
+extern const sl_number_form sl_number_forms[SL_NUMBER_FORMS];
+
+/* The form with this example; NULL: none. */
+const sl_number_form *sl_number_form_named(const char *example);
+
+/* Writes the number with a decimal point, and without groups, into `out`. False: it does not have
+ * this form. Digits need not be grouped. `*grouped`: they are. */
+#define SL_NUMBER_ROOM 64
+bool sl_number_plain(const sl_number_form *form, sl_text text, char out[SL_NUMBER_ROOM],
+                     size_t *length, bool *grouped);
 
 /* Converts a whole number of 64 bits without sign +, leading zeros, or the form -0. */
 bool sl_convert_whole(const char *field, size_t length, int64_t *value);
@@ -204,8 +239,8 @@ typedef enum sl_zone { SL_ZONE_ANY, SL_ZONE_NONE, SL_ZONE_GIVEN } sl_zone;
 
 /* Converts YYYY-MM-DD[Thh:mm[:ss[.f]][zone]], as sl_convert_datetime, but with any zone that %z
  * accepts. SL_ZONE_NONE: none is accepted; SL_ZONE_GIVEN: one is required. A fraction's digits
- * after the third must be 0. Reads no byte after the field. */
-bool sl_convert_iso(sl_text field, sl_zone zone, int64_t *milliseconds);
+ * after the third must be 0, unless `cuts`. Reads no byte after the field. */
+bool sl_convert_iso(sl_text field, sl_zone zone, bool cuts, int64_t *milliseconds);
 
 /* ---- messages ---- */
 

@@ -13,6 +13,7 @@
  * each field is. If it is not, or contains NULs or escapes, its texts are checked one by one. The
  * loops are in delimited_loop.c, compiled once for each instruction set. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "util/document_id.h"
@@ -37,6 +38,8 @@ static sl_quote_state next_state(const sl_dialect *d, sl_quote_state state, char
     case SL_AT_FIELD:
         if (byte == d->quote)
             return SL_IN_QUOTES;
+        if (byte == ' ' && d->blank_quotes && state == SL_AT_FIELD)
+            return SL_AT_FIELD;
         break;
     case SL_IN_FIELD:
         break;
@@ -96,8 +99,10 @@ size_t sl_quoted_records(const sl_dialect *d, sl_text text, size_t from, bool wh
 
 /* Does a quoted field begin at `at`? */
 static bool opens_field(const sl_dialect *d, sl_text text, size_t at) {
-    return text.bytes[at] == d->quote &&
-           (at == 0 || text.bytes[at - 1] == d->delimiter || text.bytes[at - 1] == '\n');
+    const bool quote = text.bytes[at] == d->quote;
+    while (at > 0 && d->blank_quotes && text.bytes[at - 1] == ' ')
+        at--;
+    return quote && (at == 0 || text.bytes[at - 1] == d->delimiter || text.bytes[at - 1] == '\n');
 }
 
 bool sl_quoted_begins(const sl_dialect *d, sl_text head) {
@@ -130,7 +135,7 @@ bool sl_quoted_closes(const sl_dialect *d, sl_text head, bool whole) {
 }
 
 bool sl_quoted_divides(const sl_dialect *d, sl_text head, bool always) {
-    if (!d->quote || d->stray_quotes)
+    if (!d->quote || d->stray_quotes || d->bare_escape)
         return false;
     size_t body = d->body_offset < head.length ? d->body_offset : head.length;
     sl_quote_state state = SL_AT_FIELD;
@@ -161,10 +166,21 @@ static bool take_nested(sl_parser *parser, sl_record *record) {
         sl_record_refuse_size(parser, record);
         return true;
     }
+    const size_t least = need;
+again:
+    need = least + parser->scratch.growth;
+    parser->scratch.growth_left = parser->scratch.growth;
     if (!sl_sink_make_room(sink, need))
         return false;
     int64_t id = block->id_base + (int64_t)((block->offset + record->start) & (SL_BLOCK_BYTES - 1));
     uint8_t *end = sl_put_nested(parser, record, id, sink->cursor);
+    if (!end && parser->scratch.no_room) {
+        parser->left_count = 0;
+        if (sl_scratch_more(&parser->scratch))
+            goto again;
+        sl_record_refuse_size(parser, record);
+        return true;
+    }
     if (!end) {
         sl_record_refuse(parser, record);
         return true;
@@ -245,9 +261,11 @@ uint32_t sl_delimited_record_end(const sl_parser *parser, uint32_t start) {
 /* Parses the line at *start byte by byte, and moves *start after it. */
 static bool take_long_line(sl_parser *parser, uint32_t *start) {
     const sl_text text = parser->block->text;
-    const char *end = memchr(text.bytes + *start, '\n', text.length - *start);
+    const sl_dialect *d = parser->dialect;
+    const char *end =
+        sl_find_bare(text.bytes + *start, text.bytes + text.length, '\n', d->bare_escape);
     sl_record record = {.start = *start,
-                        .end = (uint32_t)(end ? (size_t)(end - text.bytes) : text.length),
+                        .end = (uint32_t)(end - text.bytes),
                         .line = (uint32_t)parser->counts.lines};
     if (parser->block->divided)
         record.end = sl_delimited_record_end(parser, *start);
@@ -255,7 +273,8 @@ static bool take_long_line(sl_parser *parser, uint32_t *start) {
         sl_record_doubt(parser, record.start, record.end, record.line);
     parser->counts.lines += 1 + sl_line_feeds(text.bytes + record.start, text.bytes + record.end);
     *start = record.end + 1;
-    record.end -= record.end > record.start && text.bytes[record.end - 1] == '\r';
+    if (!d->keeps_cr)
+        record.end -= record.end > record.start && text.bytes[record.end - 1] == '\r';
     return sl_delimited_take_line(parser, &record);
 }
 
@@ -278,12 +297,26 @@ static void find_marks(sl_parser *parser, sl_marks *m, uint32_t start, bool reco
     const sl_dialect *d = parser->dialect;
     const uint32_t left = (uint32_t)text.length - start;
     const uint32_t stop = start + (left < SL_STRETCH_BYTES ? left : SL_STRETCH_BYTES);
-    if (records)
+    if (d->bare_escape)
+        parser->simd->find_escaped(m, text.bytes, start, stop, d->delimiter, d->bare_escape);
+    else if (records)
         parser->simd->find_records(m, text.bytes, start, stop, d->delimiter, d->quote);
     else
         parser->simd->find_marks(m, text.bytes, start, stop, d->delimiter, d->quote);
-    if (stop == text.length && text.bytes[stop - 1] != '\n') /* a last line without line feed */
+    bool ended = d->bare_escape ? m->line_count > 0 && m->lines[m->line_count - 1] == stop - 1
+                                : text.bytes[stop - 1] == '\n';
+    if (stop == text.length && !ended) /* a last line without line feed */
         sl_marks_add_line_end(m, stop);
+}
+
+/* Parses the complete records of a stretch of text with escapes. */
+static bool take_escaped(sl_parser *parser, sl_marks *m, uint32_t *start) {
+    bool go_on = true;
+    if (!needs_care(parser, m, *start))
+        return parser->simd->take_escaped(parser, m, start);
+    for (uint32_t end = m->lines[m->line_count - 1]; go_on && *start <= end;)
+        go_on = take_long_line(parser, start);
+    return go_on;
 }
 
 static bool parse_text(sl_parser *parser, sl_marks *m) {
@@ -293,7 +326,8 @@ static bool parse_text(sl_parser *parser, sl_marks *m) {
     const bool divided = parser->block->divided;
     uint32_t start = body_start(parser);
     bool go_on = true;
-    while (start < length && go_on && (d->blanks || d->nesting))
+    const bool by_byte = d->blanks || d->nesting || (d->bare_escape && d->quote);
+    while (start < length && go_on && by_byte)
         go_on = take_long_line(parser, &start);
     while (start < length && go_on) {
         bool records = divided && !d->escape;
@@ -305,6 +339,8 @@ static bool parse_text(sl_parser *parser, sl_marks *m) {
         }
         if (m->line_count == 0)
             go_on = take_long_line(parser, &start);
+        else if (d->bare_escape)
+            go_on = take_escaped(parser, m, &start);
         else if (m->quoted && records)
             go_on = simd->take_regular(parser, m, &start);
         else if (m->quoted && divided)
@@ -331,8 +367,11 @@ bool sl_delimited_parse(const sl_plan *plan, const sl_dialect *dialect, const sl
     parser.sink = sink;
     parser.counts = (sl_parse_counts){0};
     parser.left_count = 0;
+    parser.escapes = NULL;
+    parser.scratch = (sl_scratch){.growth = dialect->grows ? SL_GROWTH_FIRST : 0};
     bool go_on = parse_text(&parser, &marks);
     parser.counts.records = parser.counts.documents + parser.counts.rejects;
     sl_parse_counts_add(counts, &parser.counts);
+    sl_scratch_clear(&parser.scratch);
     return go_on;
 }

@@ -21,6 +21,7 @@
 #include "encoding.h"
 #include "format.h"
 #include "head.h"
+#include "notation.h"
 #include "schema.h"
 #include "simd.h"
 #include "util/splitter.h"
@@ -31,8 +32,9 @@ struct sl_plan {
     const sl_simd *simd;
     sl_schema **schemas; /* the format's schemas; owned */
     size_t schema_count;
-    sl_encoding *encoding;    /* NULL: UTF-8. Owned */
-    struct sl_typing *typing; /* inferred types (typing.h); NULL: none are inferred. Owned */
+    sl_encoding *encoding;        /* NULL: UTF-8. Owned */
+    struct sl_typing *typing;     /* inferred types (typing.h); NULL: none are inferred. Owned */
+    struct sl_declared *declared; /* types of --types (declared.h); NULL: none. Owned */
 };
 
 /* At which ends of a field blanks are removed. */
@@ -63,6 +65,7 @@ typedef struct sl_converter {
     uint8_t step;         /* sl_field_step */
     bool skips_empty;     /* an empty field is a missing value, which the column allows */
     bool skips_dash;      /* so is the field "-" */
+    bool skips_null;      /* so is a field that is NULL */
     bool refuses[2];      /* SL_STEP_ISO: a value without Z is unusual; a value with Z */
     uint64_t int32_limit; /* integers below it are stored as int32 without further checks */
     uint64_t int64_limit; /* other integers below it are stored as int64 */
@@ -81,11 +84,21 @@ typedef struct sl_bound_column {
 struct sl_dialect {
     char delimiter;
     char quote;        /* quotes fields; 0: none does */
+    bool blank_quotes; /* blanks between delimiters and quotes belong to no field */
     bool stray_quotes; /* the data is known to have fields that begin with an unclosed quote: their
                           lines are rejected. If false, such a field is assumed to contain a line
                           end, and the load ends */
     bool quoted_lines; /* quoted fields may contain line ends: the source has a splitter */
     char escape;       /* in quoted fields, the byte after it is data; 0: none */
+    char bare_escape;  /* in other fields, likewise; also before a line end. 0: none */
+    const sl_notation *notation; /* of the text; NULL: the format has none */
+    bool notation_given;         /* by an option or a schema */
+    const char *null;            /* what an unquoted field holds instead of NULL; "": no text */
+    size_t null_length;
+    const char *const *nulls; /* other such texts; borrowed from the options */
+    size_t null_count;
+    bool stores_null;    /* missing values are stored as null; else left out */
+    bool keeps_cr;       /* a CR before a line feed is data */
     const sl_simd *simd; /* borrowed from the plan */
     sl_trim trim;
     const sl_encoding *encoding; /* of the plan; NULL: UTF-8 */
@@ -108,11 +121,13 @@ struct sl_dialect {
     bool inferable;           /* without schema: the columns' types may be inferred */
     size_t extra_columns;     /* number of columns not in the schema; loaded as text */
     size_t spill;             /* the column that takes extra delimiters, or SIZE_MAX */
+    bool grows;               /* documents may have more bytes than fixed_bytes and the record */
     size_t fixed_bytes;       /* this plus the record's length bounds the document's bytes */
     sl_converter *converters; /* column_count, then one of step SL_STEP_END */
     sl_bound_column *columns;
-    bool contradict;            /* names would be nested, but contradict each other */
-    struct sl_nesting *nesting; /* NULL: no column is nested (fields.h). Owned */
+    char why[SL_NOTATION_WHY_ROOM]; /* what shows the notation; "": nothing, or it is given */
+    bool contradict;                /* names would be nested, but contradict each other */
+    struct sl_nesting *nesting;     /* NULL: no column is nested (fields.h). Owned */
     struct sl_key_fields
         *keys;      /* of --id-field and --match-fields, by the documents' keys; NULL: no
                                    document is changed. Owned */
@@ -164,6 +179,10 @@ bool sl_delimited_parse(const sl_plan *plan, const sl_dialect *dialect, const sl
     .dialect_destroy = sl_delimited_dialect_destroy, .record_kind = sl_delimited_record_kind,      \
     .describe = sl_delimited_describe, .key_of = sl_delimited_key_of,                              \
     .header = sl_delimited_header, .parse = sl_delimited_parse
+
+/* As the `sniff` of the format `delimited`, in this notation. */
+bool sl_delimited_sniff_as(const sl_plan *plan, sl_text head, bool whole,
+                           const sl_notation *notation, sl_dialect **dialect, sl_error *error);
 
 /* As the `sniff` of the format `delimited`, with the quotes given: `quote` 0: none. */
 bool sl_delimited_sniff_quoted(const sl_plan *plan, sl_text head, bool whole, char quote,

@@ -104,6 +104,46 @@ static void find_marks(sl_marks *marks, const char *text, uint32_t start, uint32
         find(marks, text, start, stop, delimiter, 0);
 }
 
+/* As find_marks for a text without quotes, in which a delimiter or line feed after the escape
+ * character is data; also finds the escape characters. */
+static void find_escaped(sl_marks *m, const char *text, uint32_t start, uint32_t stop,
+                         char delimiter, char escape) {
+    const uint64_t last = UINT64_C(1) << 63; /* the result of ctz is undefined for 0 */
+    uint32_t *marks = m->marks + 1, *escapes = m->escapes, line_count = 0, line_feeds = 0;
+    uint64_t carry = 0;
+    bool high = false, odd = false;
+    for (uint32_t at = start; at < stop; at += SL_SCAN_BYTES) {
+        sl_scan scan = scan_until(stop, text, at, delimiter, 0);
+        sl_scan found = scan_until(stop, text, at, escape, 0);
+        const uint64_t here = found.marks & ~found.lines;
+        uint64_t left = scan.lines;
+        if (here | carry) {
+            const uint64_t escaped = sl_scan_escaped(here, &carry);
+            escapes = sl_scan_positions(escapes, here, at);
+            scan.marks &= ~escaped;
+            left &= ~escaped;
+        }
+        high |= scan.high;
+        odd |= scan.odd;
+        marks = sl_scan_positions(marks, scan.marks, at);
+        do {
+            uint64_t up_to = left ^ (left - 1);
+            m->lines[line_count] = at + (uint32_t)__builtin_ctzll(left | last);
+            m->numbers[line_count] = (uint16_t)(line_feeds + sl_scan_count(scan.lines & up_to));
+            line_count += left != 0;
+            left &= left - 1;
+        } while (unlikely(left != 0));
+        line_feeds += sl_scan_count(scan.lines);
+    }
+    *escapes = UINT32_MAX;
+    m->high = high;
+    m->odd = odd;
+    m->quoted = false;
+    m->mark_count = (uint32_t)(marks - m->marks) - 1;
+    m->line_count = line_count;
+    m->line_feeds = (uint16_t)line_feeds;
+}
+
 /* As find_marks for a dialect with quotes and without escapes: finds the marks that end fields and
  * records of a text that begins with a record. */
 static void find_records(sl_marks *m, const char *text, uint32_t start, uint32_t stop,
@@ -172,11 +212,25 @@ typedef struct read_mode {
     bool quotes;  /* fields may be quoted, so a field may begin after its quote */
     bool trims;
     bool regular; /* quoted fields have no quotes within; a record that is refused is split again */
+    bool escapes; /* fields have escapes; parser->escapes are their positions */
 } read_mode;
 
 /* Is the field after the mark `before` quoted? */
 static inline bool is_quoted(const sl_dialect *d, const char *text, uint32_t before) {
     return d->quote && before != UINT32_MAX && text[before] == d->quote;
+}
+
+/* Is the field what stands for NULL in a text with escapes? */
+static ALWAYS_INLINE bool is_null(const sl_dialect *d, const char *field, size_t length) {
+    return length == d->null_length && *field == *d->null &&
+           memcmp(field, d->null, d->null_length) == 0;
+}
+
+/* Has the field, which no earlier field follows, an escape? Moves *escapes to it. */
+static ALWAYS_INLINE bool has_escape(const uint32_t **escapes, uint32_t begin, uint32_t end) {
+    while (**escapes < begin)
+        ++*escapes;
+    return **escapes < end;
 }
 
 static ALWAYS_INLINE const char *field_begin(const char *text, uint32_t before) {
@@ -190,17 +244,20 @@ static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, 
     const uint32_t *before = record->before, *after = record->after;
     const sl_converter *converter = d->converters;
     const char quote = d->quote, *next = field_begin(text, *before);
+    const uint32_t *escapes = parser->escapes; /* only of mode.escapes */
     uint8_t *out = sl_bson_begin_with_id(start, id);
     for (; converter->step != SL_STEP_END; converter++, before++, after++) {
         const char *begin = mode.quotes ? field_begin(text, *before) : next;
         const char *end = text + *after;
         size_t length = (size_t)(end - begin);
         next = end + 1;
+        bool quoted = false; /* only of `regular` */
         if (mode.regular && *begin == quote) {
             if (unlikely(length < 2 || end[-1] != quote))
                 goto refused;
             begin++;
             length -= 2;
+            quoted = true;
         }
         if (mode.trims) {
             sl_text field = sl_field_trim((sl_text){begin, length}, d->trim);
@@ -208,6 +265,11 @@ static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, 
             length = field.length;
         }
         uint8_t *to = out + converter->prefix_length;
+        if (mode.escapes && is_null(d, begin, length)) {
+            if (likely(converter->skips_null))
+                continue;
+            goto unusual;
+        }
         memcpy(out, converter->prefix, SL_SHORT_PREFIX);
         uint64_t number;
         int64_t milliseconds;
@@ -235,8 +297,15 @@ static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, 
             *out = SL_BSON_TEXT;
             /* fall through */
         case SL_STEP_TEXT:
-            if (unlikely(length == 0))
+            if (mode.careful && d->bare_escape)
                 break;
+            if (mode.escapes) {
+                if (unlikely(has_escape(&escapes, *before + 1, *after)))
+                    break;
+            } else if (unlikely(length <= 2) &&
+                       (length == 0 || (length == 2 && memcmp(begin, "\\N", 2) == 0))) {
+                break;
+            }
             if (mode.careful) {
                 to = sl_put_careful_text(d, (sl_text){begin, length},
                                          mode.quotes && is_quoted(d, text, *before), to,
@@ -270,14 +339,18 @@ static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, 
         default:
             __builtin_unreachable();
         }
+    unusual:
         if (length <= 1 &&
             (length == 0 ? converter->skips_empty : *begin == '-' && converter->skips_dash))
             continue;
         out = sl_put_unusual(parser, (size_t)(converter - d->converters), (sl_text){begin, length},
-                             mode.quotes && is_quoted(d, text, *before), out, &record->transcoded);
+                             quoted || (mode.quotes && is_quoted(d, text, *before)), out,
+                             &record->transcoded);
         if (unlikely(!out))
             goto refused;
     }
+    if (mode.escapes)
+        parser->escapes = escapes;
     return sl_bson_end(start, out);
 refused:
     record->failed = (size_t)(converter - d->converters);
@@ -289,6 +362,11 @@ refused:
 static ALWAYS_INLINE bool take(sl_parser *parser, sl_record *record, size_t need, read_mode mode) {
     const sl_block *block = parser->block;
     sl_sink *sink = parser->sink;
+    const uint32_t *const escapes = parser->escapes;
+    const size_t least = need;
+again:
+    need = least + parser->scratch.growth;
+    parser->scratch.growth_left = parser->scratch.growth;
     if (unlikely((size_t)(sink->limit - sink->cursor) < need ||
                  sink->documents >= sink->documents_limit)) {
         if (!sink->full(sink, need))
@@ -296,6 +374,14 @@ static ALWAYS_INLINE bool take(sl_parser *parser, sl_record *record, size_t need
     }
     int64_t id = block->id_base + (int64_t)((block->offset + record->start) & (SL_BLOCK_BYTES - 1));
     uint8_t *end = put_document(parser, block->text.bytes, record, id, sink->cursor, mode);
+    if (unlikely(!end) && parser->scratch.no_room) {
+        parser->left_count = 0;
+        parser->escapes = escapes;
+        if (sl_scratch_more(&parser->scratch))
+            goto again;
+        sl_record_refuse_size(parser, record);
+        return true;
+    }
     if (unlikely(!end) && mode.regular) { /* messages quote fields without their quotes */
         parser->left_count = 0;
         return sl_delimited_take_line(parser, record);
@@ -374,8 +460,11 @@ static inline bool resolve_quotes(sl_parser *parser, const sl_marks *m, const ch
                                    : close + 1 != *mark || text[*mark] == quote))
                 return false;
         } else {
-            while (*mark != line_end && text[*mark] == quote)
+            while (*mark != line_end && text[*mark] == quote) {
+                if (text[at] == ' ') /* perhaps before an opening quote */
+                    return false;
                 mark++;
+            }
             parser->before[f] = at - 1;
             parser->after[f] = *mark == line_end ? record->end : *mark;
         }
@@ -401,12 +490,13 @@ static ALWAYS_INLINE bool take_stretch(sl_parser *parser, sl_marks *m, uint32_t 
         sl_record record;
         record.start = *start;
         record.end = line_end;
-        record.line = lines_before + (mode.regular && i > 0 ? m->numbers[i - 1] : i);
+        record.line =
+            lines_before + ((mode.regular || mode.escapes) && i > 0 ? m->numbers[i - 1] : i);
         if (mode.regular && unlikely(lines_before + m->numbers[i] - record.line > 1))
             sl_record_doubt(parser, record.start, line_end, record.line);
         i++;
         *start = line_end + 1;
-        if (likely(record.start != line_end))
+        if (likely(record.start != line_end) && !(mode.escapes && d->keeps_cr))
             record.end -= text[line_end - 1] == '\r';
         bool fits = record.start != record.end;
         if (mode.quotes) {
@@ -440,7 +530,7 @@ static ALWAYS_INLINE bool take_stretch(sl_parser *parser, sl_marks *m, uint32_t 
             next++;
         }
     }
-    parser->counts.lines += mode.regular ? m->numbers[i - 1] : i;
+    parser->counts.lines += mode.regular || mode.escapes ? m->numbers[i - 1] : i;
     return go_on;
 }
 
@@ -467,8 +557,11 @@ static inline bool resolve_record(sl_parser *parser, const sl_marks *m, uint32_t
             if (escape && text[close - 1] == escape)
                 return false;
         } else {
-            while (mark < stop && *mark < length && text[*mark] == quote)
+            while (mark < stop && *mark < length && text[*mark] == quote) {
+                if (text[at] == ' ')
+                    return false;
                 mark++;
+            }
         }
         if (mark >= stop)
             return false;
@@ -561,6 +654,13 @@ static bool take_regular(sl_parser *parser, sl_marks *m, uint32_t *start) {
     return take_stretch(parser, m, start, (read_mode){.trims = true, .regular = true});
 }
 
+static bool take_escaped(sl_parser *parser, sl_marks *m, uint32_t *start) {
+    parser->escapes = m->escapes;
+    if (parser->dialect->trim == SL_TRIM_NOTHING)
+        return take_stretch(parser, m, start, (read_mode){.escapes = true});
+    return take_stretch(parser, m, start, (read_mode){.trims = true, .escapes = true});
+}
+
 static bool take_careful(sl_parser *parser, sl_marks *m, uint32_t *start) {
     return take_stretch(parser, m, start,
                         (read_mode){.careful = true, .quotes = m->quoted, .trims = true});
@@ -572,7 +672,8 @@ static bool take_careful(sl_parser *parser, sl_marks *m, uint32_t *start) {
     .find_marks = find_marks, .find_records = find_records, .utf8_valid = utf8_valid,              \
     .take_plain = take_plain, .take_regular = take_regular, .take_trimmed = take_trimmed,          \
     .take_quoted = take_quoted, .take_careful = take_careful, .take_record = take_record,          \
-    .take_divided = take_divided, .pass_quotes = pass_quotes
+    .take_divided = take_divided, .pass_quotes = pass_quotes, .find_escaped = find_escaped,        \
+    .take_escaped = take_escaped
 
 #if defined(SL_SET_AVX2)
 

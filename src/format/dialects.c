@@ -26,8 +26,11 @@ typedef struct text_kind {
     bool ordered; /* with a schema: the columns have its order */
     char delimiter;
     uint8_t blanks;
-    char quote;             /* of the first text, or of the first one whose fields show it */
-    bool shown;             /* fields of a text show the quote */
+    char quote;                  /* of the first text, or of the first one whose fields show it */
+    bool shown;                  /* fields of a text show the quote */
+    const sl_notation *notation; /* of the first text, or of the first one that shows it */
+    bool notation_shown;
+    bool superseded;        /* its texts are read again in the notation of another kind */
     bool late;              /* texts were added before one that shows the quote */
     bool fixed;             /* known before the load began */
     unsigned warnings;      /* about quotes of its texts */
@@ -94,6 +97,8 @@ static bool kind_of(const sl_plan *plan, const sl_dialect *d, text_kind *kind, s
                         .ordered = is_ordered(plan, d),
                         .delimiter = d->delimiter,
                         .blanks = d->blanks,
+                        .notation = d->notation,
+                        .notation_shown = d->why[0] != '\0',
                         .quote = d->quote};
     kind->columns = malloc(d->column_count * sizeof *kind->columns);
     if (!kind->columns)
@@ -127,10 +132,64 @@ static bool same_marks(const text_kind *a, const text_kind *b) {
 static text_kind *find(const sl_dialects *dialects, const text_kind *kind) {
     for (size_t i = 0; i < dialects->count; i++) {
         text_kind *one = &dialects->kinds[i];
-        if (same_columns(one, kind) && same_marks(one, kind))
+        if (same_columns(one, kind) && same_marks(one, kind) && one->notation == kind->notation)
             return one;
     }
     return NULL;
+}
+
+/* ---- notations ---- */
+
+/* May both be texts of one table, of which only `shows` shows how values are written? */
+static bool may_share_notation(const text_kind *shows, const text_kind *other) {
+    return shows->notation_shown && !other->notation_shown && same_marks(shows, other) &&
+           shows->count == other->count && shows->notation != other->notation;
+}
+
+/* Reads a text that does not show how values are written in the notation of its table. */
+static bool share_notation(const sl_dialects *dialects, const sl_plan *plan, sl_text head,
+                           bool whole, text_kind *kind, sl_dialect **dialect, sl_error *error) {
+    for (size_t i = 0; i < dialects->count; i++) {
+        const text_kind *one = &dialects->kinds[i];
+        sl_dialect *other = NULL;
+        sl_error why = {0};
+        text_kind again = {0};
+        if (one->superseded || !may_share_notation(one, kind) ||
+            !sl_delimited_sniff_as(plan, head, whole, one->notation, &other, &why))
+            continue;
+        if (!kind_of(plan, other, &again, error)) {
+            sl_delimited_dialect_destroy(other);
+            return false;
+        }
+        if (same_columns(&again, one) && same_marks(&again, one)) {
+            snprintf(other->why, sizeof other->why, "as the other texts of the table");
+            sl_delimited_dialect_destroy(*dialect);
+            *dialect = other;
+            kind_clear(kind);
+            *kind = again;
+            return true;
+        }
+        sl_delimited_dialect_destroy(other);
+        kind_clear(&again);
+    }
+    return true;
+}
+
+/* The text shows how values are written: earlier texts that may be of its table are read again. */
+static bool supersede(sl_dialects *dialects, const text_kind *kind, const char *name,
+                      sl_error *error) {
+    for (size_t i = 0; i < dialects->count; i++) {
+        text_kind *one = &dialects->kinds[i];
+        if (one->superseded || !may_share_notation(kind, one))
+            continue;
+        if (dialects->fixed)
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "%s and %s may be one table, but only %s shows that values are "
+                                "written as by %s: give --dialect",
+                                one->first, name, name, kind->notation->name);
+        one->superseded = one->late = true;
+    }
+    return true;
 }
 
 /* ---- pieces of one table ---- */
@@ -185,7 +244,7 @@ static bool check_pieces(const sl_dialects *dialects, const sl_plan *plan, const
     if (options->header != SL_HEADER_AUTO || options->columns)
         return true;
     for (size_t i = 0; i < dialects->count; i++) {
-        if (may_be_pieces(&dialects->kinds[i], kind, schema))
+        if (!dialects->kinds[i].superseded && may_be_pieces(&dialects->kinds[i], kind, schema))
             return refuse_pieces(&dialects->kinds[i], kind, name, schema, error);
     }
     return true;
@@ -378,10 +437,13 @@ bool sl_dialects_add(sl_dialects *dialects, const sl_plan *plan, const char *nam
     bool adopts = false;
     if (!kind_of(plan, *dialect, &kind, error))
         return false;
-    kind.entry = entry;
-    kind.shown = sl_quoted_begins(*dialect, head);
     pthread_mutex_lock(&dialects->lock);
-    bool ok = check_pieces(dialects, plan, &kind, name, error);
+    const bool shares = plan->schema_count == 0 && !plan->options.notation;
+    bool ok = !shares || (share_notation(dialects, plan, head, whole, &kind, dialect, error) &&
+                          (!kind.notation_shown || supersede(dialects, &kind, name, error)));
+    kind.entry = entry;
+    kind.shown = ok && sl_quoted_begins(*dialect, head);
+    ok = ok && check_pieces(dialects, plan, &kind, name, error);
     text_kind *known = ok ? find(dialects, &kind) : NULL;
     if (ok && known && plan->schema_count == 0)
         ok = match_quotes(dialects, known, &kind, name, &adopts, error);

@@ -2,6 +2,7 @@
 /* Records and fields of delimited text that are not on the fast path; see fields.h. */
 #include "fields.h"
 
+#include "bson/extjson.h"
 #include "column_types.h"
 #include "convert.h"
 #include "key_fields.h"
@@ -9,6 +10,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* ---- the fields of a record ---- */
 
@@ -40,8 +42,9 @@ static sl_line bad_count(const sl_parser *parser, const sl_record *record, size_
 
 /* The position of the next delimiter, or `end`. */
 static uint32_t find_delimiter(const sl_dialect *d, const char *text, uint32_t at, uint32_t end) {
-    const char *found = at < end ? memchr(text + at, d->delimiter, end - at) : NULL;
-    return found ? (uint32_t)(found - text) : end;
+    if (at >= end)
+        return end;
+    return (uint32_t)(sl_find_bare(text + at, text + end, d->delimiter, d->bare_escape) - text);
 }
 
 /* Splits a line of a dialect without quotes. If the line has too many fields, and the dialect has a
@@ -123,6 +126,27 @@ static bool continues(const sl_parser *parser, const sl_record *record, uint32_t
     return true;
 }
 
+/* The position after a closing quote, and the blanks between it and a delimiter or the end. */
+static uint32_t after_quote(const sl_dialect *d, const char *text, uint32_t close, uint32_t end) {
+    uint32_t at = close + 1;
+    while (at < end && text[at] == ' ')
+        at++;
+    return at >= end || text[at] == d->delimiter ? (at > end ? close + 1 : at) : close + 1;
+}
+
+/* The position of the quote that opens the field at `at`; `end`: the field is not quoted. A quote
+ * after blanks opens a field only if another one closes it. */
+static uint32_t opening_quote(const sl_dialect *d, const char *text, uint32_t at, uint32_t end) {
+    uint32_t open = at;
+    while (open < end && text[open] == ' ')
+        open++;
+    if (open == end || text[open] != d->quote || open == at || d->blank_quotes)
+        return open < end && text[open] == d->quote ? open : end;
+    uint32_t close = (uint32_t)sl_closing_quote(text, open + 1, end, d->quote, d->escape);
+    uint32_t after = close < end ? after_quote(d, text, close, end) : close;
+    return close < end && (after == end || text[after] == d->delimiter) ? open : end;
+}
+
 static sl_line split_quoted(sl_parser *parser, sl_record *record, sl_reject *reject) {
     const sl_dialect *d = parser->dialect;
     const char *text = parser->block->text.bytes;
@@ -131,10 +155,11 @@ static sl_line split_quoted(sl_parser *parser, sl_record *record, sl_reject *rej
     for (;;) {
         uint32_t before = at - 1, after;
         const char *column = count < d->column_count ? d->columns[count].published : NULL;
-        if (at < record->end && text[at] == d->quote) {
-            before = at;
-            after = (uint32_t)sl_closing_quote(text, at + 1, record->end, d->quote, d->escape);
-            at = after + 1;
+        const uint32_t open = opening_quote(d, text, at, record->end);
+        if (open < record->end) {
+            before = open;
+            after = (uint32_t)sl_closing_quote(text, open + 1, record->end, d->quote, d->escape);
+            at = after_quote(d, text, after, record->end);
             char quoted[SL_QUOTED_ROOM];
             if (after == record->end) {
                 if (continues(parser, record, before, record->end, reject))
@@ -191,8 +216,13 @@ static sl_line split_blanks(sl_parser *parser, const sl_record *record, sl_rejec
 
 sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject) {
     sl_text line = {parser->block->text.bytes + record->start, record->end - record->start};
-    bool blanks_are_data = parser->dialect->column_count == 1;
-    if (line.length == 0 || (!blanks_are_data && sl_line_is_blank(line)))
+    const sl_dialect *d = parser->dialect;
+    bool blanks_are_data = d->column_count == 1;
+    /* In a column whose NULLs are known, an empty line is a record. */
+    if (line.length == 0 ? !blanks_are_data || !d->null
+                         : !blanks_are_data && sl_line_is_blank(line))
+        return SL_LINE_BLANK;
+    if (d->bare_escape && sl_text_equal(line, sl_text_of("\\."))) /* the end of COPY's data */
         return SL_LINE_BLANK;
     if (parser->dialect->watched_length > 0 && sl_record_is_header(parser, record))
         return SL_LINE_HEADER;
@@ -221,9 +251,29 @@ bool sl_record_is_header(const sl_parser *parser, const sl_record *record) {
 
 /* ---- values ---- */
 
-bool sl_field_is_missing(const sl_schema_column *schema, sl_text field) {
-    if (field.length == 0)
+bool sl_field_is_null(const sl_dialect *d, sl_text field, bool quoted) {
+    if (quoted)
+        return false;
+    if (d->null && sl_text_equal(field, (sl_text){d->null, d->null_length}))
         return true;
+    for (size_t i = 0; i < d->null_count; i++) {
+        if (sl_text_equal(field, sl_text_of(d->nulls[i])))
+            return true;
+    }
+    return false;
+}
+
+bool sl_field_is_doubtful(const sl_dialect *d, sl_text field, bool quoted) {
+    return d->notation && !d->null && !d->notation_given && !quoted && field.length == 2 &&
+           memcmp(field.bytes, "\\N", 2) == 0;
+}
+
+bool sl_field_is_missing(const sl_dialect *d, const sl_schema_column *schema, sl_text field,
+                         bool quoted) {
+    if (sl_field_is_null(d, field, quoted))
+        return true;
+    if (field.length == 0)
+        return !d->null || !sl_column_types[schema->type].any_text;
     for (size_t i = 0; i < schema->missing.count; i++) {
         const char *word = schema->missing.words[i];
         size_t at = 0;
@@ -235,16 +285,41 @@ bool sl_field_is_missing(const sl_schema_column *schema, sl_text field) {
     return false;
 }
 
+/* Writes the text of a quoted field, without the quotes and escapes before other bytes, to `to`,
+ * which may be the text itself. Returns the end. */
+static char *unquote(const char *from, const char *end, char quote, char escape, char *to) {
+    for (; from < end; from++) {
+        bool escaped = escape && *from == escape;
+        bool pair = from + 1 < end && ((escaped && (from[1] == quote || from[1] == escape)) ||
+                                       (*from == quote && from[1] == quote));
+        from += pair;
+        *to++ = *from;
+    }
+    return to;
+}
+
+/* Removes the escapes from a text. NULL: the result is no text. */
+static uint8_t *remove_escapes(const sl_notation *notation, uint8_t *text, uint8_t *end) {
+    bool numeric = false;
+    char *bytes = (char *)text;
+    size_t length = sl_unescape(notation, bytes, (size_t)(end - text), bytes, &numeric);
+    if (length == SIZE_MAX || memchr(bytes, '\0', length) ||
+        (numeric && !sl_utf8_valid(bytes, length, NULL)))
+        return NULL;
+    return text + length;
+}
+
 uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quoted, uint8_t *to,
                              bool *transcoded) {
-    if (sl_text_is_plain(field.bytes, field.length) && !quoted)
+    const char bare = dialect->bare_escape;
+    const bool escaped = bare && memchr(field.bytes, bare, field.length);
+    if (sl_text_is_plain(field.bytes, field.length) && !quoted && !escaped)
         return sl_bson_put_text(to, field.bytes, field.length);
     if (memchr(field.bytes, '\0', field.length))
         return NULL;
     uint8_t *value = to + 4;
     const sl_encoding *encoding = dialect->encoding;
     size_t undefined;
-    const uint8_t escape = (uint8_t)dialect->escape, quote = (uint8_t)dialect->quote;
     if ((!encoding || encoding->mixed) && sl_utf8_valid(field.bytes, field.length, NULL)) {
         to = sl_bson_copy(value, field.bytes, field.length);
     } else if (encoding) {
@@ -255,17 +330,11 @@ uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quot
     } else {
         return NULL;
     }
-    if (quoted) { /* removes escapes: they are ASCII, so the transcoded text still has them */
-        uint8_t *end = to;
-        to = value;
-        for (const uint8_t *from = value; from < end; from++) {
-            bool escaped = escape && *from == escape;
-            bool pair = from + 1 < end && ((escaped && (from[1] == quote || from[1] == escape)) ||
-                                           (*from == quote && from[1] == quote));
-            from += pair;
-            *to++ = *from;
-        }
-    }
+    if (quoted && !bare) /* escapes are ASCII, so the transcoded text still has them */
+        to = (uint8_t *)unquote((char *)value, (char *)to, dialect->quote, dialect->escape,
+                                (char *)value);
+    if (escaped && !(to = remove_escapes(dialect->notation, value, to)))
+        return NULL;
     *to++ = 0;
     sl_bson_put_int32(value - 4, (int32_t)(to - value));
     return to;
@@ -283,26 +352,81 @@ uint8_t *sl_put_unusual(sl_parser *parser, size_t column, sl_text field, bool qu
     const sl_dialect *dialect = parser->dialect;
     const sl_schema_column *schema = &dialect->columns[column].schema;
     const sl_converter *converter = &dialect->converters[column];
-    if (sl_field_is_missing(schema, field))
+    if (schema->trim)
+        field = sl_field_trim(field, SL_TRIM_BOTH);
+    const bool missing = sl_field_is_missing(dialect, schema, field, quoted);
+    if (missing && (schema->required || !dialect->stores_null))
         return schema->required ? NULL : out;
-    *out = (uint8_t)dialect->columns[column].type;
+    *out = missing ? SL_BSON_NULL : (uint8_t)dialect->columns[column].type;
     memcpy(out + 1, dialect->columns[column].key, converter->prefix_length - 1);
-    uint8_t *end = sl_put_value(dialect, column, field, quoted, out, out + converter->prefix_length,
+    if (missing)
+        return out + converter->prefix_length;
+    uint8_t *end = sl_put_value(parser, column, field, quoted, out, out + converter->prefix_length,
                                 transcoded);
-    return end || !sl_leave_out(parser, column) ? end : out;
+    return end || parser->scratch.no_room || !sl_leave_out(parser, column) ? end : out;
 }
 
-uint8_t *sl_put_value(const sl_dialect *dialect, size_t column, sl_text field, bool quoted,
-                      uint8_t *out, uint8_t *to, bool *transcoded) {
+void sl_scratch_clear(sl_scratch *scratch) {
+    free(scratch->bytes);
+    sl_extjson_destroy(scratch->json);
+}
+
+bool sl_scratch_grow(sl_scratch *scratch, size_t room) {
+    if (room > scratch->room) {
+        char *bytes = realloc(scratch->bytes, 2 * room);
+        if (!bytes)
+            return false;
+        scratch->bytes = bytes;
+        scratch->room = 2 * room;
+    }
+    return true;
+}
+
+/* The field without quotes and escapes within it; itself if it has none. False: it has none of the
+ * type. */
+static bool plain_field(sl_parser *parser, sl_text *field, bool quoted) {
+    const sl_dialect *d = parser->dialect;
+    const char bare = d->bare_escape, byte = bare ? bare : quoted ? d->quote : 0;
+    const char other = quoted ? d->escape : 0;
+    bool numeric = false;
+    if (!(byte && memchr(field->bytes, byte, field->length)) &&
+        !(other && memchr(field->bytes, other, field->length)))
+        return true;
+    if (!sl_scratch_grow(&parser->scratch, field->length + SL_SLACK))
+        return false;
+    char *to = parser->scratch.bytes;
+    size_t length = !bare ? (size_t)(unquote(field->bytes, field->bytes + field->length, d->quote,
+                                             d->escape, to) -
+                                     to)
+                          : sl_unescape(d->notation, field->bytes, field->length, to, &numeric);
+    if (length == SIZE_MAX)
+        return false;
+    memset(to + length, 0, SL_SLACK);
+    *field = (sl_text){to, length};
+    return true;
+}
+
+uint8_t *sl_put_value(sl_parser *parser, size_t column, sl_text field, bool quoted, uint8_t *out,
+                      uint8_t *to, bool *transcoded) {
+    const sl_dialect *dialect = parser->dialect;
     const sl_schema_column *schema = &dialect->columns[column].schema;
-    const sl_value value = {.dialect = dialect,
-                            .schema = schema,
-                            .field = field,
-                            .quoted = quoted,
-                            .type = out,
-                            .transcoded = transcoded};
-    uint8_t *end = sl_column_types[schema->type].put(&value, to);
-    if (end || schema->invalid != SL_INVALID_TEXT)
+    const sl_column_type *type = &sl_column_types[schema->type];
+    sl_value value = {.dialect = dialect,
+                      .schema = schema,
+                      .field = field,
+                      .quoted = quoted,
+                      .type = out,
+                      .transcoded = transcoded};
+    if (type->any_text && sl_field_is_doubtful(dialect, field, quoted))
+        return NULL;
+    bool plain = type->any_text || plain_field(parser, &value.field, quoted);
+    value.scratch = &parser->scratch;
+    const size_t bound = type->value_bytes + field.length;
+    value.limit = to + bound + parser->scratch.growth_left;
+    uint8_t *end = plain ? type->put(&value, to) : NULL;
+    if (end && (size_t)(end - to) > bound)
+        parser->scratch.growth_left -= (size_t)(end - to) - bound;
+    if (end || schema->invalid != SL_INVALID_TEXT || parser->scratch.no_room)
         return end;
     *out = SL_BSON_TEXT;
     return sl_put_careful_text(dialect, field, quoted, to, transcoded);
@@ -317,7 +441,7 @@ static bool explain_special(const sl_bound_column *column, sl_text field, char *
     char quoted[SL_QUOTED_ROOM], type[SL_TYPE_ROOM];
     double value;
     const sl_column_type *row = &sl_column_types[schema->type];
-    bool number = row->class == SL_CLASS_NUMBERS;
+    bool number = row->class == SL_CLASS_NUMBERS && schema->type != SL_TYPE_DECIMAL;
     if (row->any_text || (row->explain && !schema->lossless && !schema->format))
         return false;
     const char *problem = number && sl_convert_double(field.bytes, field.length, &value)
@@ -353,6 +477,38 @@ static bool explain_encoding(const sl_encoding *encoding, sl_text field, char *o
     return undefined;
 }
 
+/* Writes the reason if the field is \N where that means nothing, or has escapes that form no
+ * text. */
+static bool explain_escapes(const sl_dialect *d, sl_text field, bool quoted, char *out,
+                            size_t room) {
+    char shown[SL_QUOTED_ROOM];
+    if (sl_field_is_doubtful(d, field, quoted)) {
+        snprintf(
+            out, room,
+            "\\N stands for NULL in exports of PostgreSQL and MySQL, and nothing else in the "
+            "sample shows one: load with --dialect postgres or --dialect mysql; if only \\N is "
+            "special, with --null '\\N'; if it is text, with --dialect csv");
+        return true;
+    }
+    if (!d->bare_escape || !memchr(field.bytes, d->bare_escape, field.length))
+        return false;
+    bool numeric = false;
+    char *copy = malloc(field.length + 1);
+    size_t length = copy ? sl_unescape(d->notation, field.bytes, field.length, copy, &numeric) : 0;
+    const char *why =
+        length == SIZE_MAX ? "ends with an incomplete escape"
+        : copy && memchr(copy, '\0', length)
+            ? "has an escaped NUL byte, which text cannot hold: declare the column as "
+              "binary"
+        : copy && numeric && !sl_utf8_valid(copy, length, NULL)
+            ? "has escaped bytes that are not UTF-8"
+            : NULL;
+    free(copy);
+    if (why)
+        snprintf(out, room, "%s %s", sl_quoted(field, shown), why);
+    return why != NULL;
+}
+
 void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reject *reject) {
     const sl_bound_column *column = &parser->dialect->columns[record->failed];
     const char *begin = parser->block->text.bytes + (uint32_t)(record->before[record->failed] + 1);
@@ -362,14 +518,18 @@ void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reje
     size_t room = sizeof reject->reason;
     char quoted[SL_QUOTED_ROOM];
     reject->column = column->published;
-    if (sl_field_is_missing(&column->schema, field)) {
+    const uint32_t before = record->before[record->failed];
+    const bool in_quotes = parser->dialect->quote && before != UINT32_MAX &&
+                           parser->block->text.bytes[before] == parser->dialect->quote;
+    if (sl_field_is_missing(parser->dialect, &column->schema, field, in_quotes)) {
         snprintf(out, room,
                  field.length == 0 ? "the field is empty, but must have a value"
                                    : "%s means \"no value\", but the field must have a value",
                  sl_quoted(field, quoted));
         return;
     }
-    if (explain_encoding(parser->dialect->encoding, field, out, room))
+    if (explain_encoding(parser->dialect->encoding, field, out, room) ||
+        explain_escapes(parser->dialect, field, in_quotes, out, room))
         return;
     if (column->schema.invalid == SL_INVALID_TEXT) { /* only values that cannot be stored as text
                                                         either are refused */

@@ -6,6 +6,7 @@
 
 #include "bson/bson_writer.h"
 #include "delimited.h"
+#include "scratch.h"
 
 /* Field f lies between the bytes before[f] and after[f] of the block, which are delimiters, line
  * ends or the field's quotes. before[0] of a block's first record is UINT32_MAX, so that adding 1
@@ -39,6 +40,8 @@ typedef struct sl_parser {
     sl_parse_counts counts;
     uint32_t before[SL_COLUMNS_MAX];
     uint32_t after[SL_COLUMNS_MAX];
+    const uint32_t *escapes; /* positions of escape characters, from the next record on */
+    sl_scratch scratch;
     uint32_t left_count; /* values of this record that are left out: their columns */
     uint16_t left[SL_COLUMNS_MAX];
 } sl_parser;
@@ -65,14 +68,22 @@ bool sl_leave_out(sl_parser *parser, size_t column);
  * none of whose words fits; it is counted as such. */
 bool sl_record_count_left(sl_parser *parser, const sl_record *record);
 
-/* Is the field empty, or a word for a missing value? */
-bool sl_field_is_missing(const sl_schema_column *schema, sl_text field);
+/* Is the value missing: is the field empty, NULL, or a word for a missing value? In notations that
+ * know NULL, an empty field of a text may be the empty text. */
+bool sl_field_is_missing(const sl_dialect *dialect, const sl_schema_column *schema, sl_text field,
+                         bool quoted);
+
+/* Is the field NULL? */
+bool sl_field_is_null(const sl_dialect *dialect, sl_text field, bool quoted);
+
+/* Must the field not be stored as text: is it \N, in a notation in which that means nothing? */
+bool sl_field_is_doubtful(const sl_dialect *dialect, sl_text field, bool quoted);
 
 /* Writes the value of a field that is not missing to `to`. The element's type, at `type`, has been
  * written, and is changed if the value determines the type. Returns the end; NULL when the field is
  * refused. */
-uint8_t *sl_put_value(const sl_dialect *dialect, size_t column, sl_text field, bool quoted,
-                      uint8_t *type, uint8_t *to, bool *transcoded);
+uint8_t *sl_put_value(sl_parser *parser, size_t column, sl_text field, bool quoted, uint8_t *type,
+                      uint8_t *to, bool *transcoded);
 
 /* Writes the value of a text that may contain bytes above 0x7F, NULs or escapes. NULL: refused. */
 uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quoted, uint8_t *to,

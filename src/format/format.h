@@ -37,20 +37,26 @@ typedef struct sl_ycsb_options {
 typedef enum sl_header_choice { SL_HEADER_AUTO, SL_HEADER_YES, SL_HEADER_NO } sl_header_choice;
 
 typedef struct sl_format_options {
-    bool long_names;      /* long keys in documents: test_mileage instead of m */
-    const char *encoding; /* of delimited text (encoding.h); NULL: UTF-8. Borrowed */
-    bool quoted_lines;    /* delimited: quoted fields may contain line ends in all sources */
-    char escape;          /* delimited: in quoted fields, the byte after it is data; 0: none */
-    char delimiter;       /* delimited, without schema: separates fields; 0: detected */
-    char quote;           /* the same: the byte that quotes fields, or SL_QUOTE_AUTO (head.h) */
-    bool trim;            /* remove blanks at both ends of every field, in every dialect */
+    bool long_names;                    /* long keys in documents: test_mileage instead of m */
+    const char *encoding;               /* of delimited text (encoding.h); NULL: UTF-8. Borrowed */
+    const struct sl_notation *notation; /* delimited (notation.h); NULL: recognised */
+    const char *const
+        *nulls; /* delimited: unquoted fields that are NULL; borrowed, as their list */
+    size_t null_count;
+    bool store_null;   /* missing values are stored as null; else left out */
+    bool quoted_lines; /* delimited: quoted fields may contain line ends in all sources */
+    char escape;       /* delimited: in quoted fields, the byte after it is data; 0: none */
+    char delimiter;    /* delimited, without schema: separates fields; 0: detected */
+    char quote;        /* the same: the byte that quotes fields, or SL_QUOTE_AUTO (head.h) */
+    bool trim;         /* remove blanks at both ends of every field, in every dialect */
     sl_header_choice
-        header;          /* delimited, without schema, like the next three: is there a header? */
-    const char *columns; /* names, separated by commas; NULL: not given. Borrowed */
-    uint64_t skip_lines; /* lines before the table */
-    bool pad;            /* lines with too few fields have missing values; else rejected */
-    bool infer_types;    /* delimited, without schema: columns may get types (typing.h) */
-    bool keep_missing;   /* ISD: load the numbers and codes that mean "no value" */
+        header;           /* delimited, without schema, like the next three: is there a header? */
+    const char *columns;  /* names, separated by commas; NULL: not given. Borrowed */
+    uint64_t skip_lines;  /* lines before the table */
+    bool pad;             /* lines with too few fields have missing values; else rejected */
+    const char *declared; /* types of columns and JSON (declared.h); NULL: none. Borrowed */
+    bool infer_types;     /* delimited, without schema: columns may get types (typing.h) */
+    bool keep_missing;    /* ISD: load the numbers and codes that mean "no value" */
     const char *schema_text; /* a YAML schema given by the user, or NULL. Borrowed */
     const char *schema_name; /* its file name, for messages. Borrowed */
     const char *id_fields;   /* that become the _id, separated by commas; NULL: none. Borrowed */
@@ -195,6 +201,8 @@ typedef struct sl_format {
     const sl_splitter *(*splitter)(const sl_dialect *dialect, bool *lines);
     /* Can the splitter divide this dialect's texts with the other dialect as context? NULL: yes. */
     bool (*splits_alike)(const sl_dialect *dialect, const sl_dialect *context);
+    /* The byte before a line end that is data; 0: there is none. NULL: 0. */
+    char (*line_escape)(const sl_dialect *dialect);
 
     /* Parses a block. Thread safe. Adds to `counts`. False when the sink's `full` returned false,
      * or a line would be misread: the documents before that line have been counted. */

@@ -2,6 +2,7 @@
 /* Reads the first bytes of a delimited source; checks line ends. */
 #include "head.h"
 #include "convert.h"
+#include "notation.h"
 
 #include <stdio.h>
 
@@ -114,23 +115,34 @@ size_t sl_closing_quote(const char *text, size_t at, size_t end, char quote, cha
 }
 
 /* The position of the end of the field that starts at `at`. */
-static size_t field_end(sl_text line, size_t at, char delimiter, char quote) {
-    if (quote && at < line.length && line.bytes[at] == quote) {
-        size_t close = sl_closing_quote(line.bytes, at + 1, line.length, quote, '\\');
-        if (close < line.length)
+static size_t field_end(sl_text line, size_t at, char delimiter, char quote, char escape) {
+    size_t open = at;
+    while (quote && open < line.length && line.bytes[open] == ' ')
+        open++;
+    if (quote && open < line.length && line.bytes[open] == quote) {
+        size_t close = sl_closing_quote(line.bytes, open + 1, line.length, quote, '\\');
+        size_t after = close + 1;
+        while (after < line.length && line.bytes[after] == ' ')
+            after++;
+        if (close < line.length &&
+            (open == at || after >= line.length || line.bytes[after] == delimiter))
             at = close;
     }
-    while (at < line.length && line.bytes[at] != delimiter)
-        at++;
-    return at;
+    const char *end = line.bytes + line.length;
+    return (size_t)(sl_find_bare(line.bytes + at, end, delimiter, escape) - line.bytes);
 }
 
 size_t sl_header_split(sl_text line, char delimiter, char quote, sl_text *names, size_t limit) {
+    return sl_fields_split(line, delimiter, quote, 0, names, limit);
+}
+
+size_t sl_fields_split(sl_text line, char delimiter, char quote, char escape, sl_text *names,
+                       size_t limit) {
     const char around = quote ? quote : '"';
     size_t count = 0;
     size_t at = 0;
     for (;;) {
-        size_t end = field_end(line, at, delimiter, quote);
+        size_t end = field_end(line, at, delimiter, quote, escape);
         if (count < limit) {
             sl_text name = {line.bytes + at, end - at};
             while (name.length > 0 && *name.bytes == ' ')

@@ -59,6 +59,10 @@ size_t sl_closing_quote(const char *text, size_t at, size_t end, char quote, cha
  * same. */
 size_t sl_header_split(sl_text line, char delimiter, char quote, sl_text *names, size_t limit);
 
+/* As sl_header_split, for a text in which the byte after `escape` is data. */
+size_t sl_fields_split(sl_text line, char delimiter, char quote, char escape, sl_text *fields,
+                       size_t limit);
+
 /* Replaces the doubled quotes of quoted names by single ones. Changed names are stored in `memory`,
  * of line.length bytes. `names`: from sl_header_split for this line. */
 void sl_header_unquote(sl_text line, char quote, sl_text *names, size_t count, char *memory);

@@ -18,6 +18,7 @@
 #include "bson/bson_writer.h"
 #include "bson/extjson.h"
 #include "convert.h"
+#include "declared.h"
 #include "head.h"
 #include "key_fields.h"
 #include "scan.h"
@@ -28,6 +29,7 @@
 
 struct sl_plan {
     const sl_simd *simd;
+    sl_declared *declared; /* types of --types; NULL: none */
 };
 
 typedef struct json_dialect {
@@ -409,15 +411,21 @@ const char *sl_json_document_end(const char *p, const char *end) {
 /* ---- the plan ---- */
 
 static bool plan_create(const sl_format_options *options, sl_plan **plan, sl_error *error) {
-    (void)options;
     *plan = calloc(1, sizeof **plan);
     if (!*plan)
         return sl_error_memory(error, "preparing the format json");
-    if (sl_simd_choose(&(*plan)->simd, error))
+    if (sl_simd_choose(&(*plan)->simd, error) &&
+        sl_declared_create(options->declared, &(*plan)->declared, error))
         return true;
     free(*plan);
     *plan = NULL;
     return false;
+}
+
+static void plan_destroy(sl_plan *plan) {
+    if (plan)
+        sl_declared_destroy(plan->declared);
+    free(plan);
 }
 
 /* ---- recognising a source ---- */
@@ -468,6 +476,8 @@ static const sl_splitter *splitter(const sl_dialect *dialect, bool *lines) {
 
 typedef struct parser {
     sl_extjson *extjson;
+    const sl_declared *declared; /* types of texts; NULL: none */
+    sl_scratch scratch;
     const sl_block *block;
     sl_sink *sink;
     sl_parse_counts counts;
@@ -529,6 +539,27 @@ static bool apply_keys(parser *ps, const char *from, const char *to, bool own_id
     return false;
 }
 
+/* Converts the texts with declared types in the document at the sink's cursor, which ends at *end.
+ * SL_DECLARED_UNFIT: it is refused, and has been rejected. */
+static sl_declared_status convert_texts(parser *ps, const char *from, const char *to,
+                                        uint8_t **end) {
+    sl_sink *sink = ps->sink;
+    sl_reject reject = {.offset = ps->block->offset + (uint64_t)(from - ps->block->text.bytes),
+                        .record = {from, (size_t)(to - from)}};
+    uint8_t *converted = *end, *after;
+    sl_declared_status status = sl_declared_convert(ps->declared, &ps->scratch, sink->cursor,
+                                                    converted, sink->limit, &after, &reject);
+    if (status == SL_DECLARED_OK) {
+        memmove(sink->cursor, converted, (size_t)(after - converted));
+        *end = sink->cursor + (after - converted);
+    } else if (status == SL_DECLARED_UNFIT) {
+        reject.line = lines_before(ps, from);
+        ps->counts.rejects++;
+        sink->reject(sink, &reject);
+    }
+    return status;
+}
+
 /* Converts the document at *p, in text whose last } is before `end`, and moves *p after it. False
  * when the sink ends the block; otherwise `*valid`. */
 static bool take_document(parser *ps, const char **p, const char *end, bool *valid) {
@@ -542,9 +573,18 @@ static bool take_document(parser *ps, const char **p, const char *end, bool *val
         uint8_t *written;
         const char *after;
         bool own;
-        switch (sl_extjson_document(ps->extjson, *p, end, &id, sink->cursor, sink->limit, &after,
-                                    &written, &own)) {
+        sl_declared_status types = SL_DECLARED_OK;
+        sl_extjson_status status = sl_extjson_document(ps->extjson, *p, end, &id, sink->cursor,
+                                                       sink->limit, &after, &written, &own);
+        if (status == SL_EXTJSON_OK && ps->declared)
+            types = convert_texts(ps, *p, after, &written);
+        switch (types == SL_DECLARED_NO_ROOM ? SL_EXTJSON_NO_ROOM : status) {
         case SL_EXTJSON_OK:
+            if (types == SL_DECLARED_UNFIT) {
+                *p = after;
+                *valid = true;
+                return true;
+            }
             if (!ps->block->keys || apply_keys(ps, *p, after, own, &written)) {
                 if (sink->offsets)
                     sink->offsets[sink->documents] = offset;
@@ -668,7 +708,8 @@ static bool take_text(parser *ps) {
 
 static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
                   sl_sink *sink, sl_parse_counts *counts) {
-    parser ps = {.block = block, .sink = sink, .line_start = block->text.bytes};
+    parser ps = {
+        .declared = plan->declared, .block = block, .sink = sink, .line_start = block->text.bytes};
     sl_error error;
     if (!sl_extjson_create(sl_simd_name(plan->simd), sl_simd_utf8_valid(plan->simd), &ps.extjson,
                            &error)) {
@@ -679,7 +720,9 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
         return false;
     }
     bool go_on = ((const json_dialect *)dialect)->lines ? take_lines(&ps) : take_text(&ps);
+    ps.counts.rounded_numbers = sl_extjson_rounded(ps.extjson);
     sl_extjson_destroy(ps.extjson);
+    sl_scratch_clear(&ps.scratch);
     ps.counts.records = ps.counts.documents + ps.counts.rejects;
     sl_parse_counts_add(counts, &ps.counts);
     return go_on;
@@ -690,6 +733,7 @@ const sl_format sl_format_json = {
     .summary = "JSON lines, arrays and concatenated documents, in Extended JSON",
     .kind = "documents",
     .plan_create = plan_create,
+    .plan_destroy = plan_destroy,
     .sniff = sniff,
     .describe = describe,
     .splitter = splitter,

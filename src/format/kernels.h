@@ -23,9 +23,12 @@ typedef struct sl_marks {
      * marks[1..mark_count]. The caller may set marks[0] to the mark before the first field. */
     uint32_t marks[1 + SL_STRETCH_BYTES + 1 + SL_SCAN_SCRIBBLE];
     uint32_t lines[SL_STRETCH_BYTES + 1]; /* positions of line feeds: lines[0..line_count-1] */
-    /* Of find_records only, which leaves out the marks and lines within quotes, and the quotes: */
-    bool irregular;                         /* contains quotes that take_regular cannot read */
-    uint16_t line_feeds;                    /* of the stretch, in and outside of quotes */
+    uint32_t escapes[SL_STRETCH_BYTES + 1 + SL_SCAN_SCRIBBLE]; /* of find_escaped only; ended by
+                                                                   UINT32_MAX */
+    /* Of find_records, which leaves out the marks and lines within quotes, and the quotes: */
+    bool irregular; /* contains quotes that take_regular cannot read */
+    /* Also of find_escaped: */
+    uint16_t line_feeds;                    /* of the stretch, also those that are data */
     uint16_t numbers[SL_STRETCH_BYTES + 1]; /* how many of them lie before the end of lines[i] */
 } sl_marks;
 
@@ -52,6 +55,10 @@ struct sl_simd {
     void (*find_records)(sl_marks *marks, const char *text, uint32_t start, uint32_t stop,
                          char delimiter, char quote);
 
+    /* As find_marks, for a text without quotes in which `escape` makes the next byte data. */
+    void (*find_escaped)(sl_marks *marks, const char *text, uint32_t start, uint32_t stop,
+                         char delimiter, char escape);
+
     /* As sl_utf8_valid. */
     bool (*utf8_valid)(const char *text, size_t length);
 
@@ -61,6 +68,7 @@ struct sl_simd {
     bool (*take_plain)(sl_parser *parser, sl_marks *marks, uint32_t *start);
     bool (*take_trimmed)(sl_parser *parser, sl_marks *marks, uint32_t *start);
     bool (*take_quoted)(sl_parser *parser, sl_marks *marks, uint32_t *start);  /* also trims */
+    bool (*take_escaped)(sl_parser *parser, sl_marks *marks, uint32_t *start); /* of find_escaped */
     bool (*take_careful)(sl_parser *parser, sl_marks *marks, uint32_t *start); /* any text */
 
     /* For a stretch that contains quotes, in a divided block (see sl_block). Each parses the

@@ -313,17 +313,24 @@ static uint8_t *put_column(sl_parser *parser, sl_record *record, const sl_nest_s
     const char *begin = text + (uint32_t)(before + 1);
     sl_text field = sl_field_trim((sl_text){begin, (size_t)(text + after - begin)}, d->trim);
     const sl_bound_column *column = &d->columns[step->column];
+    if (column->schema.trim)
+        field = sl_field_trim(field, SL_TRIM_BOTH);
     bool quoted = d->quote && before != UINT32_MAX && text[before] == d->quote;
     uint8_t *type;
-    if (sl_field_is_missing(&column->schema, field)) {
+    if (sl_field_is_missing(d, &column->schema, field, quoted)) {
+        if (d->stores_null && !in->array && !column->schema.required) {
+            out = put_key(in, out, SL_BSON_NULL, step->key, &type);
+            count_written(in);
+            return out;
+        }
         in->missing++;
         return column->schema.required ? NULL : out;
     }
     const frame as_before = *in;
     uint8_t *to = put_key(in, out, column->type, step->key, &type);
     count_written(in);
-    to = sl_put_value(d, step->column, field, quoted, type, to, &record->transcoded);
-    if (to || !sl_leave_out(parser, step->column))
+    to = sl_put_value(parser, step->column, field, quoted, type, to, &record->transcoded);
+    if (to || parser->scratch.no_room || !sl_leave_out(parser, step->column))
         return to;
     *in = as_before;
     in->missing++;

@@ -40,6 +40,18 @@ static inline uint64_t sl_parity_before(uint64_t mask) {
 #endif
 }
 
+/* The bytes that escape characters escape. `*carry`: is the first byte escaped? On return: is the
+ * byte after these? Runs of escape characters are added to the bits at which they begin at an odd
+ * or even index: the carry of the sum is the byte after the run. */
+static inline uint64_t sl_scan_escaped(uint64_t escapes, uint64_t *carry) {
+    const uint64_t even = 0x5555555555555555u;
+    escapes &= ~*carry;
+    uint64_t follows = escapes << 1 | *carry, sum;
+    uint64_t odd_starts = escapes & ~even & ~follows;
+    *carry = __builtin_add_overflow(odd_starts, escapes, &sum);
+    return (even ^ sum << 1) & follows;
+}
+
 /* The number of set bits. */
 static inline uint32_t sl_scan_count(uint64_t mask) {
 #if defined(__POPCNT__) || defined(__aarch64__)

@@ -4,6 +4,7 @@
 #include "schema.h"
 #include "column_types.h"
 #include "convert.h"
+#include "notation.h"
 #include "util/yaml_reader.h"
 
 #include <stdio.h>
@@ -43,18 +44,24 @@ static bool read_int64(sl_yaml *r, const yaml_node_t *node, void *field /* int64
 }
 
 static bool read_type(sl_yaml *r, const yaml_node_t *node, void *field /* sl_type * */) {
-    const char *separator = "a type: ";
-    char words[300] = "";
-    for (size_t i = 0; sl_column_types[i].word; i++) {
-        if (sl_yaml_is(node, sl_column_types[i].word)) {
-            *(sl_type *)field = (sl_type)i;
-            return true;
-        }
-        size_t used = strlen(words);
-        snprintf(words + used, sizeof words - used, "%s%s", separator, sl_column_types[i].word);
-        separator = sl_column_types[i + 1].word && !sl_column_types[i + 2].word ? " or " : ", ";
-    }
-    return sl_yaml_expected(r, node, words);
+    char words[400];
+    const char *word = sl_yaml_word(node);
+    return (word && !strchr(word, ':') && sl_column_type_named(word, field)) ||
+           sl_yaml_expected(r, node, sl_column_type_list(words, sizeof words));
+}
+
+/* One format, or a list. */
+static bool read_words(sl_yaml *r, const yaml_node_t *node, void *field);
+static bool read_format(sl_yaml *r, const yaml_node_t *node, void *field /* &column->formats */) {
+    sl_words *formats = field;
+    if (node->type == YAML_SEQUENCE_NODE)
+        return sl_yaml_length(node) > 0
+                   ? read_words(r, node, field)
+                   : sl_yaml_expected(r, node, "a format, or a list of formats");
+    formats->words = calloc(1, sizeof *formats->words);
+    formats->count = formats->words != NULL;
+    return formats->words ? read_text(r, node, &formats->words[0])
+                          : sl_error_memory(r->error, "reading a schema");
 }
 
 static bool read_invalid(sl_yaml *r, const yaml_node_t *node, void *field /* sl_invalid * */) {
@@ -110,6 +117,14 @@ static bool read_quotes(sl_yaml *r, const yaml_node_t *node, void *field /* char
         return false;
     *(char *)field = yes ? '"' : SL_QUOTE_NONE;
     return true;
+}
+
+static bool read_notation(sl_yaml *r, const yaml_node_t *node, void *field /* notation */) {
+    const char *word = sl_yaml_word(node);
+    *(const sl_notation **)field = sl_notation_named(word);
+    return *(const sl_notation **)field ||
+           sl_yaml_expected(r, node,
+                            "a dialect: csv, sql-csv, postgres, mysql, mysql-batch or excel");
 }
 
 static bool read_words(sl_yaml *r, const yaml_node_t *node, void *field /* sl_words * */) {
@@ -175,10 +190,16 @@ static bool check_column(sl_yaml *r, const yaml_node_t *node, sl_schema_column *
     const sl_column_type *type = &sl_column_types[column->type];
     if (type->has_words && !column->yes)
         return refuse(r, node, "a flag with the word for true: {type: flag, yes: Y}");
-    if (column->format && (!type->has_format || !sl_date_format_valid(column->format)))
-        return refuse(r, node,
-                      "a format of a date or datetime: %Y, %d, and %m or %b, with %H %M %S, "
-                      "%I %p, %z, %a where needed; or epoch, or epoch-ms");
+    for (size_t i = column->formats.count; i-- > 0;) {
+        column->format = column->formats.words[i];
+        if (!sl_column_format_valid(column) || (i > 0 && type->class != SL_CLASS_DATES))
+            return refuse(
+                r, node,
+                "a format of a date or datetime: %Y, %d, and %m or %b, with %H %M %S, "
+                "%I %p, %z, %a where needed; or epoch, or epoch-ms; of a number: "
+                "\"1.234,5\", \"1,234.5\", \"1 234,5\", \"1234,5\"; of an array: the type of "
+                "its elements");
+    }
     if (column->minimum > column->maximum)
         return refuse(r, node, "a minimum that is not above the maximum");
     if (column->invalid == SL_INVALID_MISSING && column->required)
@@ -202,7 +223,8 @@ static bool read_columns(sl_yaml *r, const yaml_node_t *node, void *into /* sl_s
         {"maximum", read_int64, offsetof(sl_schema_column, maximum), false},
         {"yes", read_text, offsetof(sl_schema_column, yes), false},
         {"no", read_text, offsetof(sl_schema_column, no), false},
-        {"format", read_text, offsetof(sl_schema_column, format), false},
+        {"format", read_format, offsetof(sl_schema_column, formats), false},
+        {"trim", read_bool, offsetof(sl_schema_column, trim), false},
         {"offset", read_choice, offsetof(sl_schema_column, zone), false},
         {"lossless", read_bool, offsetof(sl_schema_column, lossless), false},
         {"invalid", read_invalid, offsetof(sl_schema_column, invalid), false},
@@ -241,6 +263,7 @@ static bool read_document(sl_yaml *r, const yaml_node_t *root, sl_schema *schema
     static const sl_yaml_key keys[] = {
         {"name", read_text, offsetof(sl_schema, name), false},
         {"kind", read_text, offsetof(sl_schema, kind), false},
+        {"dialect", read_notation, offsetof(sl_schema, notation), false},
         {"delimiter", read_delimiter, offsetof(sl_schema, delimiter), false},
         {"quotes", read_quotes, offsetof(sl_schema, quote), false},
         {"header", read_choice, offsetof(sl_schema, header), false},
@@ -300,6 +323,7 @@ void sl_schema_destroy(sl_schema *schema) {
         return;
     for (size_t i = 0; i < schema->column_count; i++) {
         free(schema->columns[i].aliases.words);
+        free(schema->columns[i].formats.words);
         free(schema->columns[i].point_key);
         if (schema->columns[i].missing.words != schema->missing.words)
             free(schema->columns[i].missing.words);

@@ -24,6 +24,7 @@ typedef enum sl_type {
     SL_TYPE_DATETIME,
     SL_TYPE_CODE,
     SL_TYPE_FLAG,
+    SL_TYPE_DECIMAL,
 } sl_type;
 
 /* The treatment of a value that does not fit its type: its record is rejected, the value is stored
@@ -51,11 +52,14 @@ typedef struct sl_schema_column {
     const char *no;
     const char *point;  /* of a coordinate: the key of its point */
     char *point_key;    /* of a coordinate: its own key, such as at.coordinates[0]; owned */
-    const char *format; /* of dates (convert.h); NULL: ISO 8601 */
+    const char *format; /* of dates and numbers (convert.h); NULL: ISO 8601, 1234.5 */
+    sl_words formats;   /* of dates, if there are several; the first one is `format` */
+    bool trim;          /* remove blanks at both ends of each field */
     sl_choice zone;     /* of ISO dates with time: YES: each has one; NO: none has */
     sl_invalid invalid;
     bool lossless; /* values that the type would change are refused */
     bool inferred; /* the type was inferred, which messages mention */
+    bool declared; /* by --types */
 } sl_schema_column;
 
 typedef struct sl_schema {
@@ -67,6 +71,7 @@ typedef struct sl_schema {
     bool lossless;
     char delimiter; /* 0 when not given */
     char quote;     /* the byte that quotes fields, SL_QUOTE_AUTO or SL_QUOTE_NONE */
+    const struct sl_notation *notation; /* NULL: not given */
     sl_choice header;
     bool exact;
     bool trim;

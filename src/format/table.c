@@ -33,6 +33,10 @@
 static size_t record_end(const sl_table *table, sl_text head, size_t at, size_t line_end) {
     const char delimiter = table->first.delimiter, escape = table->escape, quote = table->quote;
     size_t stop = head.length - at < RECORD_MOST ? head.length : at + RECORD_MOST;
+    const char bare = table->notation ? table->notation->escape : 0;
+    if (bare)
+        return (size_t)(sl_find_bare(head.bytes + at, head.bytes + head.length, '\n', bare) -
+                        head.bytes);
     if (delimiter == 0 || !quote || !memchr(head.bytes + at, quote, line_end - at))
         return line_end;
     while (at < stop) {
@@ -92,7 +96,8 @@ size_t sl_blanks_split(sl_text line, unsigned least, sl_text *fields, size_t lim
 size_t sl_table_split(const sl_table *table, sl_text line, sl_text *fields, size_t limit) {
     return table->blanks
                ? sl_blanks_split(line, table->blanks, fields, limit)
-               : sl_header_split(line, table->first.delimiter, table->quote, fields, limit);
+               : sl_fields_split(line, table->first.delimiter, table->quote,
+                                 table->notation ? table->notation->escape : 0, fields, limit);
 }
 
 /* ---- is the first line a header? ---- */
@@ -259,7 +264,7 @@ static sl_type type_of_lines(const sl_table *table, sl_text head, bool whole, si
         if (line.length > 64 || memchr(line.bytes, ';', line.length) ||
             memchr(line.bytes, ',', line.length))
             return SL_TYPE_TEXT;
-        sl_column_guess_add(&guess, line);
+        sl_column_guess_add(&guess, line, NULL);
         count++;
     }
     sl_column_guess_decide(&guess, &type);
@@ -541,9 +546,8 @@ static double try_delimiter(sl_table *table, sl_text head, bool whole, size_t fr
 /* Is at most one field of the line not empty, and that one not a number or date? */
 static bool is_title(const sl_table *table, sl_text line, size_t count) {
     sl_text fields[SL_COLUMNS_MAX];
-    size_t filled = 0;
-    sl_table_split(table, line, fields, count);
-    for (size_t i = 0; i < count; i++)
+    size_t filled = 0, split = sl_table_split(table, line, fields, count);
+    for (size_t i = 0; i < count && i < split; i++)
         filled += fields[i].length == 0 ? 0 : sl_value_look(fields[i]) == SL_LOOKS_TYPED ? 2 : 1;
     return filled <= 1;
 }
@@ -576,7 +580,9 @@ static bool refuse(sl_text line, const char *why, sl_error *error) {
 }
 
 /* Does the head contain a byte that is neither the delimiter nor occurs in text? */
-static bool is_binary(sl_text head, char delimiter) {
+static bool is_binary(const sl_table *table, sl_text head, char delimiter) {
+    if (table->notation->escape) /* exports hold all bytes but NUL */
+        return memchr(head.bytes, '\0', head.length) != NULL;
     for (size_t i = 0; i < head.length; i++) {
         uint8_t byte = (uint8_t)head.bytes[i];
         if (byte < 0x20 && !memchr("\t\r\n\f", byte, 4) && byte != (uint8_t)delimiter)
@@ -618,7 +624,7 @@ static bool search(const sl_format_options *options, sl_table *table, sl_text he
     free(lines);
     if (best_share >= FIT_SHARE && best.blanks == 1 && sl_are_dates(&best, head, whole))
         best_share = 0;
-    if (best_share < FIT_SHARE || is_binary(head, given))
+    if (best_share < FIT_SHARE || is_binary(table, head, given))
         return refuse(line,
                       "expected a header of names separated by tabs, pipes, commas or semicolons, "
                       "or lines of values with the same number of fields. For a single column give "
@@ -681,6 +687,21 @@ size_t sl_after_lines(sl_text head, uint64_t skip) {
     return at;
 }
 
+/* Replaces fields that have escapes by fields in `memory`. */
+static void remove_escapes(const sl_notation *notation, sl_text *fields, size_t count,
+                           char *memory) {
+    bool numeric;
+    for (size_t i = 0; i < count; i++) {
+        if (!memchr(fields[i].bytes, notation->escape, fields[i].length))
+            continue;
+        size_t length = sl_unescape(notation, fields[i].bytes, fields[i].length, memory, &numeric);
+        if (length == SIZE_MAX)
+            continue;
+        fields[i] = (sl_text){memory, length};
+        memory += length;
+    }
+}
+
 sl_text *sl_table_fields(const sl_table *table, sl_error *error) {
     const size_t count = table->first.fields;
     sl_text *fields = calloc(1, (count + 1) * sizeof *fields + table->first.line.length);
@@ -689,18 +710,28 @@ sl_text *sl_table_fields(const sl_table *table, sl_error *error) {
         return NULL;
     }
     sl_table_split(table, table->first.line, fields, count);
-    if (!table->blanks)
+    const char escape = table->notation ? table->notation->escape : 0;
+    if (escape)
+        remove_escapes(table->notation, fields, count, (char *)(fields + count + 1));
+    else if (!table->blanks)
         sl_header_unquote(table->first.line, table->quote, fields, count,
                           (char *)(fields + count + 1));
     return fields;
 }
 
+/* Is the first line the header that the notation usually has: does it hold no typed value? */
+static bool is_usual_header(const sl_table *table, const sl_text *fields) {
+    return table->notation->header_usual && !sl_fields_have_typed(fields, table->first.fields);
+}
+
 /* Completes a table whose first line is known: header and names. */
 static bool complete(const sl_format_options *options, sl_table *table, sl_text *fields,
                      const sl_evidence *found, sl_error *error) {
-    table->header = options->header == SL_HEADER_YES ||
-                    (options->header == SL_HEADER_AUTO && !options->columns &&
-                     sl_evidence_of_header(table, fields, found));
+    table->header =
+        options->header == SL_HEADER_YES ||
+        (options->header == SL_HEADER_AUTO && !options->columns &&
+         (sl_evidence_of_header(table, fields, found) || is_usual_header(table, fields)) &&
+         !(table->notation->header_rare && (!found->contrast || found->missing)));
     if (options->columns) {
         table->header = options->header == SL_HEADER_YES;
         return set_given_names(table, options->columns, table->first.fields, error);
@@ -763,7 +794,7 @@ static size_t separator_line(sl_text head, char delimiter[2]) {
 static void find_other(const sl_format_options *options, sl_table *table, sl_text head, bool whole,
                        size_t from) {
     sl_format_options free_choice = *options;
-    sl_table other = {.escape = table->escape, .first = table->first};
+    sl_table other = {.escape = table->escape, .notation = table->notation, .first = table->first};
     sl_error ignored;
     free_choice.delimiter = 0;
     if (!options->delimiter || !search(&free_choice, &other, head, whole, from, &ignored) ||
@@ -774,11 +805,47 @@ static void find_other(const sl_format_options *options, sl_table *table, sl_tex
     table->other_fields = other.first.fields;
 }
 
-bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, sl_table *table,
+/* Do all lines of a text, at least one, end in CR LF? */
+static bool has_cr_lines(sl_text head) {
+    size_t lines = 0;
+    for (const char *at = head.bytes, *end = at + head.length;
+         (at = memchr(at, '\n', (size_t)(end - at))) != NULL; at++) {
+        if (at == head.bytes || at[-1] != '\r')
+            return false;
+        lines++;
+    }
+    return lines > 0;
+}
+
+void sl_table_set_notation(sl_table *table, const sl_format_options *options,
+                           const sl_notation *of_schema, sl_text head, bool whole, char *delimiter,
+                           char *quote) {
+    const sl_notation *given = options->notation ? options->notation : of_schema;
+    char found = 0;
+    table->notation =
+        given ? given : sl_notation_recognise(head, whole, *delimiter, &found, table->why);
+    if (!given && *table->why && !table->notation->null)
+        table->null = "\\N";
+    table->cr_lines = has_cr_lines(head);
+    if (given && !*delimiter)
+        *delimiter = given->delimiter;
+    else if (!*delimiter && table->notation->escape)
+        *delimiter = found;
+    if (*quote == SL_QUOTE_AUTO)
+        *quote = table->notation->quote;
+}
+
+bool sl_table_find(const sl_format_options *chosen, sl_text head, bool whole, sl_table *table,
                    sl_error *error) {
-    *table = (sl_table){.escape = options->escape};
+    sl_format_options copy = *chosen;
+    const sl_format_options *options = &copy;
+    *table = (sl_table){.escape = chosen->escape};
+    sl_table_set_notation(table, chosen, NULL, head, whole, &copy.delimiter, &copy.quote);
+    if (!table->escape)
+        table->escape = table->notation->quote_escape;
     size_t skip = sl_after_lines(head, options->skip_lines);
-    bool declared = options->header != SL_HEADER_AUTO || options->columns || skip > 0;
+    bool declared = options->header != SL_HEADER_AUTO || options->columns || skip > 0 ||
+                    (chosen->notation && chosen->notation->escape);
     size_t skipped = (size_t)options->skip_lines;
     const char given[2] = {options->delimiter, '\0'};
     char separator[2] = "";
@@ -801,7 +868,18 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
     }
     if (strchr("{[<", *table->first.line.bytes) && !declared)
         return refuse(table->first.line, "it looks like JSON, XML or HTML", error);
+    if (table->notation->escape && table->first.delimiter == 0) { /* its line end may be data */
+        sl_first_line line = table->first;
+        table->first.delimiter = options->delimiter;
+        extend_first(table, head);
+        if (table->first.fields < 2)
+            table->first = line;
+    }
     table->quote = sl_quote_of(options->quote, table->first.delimiter);
+    if (table->notation->escape) /* delimiters after escapes divide nothing */
+        table->first.fields = sl_table_split(table, table->first.line, NULL, 0);
+    if (table->notation->escape && table->first.fields < 2)
+        table->first.delimiter = 0;
     if (!*separator && !*given)
         sl_prefer_semicolons(table, head, whole);
     if (options->quote == SL_QUOTE_AUTO)
@@ -860,8 +938,8 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
     if (ok && options->quote == SL_QUOTE_AUTO && sl_keeps_quotes(table, head, whole))
         add_note(table, "; quotes are kept: --quote '\"' removes them");
     if (ok)
-        find_other(options, table, head, whole, from);
-    if (ok && !declared && !table->header && is_binary(head, table->first.delimiter))
+        find_other(chosen, table, head, whole, from);
+    if (ok && !declared && !table->header && is_binary(table, head, table->first.delimiter))
         ok = refuse(first, "it contains bytes that do not occur in text", error);
     free(fields);
     return ok;

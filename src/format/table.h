@@ -6,6 +6,7 @@
 
 #include "format.h"
 #include "head.h"
+#include "notation.h"
 
 #define SL_TABLE_NOTE_ROOM 240
 
@@ -14,7 +15,11 @@ typedef struct sl_table {
     uint8_t blanks;      /* fields are separated by this many blanks or more; 0: by the delimiter */
     char quote;          /* the byte that quotes fields; 0: none */
     char escape;         /* as in sl_format_options */
-    size_t skipped;      /* lines before it */
+    const sl_notation *notation;
+    const char *null; /* what stands for NULL although the notation does not know it; or NULL */
+    bool cr_lines;    /* all lines of the head end in CR LF */
+    char why[SL_NOTATION_WHY_ROOM];     /* what shows the notation; "": nothing */
+    size_t skipped;                     /* lines before it */
     char skipped_text[SL_SKIPPED_ROOM]; /* their text, unless it was declared; printable */
     bool header;                        /* the first line names the columns */
     sl_text *names; /* unique, not empty; `count` of them. Owned, as is `memory` */
@@ -31,6 +36,12 @@ typedef struct sl_table {
 bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, sl_table *table,
                    sl_error *error);
 void sl_table_clear(sl_table *table);
+
+/* Sets the notation: the one of the options or of a schema, or what the text shows. Where they are
+ * not given, also sets delimiter and quotes (as in sl_format_options). */
+void sl_table_set_notation(sl_table *table, const sl_format_options *options,
+                           const sl_notation *of_schema, sl_text head, bool whole, char *delimiter,
+                           char *quote);
 
 /* Sets the names of the table's columns: unique names made from `given` or, if that is NULL or
  * empty, from the number of the column. */

@@ -90,12 +90,15 @@ static sl_typed_layout *add_layout(sl_typing *typing, size_t count, sl_error *er
     return layout;
 }
 
-static bool add_column(sl_typed_layout *layout, const char *name, sl_error *error) {
+static bool add_column(sl_typed_layout *layout, const char *name, const sl_schema_column *declared,
+                       sl_error *error) {
     sl_typed_column *column = &layout->columns[layout->count];
     column->name = strdup(name);
     if (!column->name)
         return sl_error_memory(error, "inferring types");
     column->guess = SL_COLUMN_GUESS;
+    if (declared && declared->declared)
+        column->schema = *declared;
     layout->count++;
     return true;
 }
@@ -107,7 +110,7 @@ static sl_typed_layout *layout_of(sl_typing *typing, const sl_dialect *dialect, 
         return layout;
     layout = add_layout(typing, dialect->column_count, error);
     for (size_t i = 0; layout && i < dialect->column_count; i++) {
-        if (!add_column(layout, dialect->columns[i].published, error))
+        if (!add_column(layout, dialect->columns[i].published, &dialect->columns[i].schema, error))
             return NULL;
     }
     if (layout)
@@ -122,8 +125,16 @@ static void add_record(sl_typed_column *const *columns, const sl_parser *parser,
     for (size_t i = 0; i < parser->dialect->column_count; i++) {
         const char *begin = text + (uint32_t)(record->before[i] + 1),
                    *end = text + record->after[i];
-        sl_text field = {begin, (size_t)(end - begin)};
-        sl_column_guess_add(&columns[i]->guess, sl_field_trim(field, parser->dialect->trim));
+        const sl_dialect *d = parser->dialect;
+        const bool quoted = d->quote && begin > text && begin[-1] == d->quote;
+        sl_text field = sl_field_trim((sl_text){begin, (size_t)(end - begin)}, d->trim);
+        sl_column_guess *guess = &columns[i]->guess;
+        if (sl_field_is_null(d, field, quoted))
+            guess->missing++;
+        else if (field.length == 0 && d->null)
+            sl_column_guess_add_text(guess);
+        else
+            sl_column_guess_add(guess, field, d->notation);
     }
 }
 
@@ -135,8 +146,8 @@ static size_t record_length(const sl_dialect *dialect, sl_text lines, size_t sta
         size_t end = sl_quoted_end(dialect, lines.bytes, start, lines.length, 0, &state);
         return end > 0 ? end - 1 - start : left;
     }
-    const char *end = memchr(lines.bytes + start, '\n', left);
-    return end ? (size_t)(end - lines.bytes) - start : left;
+    const char *at = lines.bytes + start;
+    return (size_t)(sl_find_bare(at, at + left, '\n', dialect->bare_escape) - at);
 }
 
 bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dialect, sl_text lines,
@@ -159,7 +170,7 @@ bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dia
         sl_record record = {.start = (uint32_t)start, .end = (uint32_t)(start + length)};
         sl_reject reject = {0};
         start += length + 1;
-        if (length > 0 && lines.bytes[record.end - 1] == '\r')
+        if (length > 0 && !dialect->keeps_cr && lines.bytes[record.end - 1] == '\r')
             record.end--;
         parser->simd = plan->simd;
         parser->dialect = dialect;
@@ -187,8 +198,10 @@ bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *
     sl_typed_layout *layout = add_layout(typing, count > 0 ? count : 1, error);
     bool ok = layout != NULL;
     for (size_t i = 0; ok && i < count; i++) {
-        ok = add_column(layout, names[i], error);
-        if (ok && !sl_column_type_read(types[i], &layout->columns[i].schema))
+        ok = add_column(layout, names[i], NULL, error);
+        /* The declared types that cannot be read are those of --types again. */
+        if (ok && !sl_column_type_read(types[i], &layout->columns[i].schema) &&
+            layout->columns[i].schema.type == SL_TYPE_TEXT)
             ok = sl_error_set(error, SL_EXIT_USAGE, "the type \"%.60s\" is unknown", types[i]);
     }
     if (ok)
@@ -201,6 +214,8 @@ bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *
 static void decide(sl_typed_layout *layout, bool commas) {
     for (size_t i = 0; i < layout->count; i++) {
         sl_typed_column *column = &layout->columns[i];
+        if (column->schema.declared)
+            continue;
         if (commas && sl_column_guess_is_grouped(&column->guess))
             column->guess.kinds = 0;
         sl_column_guess_decide(&column->guess, &column->schema);
@@ -246,11 +261,15 @@ bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *diale
     for (size_t i = 0; i < dialect->column_count; i++) {
         sl_schema_column *into = &dialect->columns[i].schema;
         sl_schema_column type = {0};
+        if (into->declared)
+            continue;
         if (layout)
             type = sl_typed_layout_column(layout, dialect->columns[i].published)->schema;
         type.name = into->name;
         type.short_name = into->short_name;
         type.inferred = layout != NULL;
+        if (dialect->notation && !dialect->notation->words)
+            type.missing.count = 0;
         *into = type;
     }
     return sl_dialect_compile(dialect, long_names, error);
@@ -278,6 +297,15 @@ static void put_quoted(FILE *out, const char *text) {
     fputs("\"", out);
 }
 
+static void put_words(FILE *out, const char *before, const sl_words *words, const char *after) {
+    fputs(before, out);
+    for (size_t i = 0; i < words->count; i++) {
+        fputs(i > 0 ? ", " : "", out);
+        put_quoted(out, words->words[i]);
+    }
+    fputs(after, out);
+}
+
 static void put_column(FILE *out, const sl_bound_column *column) {
     const sl_schema_column *schema = &column->schema;
     fputs("  - {name: ", out);
@@ -290,6 +318,8 @@ static void put_column(FILE *out, const sl_bound_column *column) {
         fputs(", format: ", out);
         put_quoted(out, schema->format);
     }
+    if (schema->missing.count > 0 && schema->missing.count != sl_missing_words.count)
+        put_words(out, ", missing: [", &schema->missing, "]");
     if (schema->zone != SL_CHOICE_UNSET)
         fprintf(out, ", offset: %s", schema->zone == SL_CHOICE_YES ? "true" : "false");
     if (schema->yes)
@@ -311,7 +341,10 @@ char *sl_typing_write_schema(const sl_dialect *dialect, const char *name, uint64
             "name: ",
             (unsigned long long)records);
     put_quoted(out, name);
-    fprintf(out, "\nkind: records\ndelimiter: ");
+    fprintf(out, "\nkind: records");
+    if (dialect->notation && (dialect->notation_given || dialect->why[0]))
+        fprintf(out, "\ndialect: %s", dialect->notation->name);
+    fprintf(out, "\ndelimiter: ");
     put_quoted(out, delimiter);
     const char quote[2] = {dialect->quote, '\0'};
     fprintf(out, "\nquotes: ");
@@ -327,12 +360,10 @@ char *sl_typing_write_schema(const sl_dialect *dialect, const char *name, uint64
     if (dialect->blanks)
         fprintf(out, "blanks: %u\n", dialect->blanks);
     fprintf(out, "lossless: true      # values that a type would change (007) are refused\n"
-                 "missing: ["); /* words for missing values */
-    for (size_t i = 0; i < sl_missing_words.count; i++) {
-        fprintf(out, "%s", i > 0 ? ", " : "");
-        put_quoted(out, sl_missing_words.words[i]);
-    }
-    fprintf(out, "]  # words for a missing value\ncolumns:\n");
+                 "");
+    if (!dialect->notation || dialect->notation->words)
+        put_words(out, "missing: [", &sl_missing_words, "]  # words for a missing value\n");
+    fprintf(out, "columns:\n");
     for (size_t i = 0; i < dialect->column_count; i++)
         put_column(out, &dialect->columns[i]);
     return fclose(out) == 0 ? text : NULL;

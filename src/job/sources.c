@@ -94,6 +94,18 @@ void sl_line_ends_doubt(sl_job *job, const sl_source_block *block, const sl_reje
                    shown == DOUBTS_SHOWN ? " (not shown for further records)" : "");
 }
 
+/* Checks the end of the first line, except in exports whose values may contain CRs. */
+static bool first_line_ends(const sl_job *job, sl_text head, bool whole, sl_error *error) {
+    const sl_format_options *options = &job->config->format_options;
+    char found, why[SL_NOTATION_WHY_ROOM];
+    if (sl_first_line_end_check(head, whole, error))
+        return true;
+    const sl_notation *notation =
+        options->notation ? options->notation
+                          : sl_notation_recognise(head, whole, options->delimiter, &found, why);
+    return notation->cr_is_data;
+}
+
 /* ---- the likeliest format ---- */
 
 /* A format that does not fit, and why. */
@@ -314,6 +326,10 @@ bool sl_sources_read_text(sl_job *job, const sl_format *format, size_t index, co
     return false;
 }
 
+static char line_escape_of(const sl_format *format, const sl_dialect *dialect) {
+    return format->line_escape ? format->line_escape(dialect) : 0;
+}
+
 /* Prepares a source whose dialect is known for reading. */
 static bool begin_source(const sl_job *job, size_t index, sl_text head, bool whole,
                          sl_error *error) {
@@ -324,6 +340,7 @@ static bool begin_source(const sl_job *job, size_t index, sl_text head, bool who
         format->splitter ? format->splitter(source->dialect, &lines) : NULL;
     source->divided = splitter != NULL;
     sl_source_set_splitter(job->set, index, splitter, source->dialect, lines || !splitter);
+    sl_source_set_line_escape(job->set, index, line_escape_of(format, source->dialect));
     if (!splitter && format->check_head && !format->check_head(source->dialect, head, whole, error))
         return sl_error_prefix(error, "%s", sl_source_set_at(job->set, index)->shown);
     return sl_types_add_head(job, source, head, whole, error);
@@ -359,7 +376,7 @@ static bool recognise(sl_job *job, size_t index, char *head, bool *damaged, bool
         const sl_plan *plan;
         if (!plan_of(job, format, &plan, error))
             return false;
-        if (!format->binary && !checked && !sl_first_line_end_check(text, whole, error)) {
+        if (!format->binary && !checked && !first_line_ends(job, text, whole, error)) {
             *damaged = !line_ends_is_binary(text);
             return sl_error_prefix(error, "%s", path);
         }
@@ -767,7 +784,7 @@ static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_bloc
     if (head.length > SL_SNIFF_BYTES)
         head.length = SL_SNIFF_BYTES;
     const char *path = sl_source_set_at(job->set, block->source)->shown;
-    if (!format->binary && !sl_first_line_end_check(head, whole, &why)) {
+    if (!format->binary && !first_line_ends(job, head, whole, &why)) {
         *result = NULL;
         if (line_ends_is_binary(head)) {
             sl_not_loaded_add(job, block->source, block->entry, why.message);
@@ -799,6 +816,14 @@ static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_bloc
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "%s: %s: this entry has another delimiter than the archive's first "
                             "entry, whose fields are quoted; unpack the archive and load its files",
+                            path, block->entry);
+    }
+    if (dialect &&
+        line_escape_of(format, dialect) != sl_source_set_at(job->set, block->source)->line_escape) {
+        sl_format_dialect_destroy(format, dialect);
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: %s: this entry has another dialect than the archive's first "
+                            "entry: give --dialect, or unpack the archive and load its files",
                             path, block->entry);
     }
     /* An entry that the splitter has not divided may have an open quote before its first record. */

@@ -55,12 +55,15 @@ static sl_text records_of(const sl_dialect *dialect, uint64_t offset, sl_text te
         size_t from = offset < dialect->body_offset ? (size_t)(dialect->body_offset - offset) : 0;
         return (sl_text){text.bytes, sl_quoted_records(dialect, text, from, whole, most)};
     }
+    const char escape = dialect->bare_escape;
     size_t length = text.length < most ? text.length : most;
-    while (length > 0 && text.bytes[length - 1] != '\n')
+    while (length > 0 && (text.bytes[length - 1] != '\n' ||
+                          (escape && sl_is_escaped(text.bytes, text.bytes + length - 1, escape))))
         length--;
     if (length == 0) {
-        const char *end = memchr(text.bytes, '\n', text.length);
-        length = end ? (size_t)(end - text.bytes) + 1 : whole ? text.length : 0;
+        const char *stop = text.bytes + text.length,
+                   *end = sl_find_bare(text.bytes, stop, '\n', escape);
+        length = end < stop ? (size_t)(end - text.bytes) + 1 : whole ? text.length : 0;
     }
     return (sl_text){text.bytes, length};
 }
@@ -400,7 +403,8 @@ static void adopt_column(const sl_job *job, const known_types *known, sl_typed_l
     sl_schema_column chosen;
     size_t count;
     const known_type *types = known_of(known, column->name, &count);
-    if (count == 0 || (column->guess.values == 0 && !one_kind(types, count)))
+    if (count == 0 || column->schema.declared ||
+        (column->guess.values == 0 && !one_kind(types, count)))
         return;
     bool fits = choose(types, count, column, &chosen);
     bool other = fits && !sl_column_same_kind(&chosen, &column->schema);
@@ -452,9 +456,10 @@ static void record_column(recording *r, const char *name, const sl_schema_column
     size_t count;
     const known_type *types = known_of(r->known, name, &count);
     bool found = false;
-    if (r->declared && schema->type == SL_TYPE_TEXT)
+    const bool declared = r->declared || schema->declared;
+    if (declared && schema->type == SL_TYPE_TEXT)
         strcpy(type, sl_column_types[SL_TYPE_TEXT].word);
-    else if (!r->declared && sl_column_class(schema) == SL_CLASS_EMPTY)
+    else if (!declared && sl_column_class(schema) == SL_CLASS_EMPTY)
         return; /* it has no type yet */
     else
         sl_column_type_write(schema, type);
@@ -465,7 +470,7 @@ static void record_column(recording *r, const char *name, const sl_schema_column
             continue;
         sl_column_type_read(one->type, &other);
         found = sl_column_same_kind(schema, &other);
-        r->contradicts = r->contradicts || (!found && !r->declared);
+        r->contradicts = r->contradicts || (!found && !declared);
     }
     if (found)
         return;
@@ -671,8 +676,35 @@ const char *sl_types_summary(const sl_job *job, char out[SL_TYPES_SUMMARY_ROOM])
     return out;
 }
 
+/* Names the columns of dates that are text because of digits that a date cannot hold. */
+static void log_cut(const sl_job *job) {
+    const sl_plan *plan = typing_plan(job);
+    char names[300] = "", types[300] = "";
+    size_t used = 0, declared = 0, count = 0;
+    for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
+        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
+        for (size_t i = 0; i < layout->count; i++) {
+            char name[80];
+            if (layout->columns[i].schema.declared ||
+                !sl_column_guess_is_cut(&layout->columns[i].guess))
+                continue;
+            sl_text_printable(sl_text_of(layout->columns[i].name), name, sizeof name);
+            used +=
+                sl_print_text(names + used, sizeof names - used, "%s%s", count ? ", " : "", name);
+            declared += sl_print_text(types + declared, sizeof types - declared, "%s%s=datetime",
+                                      count++ ? "," : "", name);
+        }
+    }
+    if (count > 0)
+        sl_log_warning(
+            "dates hold milliseconds; the seconds of %s have more digits, so %s loaded as "
+            "text: --types %s cuts them",
+            names, count == 1 ? "it is" : "they are", types);
+}
+
 void sl_types_log(const sl_job *job) {
     char summary[SL_TYPES_SUMMARY_ROOM];
+    log_cut(job);
     if (sl_types_summary(job, summary)[0])
         sl_log_info("%s", summary);
 }

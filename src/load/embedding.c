@@ -203,6 +203,7 @@ static void configure(sl_preparation *preparation) {
         .sample = 1,
         .part_of_trial = true,
     };
+    config->format_options.declared = NULL; /* of the documents */
     for (size_t i = 0; i < NOT_PASSED_COUNT; i++)
         memset((char *)config + not_passed[i].at, 0, not_passed[i].size);
     config->format = of->embed_schema_text ? "delimited" : "auto";

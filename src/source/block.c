@@ -94,6 +94,26 @@ static bool reader_grow(sl_reader *reader, size_t room, sl_error *error) {
     return true;
 }
 
+/* The number of escape characters before `at` in the text that begins at `begin`. */
+static size_t escapes_before(const char *begin, const char *at, char escape) {
+    const char *first = at;
+    while (first > begin && first[-1] == escape)
+        first--;
+    return (size_t)(at - first);
+}
+
+/* The first line feed from `at` to `end` that ends a line of the text that begins at `begin`. NULL:
+ * there is none. */
+static char *find_line_feed(const sl_source *source, char *begin, char *at, const char *end) {
+    const char escape = source->line_escape;
+    while ((at = memchr(at, '\n', (size_t)(end - at))) != NULL) {
+        if (!escape || escapes_before(begin, at, escape) % 2 == 0)
+            return at;
+        at++;
+    }
+    return NULL;
+}
+
 static void begin_entry(sl_open_source *open) {
     const char *name = sl_stream_entry_name(open->stream);
     open->entry_start = true;
@@ -173,7 +193,8 @@ static bool append(sl_reader *reader, sl_open_source *open, size_t *filled, size
 static bool skip_rest_of_line(sl_reader *reader, sl_open_source *open, size_t *filled, bool *ended,
                               sl_error *error) {
     for (;;) {
-        char *line_end = memchr(reader->buffer, '\n', *filled);
+        char *line_end = find_line_feed(&reader->set->states[open->source].source, reader->buffer,
+                                        reader->buffer, reader->buffer + *filled);
         size_t drop = line_end ? (size_t)(line_end - reader->buffer) + 1 : *filled;
         memmove(reader->buffer, reader->buffer + drop, *filled - drop);
         *filled -= drop;
@@ -281,7 +302,8 @@ static bool find_line_end(sl_reader *reader, sl_open_source *open, size_t in_blo
                           size_t *length, bool *ended, bool *cut, sl_error *error) {
     *length = *filled;
     for (size_t searched = in_block - 1; *filled > searched;) {
-        char *line_end = memchr(reader->buffer + searched, '\n', *filled - searched);
+        char *line_end = find_line_feed(&reader->set->states[open->source].source, reader->buffer,
+                                        reader->buffer + searched, reader->buffer + *filled);
         if (line_end) {
             *length = (size_t)(line_end - reader->buffer) + 1;
             break;
@@ -473,6 +495,32 @@ static bool read_at(sl_reader *reader, size_t at, uint64_t offset, size_t length
     return sl_identity_check_open(reader->set, reader->file_source, reader->file, error);
 }
 
+/* Finds the first line end in the first `length` bytes of the buffer, which begins at `from` in the
+ * file; NULL: there is none. Escape characters may lie before the buffer. */
+static bool find_first_line_end(sl_reader *reader, uint64_t from, size_t length, char **line_end,
+                                sl_error *error) {
+    const sl_source *source = &reader->set->states[reader->file_source].source;
+    const char escape = source->line_escape;
+    char *found = memchr(reader->buffer, '\n', length);
+    size_t before = found && escape ? escapes_before(reader->buffer, found, escape) : 0;
+    bool more = escape && found && before == (size_t)(found - reader->buffer);
+    char earlier[4096];
+    while (more && from > 0) {
+        size_t room = from < sizeof earlier ? (size_t)from : sizeof earlier;
+        if (sl_read_at(reader->file, earlier, room, from - room) != room)
+            return sl_error_set(error, SL_EXIT_SOURCE, "%s: cannot be read before byte %llu",
+                                source->shown, (unsigned long long)from);
+        size_t count = escapes_before(earlier, earlier + room, escape);
+        before += count;
+        from -= room;
+        more = count == room;
+    }
+    if (before % 2 == 1)
+        found = find_line_feed(source, found + 1, found + 1, reader->buffer + length);
+    *line_end = found;
+    return true;
+}
+
 /* Reads the lines that begin in [index MiB, index+1 MiB): those after the first line end at or
  * after the byte before the block, up to the first line end at or after the block's last byte. */
 static sl_read_result read_block(sl_reader *reader, size_t source, uint64_t index,
@@ -512,8 +560,11 @@ static sl_read_result read_block(sl_reader *reader, size_t source, uint64_t inde
     atomic_fetch_add_explicit(&reader->set->consumed_bytes, end - start, memory_order_relaxed);
 
     size_t first = 0;
+    const sl_source *facts = &reader->set->states[source].source;
     if (start > 0) {
-        char *line_end = memchr(reader->buffer, '\n', length - 1);
+        char *line_end;
+        if (!find_first_line_end(reader, from, length - 1, &line_end, error))
+            return SL_READ_FAILED;
         block->text.bytes = reader->buffer;
         if (!line_end)
             return SL_READ_BLOCK; /* the block lies within a line that began before it */
@@ -522,7 +573,8 @@ static sl_read_result read_block(sl_reader *reader, size_t source, uint64_t inde
     size_t searched = length - 1;
     size_t filled = length + more;
     for (;;) {
-        char *line_end = memchr(reader->buffer + searched, '\n', filled - searched);
+        char *line_end = find_line_feed(facts, reader->buffer + first, reader->buffer + searched,
+                                        reader->buffer + filled);
         if (line_end) {
             filled = (size_t)(line_end - reader->buffer) + 1;
             break;

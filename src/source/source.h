@@ -58,9 +58,10 @@ typedef struct sl_source {
     uint64_t content; /* a hash of the size, and of the first and last 64 KiB; set by
                          sl_source_fingerprint; 0 for pipes and generated records */
     sl_source_kind kind;
-    bool named;      /* given as a path by the user, not found in a folder */
-    bool sequential; /* a plain file whose records are found from its beginning on */
-    bool cr_lines;   /* lines end in CR alone; see sl_source_set_cr_lines */
+    bool named;       /* given as a path by the user, not found in a folder */
+    bool sequential;  /* a plain file whose records are found from its beginning on */
+    bool cr_lines;    /* lines end in CR alone; see sl_source_set_cr_lines */
+    char line_escape; /* a line feed after it is data; 0: none is */
 } sl_source;
 
 /* Can a thread read any block of the source without reading the blocks before it? */
@@ -175,6 +176,10 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
 /* Declares that the lines of a source, which must not be an archive, end in CR alone: readers
  * return LF for each CR. Call it before the first block is read. */
 void sl_source_set_cr_lines(sl_source_set *set, size_t index);
+
+/* Declares that a line feed after this byte, which is not escaped itself, is data. Call it before
+ * blocks are taken. */
+void sl_source_set_line_escape(sl_source_set *set, size_t index, char escape);
 /* Replaces each CR of a text by LF. */
 void sl_source_replace_cr(char *text, size_t length);
 

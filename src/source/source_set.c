@@ -902,6 +902,10 @@ void sl_source_set_cr_lines(sl_source_set *set, size_t index) {
     set->states[index].source.cr_lines = true;
 }
 
+void sl_source_set_line_escape(sl_source_set *set, size_t index, char escape) {
+    set->states[index].source.line_escape = escape;
+}
+
 void sl_source_replace_cr(char *text, size_t length) {
     for (size_t i = 0; i < length; i++) {
         if (text[i] == '\r')

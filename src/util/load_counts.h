@@ -95,6 +95,8 @@ typedef struct sl_count_row {
     /* ISD records with sections that were kept as text */                                         \
     PARSED(22, unknown_groups, .key = "unknownGroups",                                             \
            .label = "records with groups stored as text", .of_records = true)                      \
+    /* numbers of JSON with more digits than a double holds */                                     \
+    PARSED(23, rounded_numbers, .key = "roundedNumbers", .label = "numbers rounded to doubles")    \
     SENT(5, text_bytes, .key = "textBytes", .of_earlier = true)                                    \
     RUN(0, bson_bytes, .key = "bsonBytes", .live = true, .metric = "bson_bytes_total",             \
         .help = "BSON sent by this run.")                                                          \

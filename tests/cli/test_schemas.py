@@ -109,9 +109,9 @@ class Schemas(support.Case):
         self.assertEqual([one["a"]["x"] for one in nested], [*good.values(), *bad])
 
     def test_decimal128(self):
-        texts = ("0", "-0.00", "19.90", "1E+3", "+5", ".5", "9" * 34, "1e-6176")
+        texts = ("0", "-0.00", "19.90", "1E+3", "+5", ".5", "9" * 34, "1e-6176", "NaN", "Infinity", "-Infinity")
         self.check("decimal128", {text: support.bson.Decimal128(text) for text in texts},
-                   ["NaN", "Infinity", "x", "1x", "9" * 35, "0x1", "1E", "-", "1 2", "--1"])
+                   ["nan", "inf", "x", "1x", "9" * 35, "0x1", "1E", "-", "1 2", "--1"])
 
     def test_exponents_of_decimal128(self):
         """An exponent is read from the text only, and has no overflow."""
@@ -174,9 +174,10 @@ class Schemas(support.Case):
                                   "{name: a, type: double, invalid: text}")
         self.assertEqual([one["a"] for one in found], tiny)
 
-    def test_a_column_with_a_tiny_number_stays_text(self):
+    def test_a_column_with_a_tiny_number_is_decimal(self):
         found, _ = self.dump_decoded("--format", "delimited", self.file("t.csv", "a,b\n0.5,x\n1e-400,x\n2.5,x\n"))
-        self.assertEqual([one["a"] for one in found], ["0.5", "1e-400", "2.5"])
+        self.assertEqual([one["a"] for one in found],
+                         [support.bson.Decimal128(text) for text in ("0.5", "1e-400", "2.5")])
 
     def test_iso_dates_by_offset_and_digits(self):
         import datetime

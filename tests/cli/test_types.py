@@ -3,6 +3,7 @@
 happens to values that do not fit."""
 import csv
 import datetime
+import decimal
 import random
 
 import archive_making as making
@@ -61,8 +62,8 @@ class Types(support.Case):
         """12.500 is twelve and a half, or twelve thousand five hundred where 2,75 is a number."""
         rows = "id;price;n;x\n1;1,50;1.000;0.125\n2;2,75;12.500;1.250\n"
         documents, _ = self.documents(self.file("commas.csv", rows))
-        self.assertEqual(documents, [{"id": 1, "price": "1,50", "n": "1.000", "x": 0.125},
-                                     {"id": 2, "price": "2,75", "n": "12.500", "x": 1.25}])
+        self.assertEqual(documents, [{"id": 1, "price": 1.5, "n": "1.000", "x": 0.125},
+                                     {"id": 2, "price": 2.75, "n": "12.500", "x": 1.25}])
         documents, _ = self.documents(self.file("points.csv", rows.replace(",", ".")))
         self.assertEqual(documents[1], {"id": 2, "price": 2.75, "n": 12.5, "x": 1.25})
 
@@ -227,7 +228,7 @@ class Types(support.Case):
             text = mark + end.join(("sep=;", "id;x", "1,5;2", rows, ""))
             path = self.file("s.csv", text.encode())
             documents, _ = self.documents(path)
-            self.assertEqual(documents, [{"id": "1,5", "x": 2}, {"id": "2,5", "x": 3}])
+            self.assertEqual(documents, [{"id": 1.5, "x": 2}, {"id": 2.5, "x": 3}])
             schema = self.scratch / "s.yaml"
             self.shardload("inspect", "--write-schema", schema, path)
             self.assertEqual(self.documents("--format", "delimited", "--schema", schema, path)[0],
@@ -309,10 +310,14 @@ class Types(support.Case):
             self.assertIn(text, ("", "-", "NA", "N/A", "null", "NULL", "NaN"))
         elif kind is str:
             self.assertEqual(stored, text)
+        elif kind is support.bson.Decimal128:
+            self.assertEqual(stored.to_decimal(), decimal.Decimal(text))
         elif kind is bool:
             self.assertEqual(str(stored).lower(), text.lower())
         elif kind in (int, support.bson.int64.Int64):
             self.assertEqual(str(int(stored)), text)
+        elif kind is float and stored != stored:
+            self.assertEqual(text, "NaN")
         elif kind is float:
             self.assertEqual(float(text.replace("\u221e", "inf")), stored)
             digits = text.lstrip("-").replace(".", "").lower().split("e")[0].strip("0")

@@ -2,7 +2,7 @@
 /* Fuzzes the format delimited. The first byte of the input selects options; the bytes up to the
  * next NUL are a schema in YAML (none if empty); the bytes after the NUL are the text. Without a
  * schema, types are inferred from the complete text if bit 6 is set; then each value must fit. With
- * bit 7, quoted fields may contain line ends. */
+ * bit 7, quoted fields may contain line ends. With bits 2 and 5 the notation is given. */
 #include "parsing.h"
 
 #include "format/typing.h"
@@ -46,6 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                                  .trim = choice & 4,
                                  .header = choice & 16 ? SL_HEADER_NO : SL_HEADER_AUTO,
                                  .pad = choice & 32,
+                                 .notation = (choice & 36) == 36 ? &sl_notations[choice % 6] : NULL,
+                                 .store_null = (choice & 9) == 9,
                                  .quoted_lines = choice & 128,
                                  .escape = (choice & 129) == 129 ? '\\' : '\0',
                                  .quote = (choice & 130) == 130 ? '\'' : SL_QUOTE_AUTO,

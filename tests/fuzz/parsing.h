@@ -14,6 +14,7 @@
 #include <bson/bson.h>
 
 #include "format/format.h"
+#include "format/notation.h"
 #include "format/simd.h"
 #include "util/document_id.h"
 
@@ -118,8 +119,15 @@ static inline size_t record_end(const sl_format *format, const sl_dialect *diale
     const sl_splitter *splitter = quoted_splitter(format, dialect);
     sl_split split = {.context = dialect};
     sl_text left = {text.bytes + at, text.length - at};
-    if (!splitter || at >= text.length)
-        return line_end(text, at);
+    const char escape = format->line_escape ? format->line_escape(dialect) : 0;
+    size_t end = at;
+    if (!splitter || at >= text.length) {
+        do
+            end = line_end(text, end);
+        while (escape && end < text.length &&
+               sl_is_escaped(text.bytes + at, text.bytes + end - 1, escape));
+        return end;
+    }
     return at + splitter->find_end(&split, left, 1, true);
 }
 

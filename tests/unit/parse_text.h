@@ -4,6 +4,7 @@
 #define PARSE_TEXT_H
 
 #include "format/format.h"
+#include "format/notation.h"
 #include "unit.h"
 #include "util/document_id.h"
 
@@ -129,7 +130,11 @@ static parsed parse_in_blocks(const char *name, const sl_format_options *options
     while (at < text.length && !p.stopped) {
         size_t end = text.length;
         if (step > 0 && at + step < text.length) {
-            const char *line = memchr(text.bytes + at + step, '\n', text.length - at - step);
+            const char escape = p.format->line_escape ? p.format->line_escape(dialect) : 0;
+            const char *line = text.bytes + at + step - 1;
+            do
+                line = memchr(line + 1, '\n', (size_t)(text.bytes + text.length - line) - 1);
+            while (line && escape && sl_is_escaped(text.bytes + at, line, escape));
             end = line ? (size_t)(line - text.bytes) + 1 : text.length;
         }
         parse_block(&p, plan, dialect, text, at, end);

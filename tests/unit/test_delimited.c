@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Delimited text. An error here would put values into wrong columns, lose records at block ends, or
  * reject good lines after a bad one. */
+#include "format/head.h"
+#include "format/notation.h"
 #include "parse_text.h"
 #include "simd_rows.h"
 
@@ -61,6 +63,55 @@ TEST(without_a_schema_columns_are_text) {
     assert_string_equal(json_at(&p, 1), "{ \"a b\" : \"x\" }");
     assert_string_equal(p.described, "records: commas, header, 3 columns");
     assert_string_equal(p.header, "make,count,\"a b\"\n");
+}
+
+/* Every escape of an export. */
+TEST(escapes_of_exports) {
+    static const struct {
+        const char *dialect, *text, *json; /* of the first record; NULL: it is a reject */
+    } rows[] = {
+        {"postgres", "1\\t2\t\\N\t\n", "{ \"a\" : \"1\\t2\", \"c\" : \"\" }"},
+        {"postgres", "\\b\\f\\n\\r\\v\t\\\\N\t\\x41\\101\n",
+         "{ \"a\" : \"\\b\\f\\n\\r\\u000b\", \"b\" : \"\\\\N\", \"c\" : \"AA\" }"},
+        {"postgres", "a\\\nb\t\\\t\tq\\q\n",
+         "{ \"a\" : \"a\\nb\", \"b\" : \"\\t\", \"c\" : \"qq\" }"},
+        {"postgres", "\\xff\t1\t1\n", NULL},
+        {"postgres", "\\000\t1\t1\n", NULL},
+        {"postgres", "1\t2\t3\\", NULL},
+        {"mysql", "a\\\tb\t\\\\\t\\Z\\n\n",
+         "{ \"a\" : \"a\\tb\", \"b\" : \"\\\\\", \"c\" : \"\\u001a\\n\" }"},
+        {"mysql", "a\\0b\t1\t1\n", NULL},
+        {"mysql", "\"x\\\"\ty\\\nz\"\t\\N\t\"\"\n", "{ \"a\" : \"x\\\"\\ty\\nz\", \"c\" : \"\" }"},
+        {"mysql-batch", "NULL\tNULLS\t\\t\n", "{ \"b\" : \"NULLS\", \"c\" : \"\\t\" }"},
+        {"sql-csv", "\"\",,\\N\n", "{ \"a\" : \"\", \"c\" : \"\\\\N\" }"},
+        {"csv", "\"\",,\\N\n", "{ \"c\" : \"\\\\N\" }"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const sl_format_options options = {.notation = sl_notation_named(rows[i].dialect),
+                                           .columns = "a,b,c",
+                                           .quote =
+                                               strchr(rows[i].text, '"') ? '"' : SL_QUOTE_AUTO};
+        parsed p = parse_with("delimited", &options, rows[i].text);
+        if (p.documents != (rows[i].json != NULL) || p.reject_count != (rows[i].json == NULL))
+            fail_msg("%s %s: %u documents", rows[i].dialect, rows[i].text, p.documents);
+        if (rows[i].json)
+            assert_string_equal(json_at(&p, 0), rows[i].json);
+    }
+}
+
+/* Lone \N is never stored as text if nothing declares what it is. */
+TEST(a_field_that_may_be_null_is_a_reject) {
+    parsed p = parse_with("delimited", &(sl_format_options){.header = SL_HEADER_YES},
+                          "a,b\nx,y\n\"\\N\",z\n");
+    assert_int_equal(p.documents, 2);
+    static const char *const nulls[] = {"\\N", "none"};
+    const sl_format_options given = {.header = SL_HEADER_YES, .nulls = nulls, .null_count = 2};
+    p = parse_with("delimited", &given, "a,b\nx,y\nnone,\\N\n\"none\",1\n");
+    assert_string_equal(json_at(&p, 1), "{ }");
+    assert_string_equal(json_at(&p, 2), "{ \"a\" : \"none\", \"b\" : \"1\" }");
+    const sl_format_options stored = {.header = SL_HEADER_YES, .store_null = true};
+    p = parse_with("delimited", &stored, "a,b\nx,\n");
+    assert_string_equal(json_at(&p, 0), "{ \"a\" : \"x\", \"b\" : null }");
 }
 
 TEST(every_delimiter) {
@@ -297,7 +348,10 @@ TEST(quotes_and_escapes) {
         {"\" blanks \"", " blanks "},
         {"\"\xC5\xBBUK\"", "\xC5\xBBUK"},
         {"\"\xC5\xBB\\\"UK\"", "\xC5\xBB\"UK"},
-        {" \"x\"", " \"x\""},
+        {" \"x\"", "x"},
+        {" \"a, b\" ", "a, b"},
+        {" \"x\" y", " \"x\" y"},
+        {" x \"y\"", " x \"y\""},
         {"\"never closed", "\n"},
         {"\"closed by an escape only\\\"", NULL},
         {"\"closed\" too early", NULL},

@@ -302,6 +302,7 @@ static const struct {
     COUNT(length_mismatches),
     COUNT(malformed_fields),
     COUNT(unknown_groups),
+    COUNT(rounded_numbers),
 };
 #define FIELDS (sizeof fields / sizeof fields[0])
 

@@ -237,7 +237,7 @@ static bool is_plain_text(const char *name) {
         "exclude|"
         "ns-from|ns-to|skew|shard-key|index|part|only-shards|sample|set|sweep|try-threads|"
         "try-batch-sizes|try-compressors|try-write-concerns|try-routes|try-wire-compression|title|"
-        "read-preference|query|pipeline|limit|cold|clients|during|oplog-limit";
+        "read-preference|query|pipeline|limit|cold|clients|during|oplog-limit|null|types";
     return sl_list_has(names, '|', sl_text_of(name));
 }
 

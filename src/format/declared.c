@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Types that --types declares by name; see declared.h. */
+#include "declared.h"
+#include "column_types.h"
+#include "convert.h"
+#include "fields.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define DEPTH_MAX 100u
+
+/* ---- reading ---- */
+
+static bool refuse(const char *item, const char *why, sl_error *error) {
+    char shown[80];
+    sl_text_printable(sl_text_of(item), shown, sizeof shown);
+    return sl_error_set(error, SL_EXIT_USAGE, "--types: %s: %s", shown, why);
+}
+
+/* Reads what stands behind the colon. */
+static bool read_details(char *details, const char *item, sl_schema_column *column,
+                         sl_error *error) {
+    const sl_column_type *type = &sl_column_types[column->type];
+    if (type->has_words) {
+        char *no = details ? strchr(details, ':') : NULL;
+        if (!no)
+            return refuse(item, "a flag has the words for true and false: flag:Y:N", error);
+        *no = '\0';
+        column->yes = details;
+        column->no = no + 1;
+        return true;
+    }
+    if (!details)
+        return true;
+    column->format = details;
+    return (type->has_format && sl_column_format_valid(column)) ||
+           refuse(item, "this is no format of the type: date:%d.%m.%Y, double:1.234,5, array:int",
+                  error);
+}
+
+static bool read_item(char *item, sl_schema_column *column, sl_error *error) {
+    char *type = strrchr(item, '='), *at;
+    for (at = strchr(item, '='); at && !sl_column_type_named(at + 1, &column->type);)
+        at = strchr(at + 1, '='); /* a name may have a = */
+    type = at ? at : type;
+    if (!type || type == item)
+        return refuse(item, "expected NAME=TYPE", error);
+    char *details = strchr(type + 1, ':');
+    if (details)
+        *details++ = '\0';
+    *type = '\0';
+    *column = (sl_schema_column){.name = item,
+                                 .short_name = item,
+                                 .minimum = INT64_MIN,
+                                 .maximum = INT64_MAX,
+                                 .missing = sl_missing_words};
+    if (!sl_column_type_named(type + 1, &column->type)) {
+        char words[400];
+        return refuse(type + 1, sl_column_type_list(words, sizeof words), error);
+    }
+    if (sl_column_types[column->type].any_text)
+        column->missing.count = 0;
+    if (sl_column_types[column->type].axis != SL_AXIS_NONE)
+        return refuse(item, "coordinates are declared in a schema", error);
+    return read_details(details, item, column, error);
+}
+
+/* The end of the item: the comma before the next NAME=, or the end of the text. */
+static char *item_end(char *at) {
+    for (char *comma = strchr(at, ','); comma; comma = strchr(comma + 1, ',')) {
+        const char *next = strchr(comma + 1, ','), *equals = strchr(comma + 1, '=');
+        if (equals && (!next || equals < next))
+            return comma;
+    }
+    return at + strlen(at);
+}
+
+bool sl_declared_create(const char *text, sl_declared **out, sl_error *error) {
+    *out = NULL;
+    if (!text)
+        return true;
+    sl_declared *d = calloc(1, sizeof *d);
+    if (d)
+        d->memory = strdup(text);
+    if (!d || !d->memory) {
+        sl_declared_destroy(d);
+        return sl_error_memory(error, "reading --types");
+    }
+    bool ok = true;
+    for (char *at = d->memory, *end; ok && *at; at = end) {
+        end = item_end(at);
+        if (*end)
+            *end++ = '\0';
+        ok = d->count < SL_DECLARED_MAX || refuse(at, "at most 64 types can be declared", error);
+        ok = ok && read_item(at, &d->columns[d->count], error);
+        d->count += ok;
+    }
+    if (ok)
+        *out = d;
+    else
+        sl_declared_destroy(d);
+    return ok;
+}
+
+void sl_declared_destroy(sl_declared *declared) {
+    if (declared)
+        free(declared->memory);
+    free(declared);
+}
+
+bool sl_declared_apply(const sl_declared *declared, sl_dialect *d, sl_error *error) {
+    for (size_t k = 0; declared && k < declared->count; k++) {
+        size_t i = 0;
+        while (i < d->column_count &&
+               strcmp(d->columns[i].published, declared->columns[k].name) != 0)
+            i++;
+        if (i == d->column_count) {
+            char shown[80];
+            sl_text_printable(sl_text_of(declared->columns[k].name), shown, sizeof shown);
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "--types names the column %s, which the text does not have", shown);
+        }
+        sl_schema_column *into = &d->columns[i].schema;
+        const char *name = into->name, *short_name = into->short_name;
+        *into = declared->columns[k];
+        into->name = name;
+        into->short_name = short_name;
+        into->declared = true;
+        if (d->notation && !d->notation->words)
+            into->missing.count = 0;
+    }
+    return true;
+}
+
+/* ---- documents ---- */
+
+/* What a name demands of the values of a document or array. */
+typedef struct paths {
+    const char *rest[SL_DECLARED_MAX]; /* of each name, from this document on; NULL: none */
+} paths;
+
+typedef struct conversion {
+    const sl_declared *declared;
+    sl_scratch *scratch;
+    uint8_t *limit;
+    sl_reject *reject;
+    sl_declared_status status;
+} conversion;
+
+/* The bytes of a value; 0: the type is unknown. */
+static size_t value_bytes(uint8_t type, const uint8_t *value) {
+    switch (type) {
+    case SL_BSON_DOUBLE:
+    case SL_BSON_DATE:
+    case SL_BSON_INT64:
+    case 0x11: /* a timestamp */
+        return 8;
+    case SL_BSON_INT32:
+        return 4;
+    case SL_BSON_BOOL:
+        return 1;
+    case SL_BSON_OBJECT_ID:
+        return 12;
+    case SL_BSON_DECIMAL:
+        return 16;
+    case SL_BSON_TEXT:
+    case 0x0D: /* code, symbol */
+    case 0x0E:
+        return 4 + sl_bson_length(value);
+    case SL_BSON_BINARY:
+        return 5 + sl_bson_length(value);
+    case SL_BSON_DOCUMENT:
+    case SL_BSON_ARRAY:
+    case 0x0F: /* code with scope */
+        return sl_bson_length(value);
+    case 0x0B: { /* a regular expression */
+        size_t pattern = strlen((const char *)value) + 1;
+        return pattern + strlen((const char *)value + pattern) + 1;
+    }
+    case 0x0C: /* a pointer */
+        return 4 + sl_bson_length(value) + 12;
+    default: /* null, undefined, keys */
+        return 0;
+    }
+}
+
+/* Converts a text. NULL: it does not fit, or there is no room. */
+static uint8_t *convert(conversion *c, const sl_schema_column *column, const uint8_t *value,
+                        uint8_t *type, uint8_t *to) {
+    static const sl_dialect plain = {0};
+    bool transcoded = false;
+    const size_t length = sl_bson_length(value) - 1;
+    const sl_value field = {.dialect = &plain,
+                            .schema = column,
+                            .field = {(const char *)value + 4, length},
+                            .type = type,
+                            .scratch = c->scratch,
+                            .limit = c->limit,
+                            .transcoded = &transcoded};
+    c->scratch->no_room = false;
+    *type = (uint8_t)sl_column_types[column->type].bson;
+    uint8_t *end = c->limit - to < (ptrdiff_t)length + 64
+                       ? NULL
+                       : sl_column_types[column->type].put(&field, to);
+    if (end)
+        return end;
+    c->status = c->scratch->no_room || c->limit - to < (ptrdiff_t)length + 64 ? SL_DECLARED_NO_ROOM
+                                                                              : SL_DECLARED_UNFIT;
+    char shown[SL_QUOTED_ROOM], name[SL_TYPE_ROOM];
+    c->reject->column = column->name;
+    snprintf(c->reject->reason, sizeof c->reject->reason,
+             "%s does not fit the type %s, which --types declares for %s",
+             sl_quoted(field.field, shown), sl_column_type_write(column, name), column->name);
+    return NULL;
+}
+
+/* The rests of the names behind a key; returns the column that ends with it, or NULL. */
+static const sl_schema_column *step(const conversion *c, const paths *in, const char *key,
+                                    paths *below, bool *any) {
+    const size_t length = strlen(key);
+    const sl_schema_column *column = NULL;
+    *any = false;
+    for (size_t i = 0; i < c->declared->count; i++) {
+        const char *rest = in->rest[i];
+        below->rest[i] = NULL;
+        if (!rest || strncmp(rest, key, length) != 0)
+            continue;
+        if (rest[length] == '\0')
+            column = &c->declared->columns[i];
+        else if (rest[length] == '.')
+            below->rest[i] = rest + length + 1;
+        *any = *any || below->rest[i];
+    }
+    return column;
+}
+
+/* Writes a document or array. `each`: the column of the texts of an array. */
+static uint8_t *put_document(conversion *c, const uint8_t *from, const paths *in,
+                             const sl_schema_column *each, bool array, uint8_t *to,
+                             unsigned depth) {
+    uint8_t *const start = to;
+    const uint8_t *at = from + 4, *const stop = from + sl_bson_length(from) - 1;
+    to += 4;
+    while (at < stop && to) {
+        const uint8_t type = *at;
+        const char *key = (const char *)at + 1;
+        const uint8_t *value = at + strlen(key) + 2;
+        const size_t bytes = value_bytes(type, value);
+        paths below = *in;
+        bool any = array;
+        const sl_schema_column *column = array ? each : step(c, in, key, &below, &any);
+        if (c->limit - to < (value - at) + (ptrdiff_t)bytes + 64) {
+            c->status = SL_DECLARED_NO_ROOM;
+            return NULL;
+        }
+        uint8_t *const element = to;
+        memcpy(to, at, (size_t)(value - at));
+        to += value - at;
+        if (type == SL_BSON_TEXT && column) {
+            to = convert(c, column, value, element, to);
+        } else if ((type == SL_BSON_DOCUMENT || type == SL_BSON_ARRAY) && (any || column) &&
+                   depth < DEPTH_MAX) {
+            to = put_document(c, value, &below, type == SL_BSON_ARRAY ? column : NULL,
+                              type == SL_BSON_ARRAY, to, depth + 1);
+        } else {
+            memcpy(to, value, bytes);
+            to += bytes;
+        }
+        at = value + bytes;
+    }
+    return to ? sl_bson_end(start, to) : NULL;
+}
+
+sl_declared_status sl_declared_convert(const sl_declared *declared, sl_scratch *scratch,
+                                       const uint8_t *document, uint8_t *to, uint8_t *limit,
+                                       uint8_t **end, sl_reject *reject) {
+    conversion c = {.declared = declared, .scratch = scratch, .limit = limit, .reject = reject};
+    paths all = {{NULL}};
+    for (size_t i = 0; i < declared->count; i++)
+        all.rest[i] = declared->columns[i].name;
+    if (limit - to < 64)
+        return SL_DECLARED_NO_ROOM;
+    *end = put_document(&c, document, &all, NULL, false, to, 0);
+    return c.status;
+}
