@@ -46,11 +46,11 @@ static bool is_key(const bson_t *key) {
 }
 
 /* The options of an index, with the kinds of their values. */
-typedef enum kind { FLAG, NUMBER, TEXT, DOCUMENT } kind;
+typedef enum value_kind { FLAG, NUMBER, TEXT, DOCUMENT } value_kind;
 
 static const struct index_option {
     const char *name;
-    kind kind;
+    value_kind kind;
 } index_options[] = {{"unique", FLAG},
                      {"sparse", FLAG},
                      {"hidden", FLAG},
