@@ -50,8 +50,9 @@ static bool convert_int(const sl_schema_column *schema, sl_text field, int64_t *
 static bool read_form(const sl_value *v, char room[SL_NUMBER_ROOM + SL_SLACK], sl_text *field) {
     const sl_number_form *form = sl_number_form_named(v->schema->format);
     bool grouped;
+    double word;
     *field = v->field;
-    if (!form)
+    if (!form || sl_convert_word(field->bytes, field->length, &word))
         return true;
     memset(room, 0, SL_NUMBER_ROOM + SL_SLACK);
     field->bytes = room;
@@ -153,6 +154,8 @@ static uint8_t *put_decimal(const sl_value *v, uint8_t *to) {
     sl_number_shape shape;
     if (!read_form(v, room, &field))
         return NULL;
+    if (v->schema->lossless && is_word(field, "nan"))
+        return sl_bson_put_decimal_or_word(to, "NaN", 3);
     if (is_decimal_word(field))
         return sl_bson_put_decimal_or_word(to, field.bytes, field.length);
     if (v->schema->lossless && !sl_number_shape_read(field, &shape))
