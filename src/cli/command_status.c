@@ -177,6 +177,9 @@ static void print_figures(const bson_t *status, bool running) {
         row("retries", "%s batches sent again", sl_human_count((uint64_t)retries, a));
     if (!running)
         return;
+    if (sl_look_amount(status, "load.silent.seconds", 0) > 0)
+        row("no answer", "from %s for %s", sl_look_string(status, "load.silent.shard"),
+            sl_human_seconds(sl_look_amount(status, "load.silent.seconds", 0), a));
     print_waits(status);
     row("threads", "%lld of at most %lld, batches of %s documents",
         (long long)sl_look_int64(status, "load.threads", 0),

@@ -108,6 +108,14 @@ static void read_shards(sl_progress *progress, double seconds) {
     }
 }
 
+/* The name of the shard, or of the server without shards. */
+static const char *silent_name(const sl_view *view, const sl_destination *destination) {
+    const sl_topology *topology = destination->topology;
+    return topology && view->silent_shard < topology->count && topology->count > 1
+               ? topology->shards[view->silent_shard].name
+               : "the server";
+}
+
 static char *compose(sl_progress *progress, const sl_view *seen, unsigned columns,
                      char line[SL_PROGRESS_LINE_ROOM]) {
     const sl_job *job = progress->job;
@@ -132,6 +140,8 @@ static char *compose(sl_progress *progress, const sl_view *seen, unsigned column
         facts.waits_share[0] = seen->figures.stage_share[most];
         facts.waits_share[1] = seen->figures.stage_share[second];
     }
+    facts.silent = seen->silent;
+    facts.silent_shard = silent_name(seen, destination);
     if (job->shards > 1 && sl_shard_map_route(destination->map) != SL_ROUTE_NONE) {
         facts.shard_count = job->shards < SHARDS_SHOWN ? job->shards : SHARDS_SHOWN;
         for (size_t i = 0; i < facts.shard_count; i++)
@@ -327,6 +337,19 @@ void sl_viewer_init(sl_viewer *viewer, const sl_run *run, int64_t start) {
     sl_window_keep(&viewer->window, &first);
 }
 
+/* The oldest batch without an answer. */
+static void find_silent(const sl_run *run, sl_view *view) {
+    for (unsigned i = 0; run->counters && i < run->threads; i++) {
+        const sl_worker_counters *one = &run->counters[i];
+        int64_t asked = atomic_load_explicit(&one->asked_ns, memory_order_acquire);
+        double seconds = asked > 0 ? sl_seconds_since(asked) : 0;
+        if (seconds < SL_SILENT_SECONDS || seconds <= view->silent)
+            continue;
+        view->silent = seconds;
+        view->silent_shard = atomic_load_explicit(&one->asked_shard, memory_order_relaxed);
+    }
+}
+
 sl_view sl_view_take(sl_viewer *viewer) {
     const sl_run *run = viewer->run;
     const sl_job *job = run->job;
@@ -351,6 +374,7 @@ sl_view sl_view_take(sl_viewer *viewer) {
                               .bytes = seen.generated ? sum.bson_bytes : sum.text_bytes,
                               .stored_bytes = seen.stored_bytes};
     memcpy(now.stage_seconds, sum.stage_seconds, sizeof now.stage_seconds);
+    find_silent(run, &seen);
     seen.figures = sl_figures_of(&viewer->window, &now, seen.stored_total);
     if (now.seconds >= viewer->next_moment) {
         sl_window_keep(&viewer->window, &now);
@@ -431,6 +455,9 @@ void sl_view_append(const sl_view *view, const sl_run *run, const sl_destination
     for (unsigned k = 0; k < STAGES; k++)
         BSON_APPEND_DOUBLE(&inner, sl_stage_keys[k], figures->stage_share[k]);
     bson_append_document_end(json, &inner);
+    if (run && view->silent > 0)
+        BCON_APPEND(json, "silent", "{", "shard", BCON_UTF8(silent_name(view, destination)),
+                    "seconds", BCON_DOUBLE(view->silent), "}");
     BSON_APPEND_DOCUMENT_BEGIN(json, "shards", &inner);
     for (uint32_t i = 0; run && destination->topology && i < run->job->shards; i++)
         BSON_APPEND_INT64(
@@ -546,7 +573,9 @@ static void make_parts(parts *all, const sl_progress_facts *facts) {
     }
     put(all, PART_RATE, "%s/s", short_number(facts->rate_now, a));
     put(all, PART_LEFT, "ETA %s", short_time(facts->left, a));
-    if (facts->waits[0])
+    if (facts->silent > 0)
+        put(all, PART_WAITS, "%s silent %s", facts->silent_shard, short_time(facts->silent, a));
+    else if (facts->waits[0])
         put(all, PART_WAITS, "%s %.0f %%", facts->waits[0], 100 * facts->waits_share[0]);
     else
         put(all, PART_WAITS, "starting");
@@ -587,7 +616,9 @@ static size_t join(const parts *all, const bool chosen[PARTS], double share, siz
  * percentage. */
 static void shorten(parts *all, const sl_progress_facts *facts) {
     const char *waits = facts->waits[0];
-    if (waits)
+    if (facts->silent > 0)
+        put(all, PART_WAITS, "%.12s silent", facts->silent_shard);
+    else if (waits)
         put(all, PART_WAITS, "%s", waits + (strncmp(waits, "the ", 4) == 0 ? 4 : 0));
 }
 
@@ -656,6 +687,9 @@ static char *log_line(const sl_progress_facts *facts, char out[SL_PROGRESS_LINE_
         append(out, &used, "  %u thread%s", facts->threads, facts->threads == 1 ? "" : "s");
     if (facts->rate_limit > 0)
         append(out, &used, "  limited to %s/s", sl_human_count(facts->rate_limit, a));
+    if (facts->silent > 0)
+        append(out, &used, "  no answer from %s for %s", facts->silent_shard,
+               sl_human_seconds(facts->silent, a));
     append(out, &used, "  waits for %s", facts->waits[0] ? facts->waits[0] : "?");
     if (facts->waits[0])
         append(out, &used, " %.0f %%", 100 * facts->waits_share[0]);

@@ -82,8 +82,14 @@ typedef struct sl_view {
     unsigned threads_most;
     uint32_t batch_documents;
     uint64_t rate_limit; /* 0: none */
+    double silent;       /* seconds since the oldest batch without an answer was sent; 0: less than
+                            SL_SILENT_SECONDS */
+    uint32_t silent_shard; /* of that batch; job->shards: not known */
     sl_figures figures;
 } sl_view;
+
+/* A shard that has not answered a batch for so long is named. */
+#define SL_SILENT_SECONDS 5
 
 /* Call it at least twice a second. */
 sl_view sl_view_take(sl_viewer *viewer);
@@ -114,10 +120,12 @@ typedef struct sl_progress_facts {
     double bytes_now;          /* per second */
     bool bson;                 /* bytes of BSON; otherwise of text */
     uint64_t rejects;
-    uint64_t rate_limit;       /* 0: none */
-    unsigned threads;          /* 0: constant, not shown */
-    const char *waits[2];      /* what the workers wait for most, and second most; or NULL */
-    double waits_share[2];     /* of their time */
+    uint64_t rate_limit;   /* 0: none */
+    unsigned threads;      /* 0: constant, not shown */
+    const char *waits[2];  /* what the workers wait for most, and second most; or NULL */
+    double waits_share[2]; /* of their time */
+    double silent;         /* seconds without an answer to a batch; 0: none is named */
+    const char *silent_shard;
     const char *const *shards; /* names; may be NULL */
     const double *shard_rates; /* documents per second */
     size_t shard_count;

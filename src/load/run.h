@@ -29,7 +29,10 @@
 typedef struct sl_worker_counters {
     SL_WORKER_COUNTS(SL_COUNTER)
     _Alignas(64) _Atomic int64_t
-        answered_ns;                  /* when the last batch was acknowledged, by sl_clock_ns */
+        answered_ns; /* when the last batch was acknowledged, by sl_clock_ns */
+    /* A batch that has no answer yet: since when, by sl_clock_ns, and its shard. 0: none. */
+    _Atomic int64_t asked_ns;
+    _Atomic uint32_t asked_shard;     /* job->shards: not known */
     _Atomic int64_t stage_ns[STAGES]; /* of stages that have ended */
     /* `stage` is what the worker does now, since `stage_since` (by sl_clock_ns); STAGES: nothing.
      * The worker increments `changes` before and after it writes these and stage_ns

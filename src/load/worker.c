@@ -256,9 +256,12 @@ static bool send_batch(sl_worker *worker, sl_batch *batch) {
     sl_batch_result result = {0};
     sl_refusals refusals = {.worker = worker, .batch = batch};
     int64_t start = sl_clock_ns();
+    atomic_store_explicit(&worker->counters->asked_shard, batch->shard, memory_order_relaxed);
+    atomic_store_explicit(&worker->counters->asked_ns, start, memory_order_release);
     bool ok = worker->sink_type->send(worker->outlet, batch, &result, on_refused, &refusals,
                                       &worker->error);
     int64_t answered = sl_clock_ns();
+    atomic_store_explicit(&worker->counters->asked_ns, 0, memory_order_relaxed);
     sl_stage_enter(worker->counters, STAGE_PARSING);
     sl_histogram_add(&run->latencies[worker->index], (uint64_t)(answered - start));
     sl_count(&worker->counters->retries, result.retries);

@@ -781,7 +781,7 @@ class Words(ReportCase):
         page = (self.scratch / "p.html").read_text("utf-8")
         for words in ("too few fields: N of N", "year.txt, line 51", "too few fields: 2 of 14",
                       "test_mileage", "year.txt, line 55"):
-            self.assertIn(words, outcome.err)
+            self.assertIn(words, outcome.text)
             self.assertIn(words, page)
 
     def test_settings_that_were_not_tried_are_not_among_the_fastest(self):

@@ -60,7 +60,7 @@ class OnlyShardsCase(support.ClusterCase):
             for one in support.run_record(work)["verification"]["ranges"]:
                 self.assertEqual((one["shard"], one["expected"]), (name, one["found"]))
             self.assertEqual(self.states(), {"loaded"} if name == self.first else {"started"})
-        self.assertIn("all 2 shards are loaded", outcome.err)
+        self.assertIn("all 2 shards are loaded", outcome.text)
         self.assert_complete(*words, documents=documents)
 
     def assert_at_once(self, *words, documents, route=()):
@@ -140,7 +140,7 @@ class Together(OnlyShardsCase):
         sources, documents = self.large_files()
         outcome, work = self.only(f"{self.second},{self.first}", *sources)
         self.assertEqual(self.figures(work)["inserted"], documents)
-        self.assertIn("all 2 shards are loaded: 11,000 documents in total", outcome.err)
+        self.assertIn("all 2 shards are loaded: 11,000 documents in total", outcome.text)
         stored = self.counts_by_shard()
         self.assertGreater(min(stored.values()), 0)
         # The registry counts the documents of each shard separately.
@@ -163,7 +163,7 @@ class Agreement(OnlyShardsCase):
 
     def test_a_shard_that_is_not_loaded_yet_is_reported(self):
         outcome, work = self.only(self.first, self.source)
-        self.assertIn(f"shards ({self.first}) are loaded; 1 of 1 sources wait", outcome.err)
+        self.assertIn(f"shards ({self.first}) are loaded; 1 of 1 sources wait", outcome.text)
         self.assertLess(self.figures(work)["records"], 6000)
         self.shardload("verify", *self.target(), "--progress", "none", self.source,
                        code=support.EXIT_VERIFICATION, message="began and has not finished")

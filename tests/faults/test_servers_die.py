@@ -71,7 +71,7 @@ class Figures(fault_case.FaultCase):
             "--progress", "none", more)
         shards = support.run_record(work)["shards"]
         for shard in shards:
-            self.assertIn(f"{shard['documents']:,}", outcome.err)
+            self.assertIn(f"{shard['documents']:,}", outcome.text)
             self.assertIs(shard.get("exact", True), True)
         return {shard["shard"]: shard["documents"] for shard in shards}
 

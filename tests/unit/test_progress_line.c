@@ -120,3 +120,13 @@ TEST(the_beginning) {
     sl_progress_facts facts = {.share = 0, .left = -1};
     assert_string_equal(sl_progress_line(&facts, 40, line), "0.0 %  0 docs  0/s  ETA ?  starting");
 }
+
+TEST(a_silent_shard_is_named) {
+    sl_progress_facts facts = usual();
+    facts.silent = 12;
+    facts.silent_shard = "s1";
+    assert_contains(sl_progress_line(&facts, 0, line), "  no answer from s1 for 12");
+    assert_contains(sl_progress_line(&facts, 100, line), "s1 silent 12s");
+    assert_contains(sl_progress_line(&facts, 40, line), "s1 silent");
+    assert_true(strlen(line) < 40);
+}
