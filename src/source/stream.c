@@ -212,6 +212,7 @@ struct sl_stream {
     bool adds_line_ends;
 };
 
+#define BYTES(text) text, sizeof text - 1 /* and their number */
 #define DUMP_MAGIC "\x6D\xE2\x99\x81"
 
 /* For an input that begins with these bytes and is not text, returns a phrase that names its kind
@@ -219,30 +220,44 @@ struct sl_stream {
 static const char *not_text_advice(const unsigned char *bytes, size_t length) {
     static const char office[] =
         "a spreadsheet or document; export the table as CSV, and load that";
+    static const char statements[] =
+        "a dump of SQL statements, which are not read; export each table as text: psql -c '\\copy "
+        "TABLE to TABLE.csv csv header', mysqldump --tab, or sqlite3 -csv -header";
     static const struct {
         size_t offset;
         const char *magic;
         size_t length;
         const char *advice;
     } containers[] = {
-        {0, "7z\xBC\xAF\x27\x1C", 6, "a 7-Zip archive; unpack it first (7z x)"},
-        {0, "Rar!\x1A\x07", 6, "a RAR archive; unpack it first (unrar x, or 7z x)"},
-        {0, DUMP_MAGIC, 4,
+        {0, BYTES("7z\xBC\xAF\x27\x1C"), "a 7-Zip archive; unpack it first (7z x)"},
+        {0, BYTES("Rar!\x1A\x07"), "a RAR archive; unpack it first (unrar x, or 7z x)"},
+        {0, BYTES(DUMP_MAGIC),
          "a mongodump archive, which holds several collections: `shardload restore` restores it"},
-        {0, "%PDF", 4, "a PDF document, not text"},
-        {0, "PAR1\x15", 5, "a Parquet file; convert it to CSV or JSON first"},
-        {0, "Obj\x01", 4, "an Avro file; convert it to JSON first"},
-        {0, "SQLite format 3", 16, "an SQLite database; export its tables as CSV first"},
-        {0, "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", 8, office},
+        {0, BYTES("%PDF"), "a PDF document, not text"},
+        {0, BYTES("PAR1\x15"),
+         "a Parquet file; pipe it in: duckdb -json -c \"FROM 'FILE'\" | shardload load ... -"},
+        {0, BYTES("Obj\x01"), "an Avro file; convert it to JSON first (avro-tools tojson)"},
+        {0, BYTES("SQLite format 3"),
+         "an SQLite database; pipe a table in: sqlite3 -csv -header FILE 'SELECT * FROM TABLE' | "
+         "shardload load ... -"},
+        {0, BYTES("PGDMP"),
+         "an archive of pg_dump; restore it, and export each table: psql -c '\\copy TABLE to "
+         "TABLE.csv csv header'"},
+        {0, BYTES("--\n-- PostgreSQL database dump"), statements},
+        {0, BYTES("-- MySQL dump "), statements},
+        {0, BYTES("-- MariaDB dump "), statements},
+        {0, BYTES("/*M!999999\\- enable the sandbox mode"), statements},
+        {0, BYTES("PRAGMA foreign_keys=OFF;"), statements},
+        {0, BYTES("\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"), office},
         /* The names of the first entries of zip files. */
-        {30, "[Content_Types].xml", 19, office},
-        {30, "_rels/.rels", 11, office},
-        {30, "docProps/", 9, office},
-        {30, "xl/", 3, office},
-        {30, "mimetypeapplication/vnd.oasis", 29, office},
-        {0, "\xFF\xFE", 2,
+        {30, BYTES("[Content_Types].xml"), office},
+        {30, BYTES("_rels/.rels"), office},
+        {30, BYTES("docProps/"), office},
+        {30, BYTES("xl/"), office},
+        {30, BYTES("mimetypeapplication/vnd.oasis"), office},
+        {0, BYTES("\xFF\xFE"),
          "compressed UTF-16 or UTF-32 text; unpack and convert it first: iconv -t UTF-8"},
-        {0, "\xFE\xFF", 2,
+        {0, BYTES("\xFE\xFF"),
          "compressed UTF-16 text; unpack and convert it first: iconv -f UTF-16 -t UTF-8"},
     };
     const bool zip = length >= 4 && memcmp(bytes, "PK\3\4", 4) == 0;
