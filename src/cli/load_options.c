@@ -68,7 +68,7 @@ const sl_option_row sl_load_rows[] = {
      .help = "Fields that modes other than insert compare; without this option, _id. They must contain the shard key, and either _id or all fields of a unique "
              "index.",
      .check = sl_check_key_names},
-    {.name = "sink", SL_ROW_COMMON, SL_ROW_FILE("WHERE", WRITTEN), .file_after = "bson:", .fallback = "cluster", SL_ROW_OF(LOAD, "Target", NONE),
+    {.name = "sink", SL_ROW_FILE("WHERE", WRITTEN), .file_after = "bson:", .fallback = "cluster", SL_ROW_OF(LOAD, "Target", NONE),
      .help = "Where the documents go: cluster; null (parse and encode only, to measure the "
              "client); bson:FILE (a BSON dump; bson:- for standard output).",
      .check = sl_check_sink},
@@ -145,7 +145,7 @@ const sl_option_row sl_load_rows[] = {
      SL_ROW_OF(READING, "Source", DOCUMENTS),
      .help = "isd: omit missing values, or store the published numbers that mark them as missing "
              "(999.9)."},
-    {.name = "include", SL_ROW_COMMON, SL_ROW_TEXT("GLOB"), SL_ROW_OF(READING, "Source", DOCUMENTS),
+    {.name = "include", SL_ROW_TEXT("GLOB"), SL_ROW_OF(READING, "Source", DOCUMENTS),
      .help = "If SOURCE is a folder or an archive, load only the files or entries whose names "
              "match."},
     {.name = "skip-other", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | VERIFY | RESTORE, "Source", NONE),

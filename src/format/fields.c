@@ -129,7 +129,7 @@ static bool continues(const sl_parser *parser, const sl_record *record, uint32_t
 /* The position after a closing quote, and the blanks between it and a delimiter or the end. */
 static uint32_t after_quote(const sl_dialect *d, const char *text, uint32_t close, uint32_t end) {
     uint32_t at = close + 1;
-    while (at < end && text[at] == ' ')
+    while (at < end && text[at] == ' ' && d->notation)
         at++;
     return at >= end || text[at] == d->delimiter ? (at > end ? close + 1 : at) : close + 1;
 }
@@ -138,7 +138,7 @@ static uint32_t after_quote(const sl_dialect *d, const char *text, uint32_t clos
  * after blanks opens a field only if another one closes it. */
 static uint32_t opening_quote(const sl_dialect *d, const char *text, uint32_t at, uint32_t end) {
     uint32_t open = at;
-    while (open < end && text[open] == ' ')
+    while (open < end && text[open] == ' ' && d->notation) /* the records of MOT have none */
         open++;
     if (open == end || text[open] != d->quote || open == at || d->blank_quotes)
         return open < end && text[open] == d->quote ? open : end;
@@ -424,7 +424,7 @@ uint8_t *sl_put_value(sl_parser *parser, size_t column, sl_text field, bool quot
     const size_t bound = type->value_bytes + field.length;
     value.limit = to + bound + parser->scratch.growth_left;
     uint8_t *end = plain ? type->put(&value, to) : NULL;
-    if (end && (size_t)(end - to) > bound)
+    if (end && type->grows && (size_t)(end - to) > bound)
         parser->scratch.growth_left -= (size_t)(end - to) - bound;
     if (end || schema->invalid != SL_INVALID_TEXT || parser->scratch.no_room)
         return end;

@@ -13,6 +13,7 @@
 #include "bson/bson_writer.h"
 #include "format/format.h"
 #include "util/clock.h"
+#include "util/context.h"
 #include "util/grow.h"
 #include "util/private_file.h"
 
@@ -127,6 +128,7 @@ struct sl_outlet {
 
 /* Standard output that was closed at the start is open for reading only (program.c). */
 static int open_output(void) {
+    sl_context_results_to_screen();
     if ((fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) != O_RDONLY)
         return dup(STDOUT_FILENO);
     errno = EBADF;

@@ -178,6 +178,11 @@ void sl_context_progress_to_output(sl_context *context) {
     around->output = around->screen;
 }
 
+void sl_context_results_to_screen(void) {
+    if (bound)
+        bound->surroundings.output = bound->surroundings.screen;
+}
+
 /* A stream of the calling thread's context; `without`: of a thread that has none. */
 static FILE *stream_of(FILE *stream, FILE *without) {
     if (!bound)

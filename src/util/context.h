@@ -63,6 +63,9 @@ const sl_surroundings *sl_context_surroundings(const sl_context *context);
 /* From now on, progress is written as JSON to the output stream, and results to the screen. Called
  * before a command begins. */
 void sl_context_progress_to_output(sl_context *context);
+/* From now on, standard output receives documents, and the calling thread's context writes results
+ * to the screen. Called before the workers begin. */
+void sl_context_results_to_screen(void);
 
 /* How much a command prints. */
 typedef enum sl_verbosity {

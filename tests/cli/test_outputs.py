@@ -3,6 +3,7 @@
 server is contacted, so none is needed."""
 import os
 import shutil
+import subprocess
 
 import support
 
@@ -53,6 +54,14 @@ class Outputs(support.Case):
         self.assertTrue((self.scratch / "-/run.json").exists())
         self.refused("shardload", "load", "--sink", "null", "--work-dir", "-", "--metrics-file",
                      "-/run.json", "t.csv", message="a file of the work directory")
+
+    def test_a_dump_on_standard_output_is_alone_there(self):
+        path = self.file("t.csv", "a,b\n1,x\n2,y\n")
+        self.shardload("load", "--sink", "bson:t.bson", "--work-dir", "w1", path)
+        for number, words in enumerate((["--verbose"], [], ["--progress", "plain"], ["--quiet"])):
+            done = subprocess.run([support.program("shardload"), "load", "--sink", "bson:-", "--work-dir", f"v{number}",
+                                   *words, path], cwd=self.scratch, capture_output=True, check=True)
+            self.assertEqual(done.stdout, (self.scratch / "t.bson").read_bytes())
 
     def test_standard_output_is_in_no_source_folder(self):
         for name, below in (("-", False), ("x.bson", True)):
