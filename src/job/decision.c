@@ -79,8 +79,7 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
            sl_parts_find_shards(job, destination, error) && may_match(job, destination, error) &&
            sl_indexes_may_be_built(connection, target, view->exists, config->indexes,
                                    config->index_count, error) &&
-           sl_sources_look_for_target(job, destination, error) &&
-           sl_sources_refuse_copies(job, destination, error);
+           sl_sources_look_for_target(job, destination, error);
 }
 
 void sl_decision_log(const sl_job *job, const sl_destination *destination,

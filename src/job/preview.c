@@ -442,7 +442,8 @@ static bool number(sl_job *job, sl_destination *destination, sl_preview *preview
     if (!destination->connection || job->config->drop || sl_load_mode(job->config)->removes)
         return sl_sources_number_offline(job, error);
     destination->target_gone = !preview->target.exists;
-    return sl_sources_number_as_next(job, destination, &preview->refusal, error);
+    return (sl_sources_refuse_copies(job, destination, error) || refused(preview, error)) &&
+           sl_sources_number_as_next(job, destination, &preview->refusal, error);
 }
 
 static bool lay_out(sl_job *job, sl_destination *destination, sl_preview *preview,

@@ -68,7 +68,7 @@ class OnlyShardsCase(support.ClusterCase):
         errors = ""
         for _, process in running.values():
             outcome = process.wait().expect(support.EXIT_OK)
-            errors += outcome.err
+            errors += outcome.text
         inserted = {name: self.figures(work)["inserted"] for name, (work, _) in running.items()}
         self.assertEqual(self.counts_by_shard(), inserted)
         self.assertEqual(sum(inserted.values()), documents)

@@ -78,7 +78,7 @@ class Parts(support.ClusterCase):
         # Each block is in one journal.
         blocks = [block for work, _ in running for block in self.journal(work)]
         self.assertEqual(sorted(blocks), [(0, number) for number in range(len(blocks))])
-        errors = "".join(outcome.err for outcome in outcomes)
+        errors = "".join(outcome.text for outcome in outcomes)
         self.assertEqual(errors.count("all 2 parts are loaded: 1,200 documents in total"), 1,
                          errors)
         self.assert_complete(*sources, documents=documents)

@@ -175,7 +175,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         for folder in ("warm-up", "small-1", "sample-1", "small-3", "sample-3"):
             self.assertTrue((work / folder / "run.json").exists())
         self.assertIn("give a larger --sample" if "may or may not be met" in outcome.text else "is met",
-                      outcome.err)
+                      outcome.text)
         self.assertTrue(any("may not represent all data" in note
                             for note in record["predicted"]["notes"]))
 

@@ -107,8 +107,8 @@ class LoadedBefore(support.ClusterCase):
             with self.subTest(words):
                 self.load(*words, self.second, collection=collection, message=text)
                 self.assertEqual(self.count(collection), 49)
-        self.load("--id-field", "id", self.first, collection="v", code=None,
-                  message=(text, "identical duplicates"))
+        outcome, _ = self.load("--id-field", "id", self.first, collection="v", code=None, message=text)
+        self.assertIn("identical duplicates", outcome.text)
         self.assertEqual(self.count("v"), 49)
 
     def test_a_dropped_collection_and_another_content_are_no_matter(self):

@@ -232,10 +232,11 @@ class HostileServer(fault_case.ProxyCase):
         self.refused("connecting: the server gives no reason (code 8000)", through=silent)
 
     def cursors(self, batch):
-        """A server whose every cursor is followed by this batch for ever."""
+        """A server whose every cursor is followed by this batch for ever. Finds of one document end."""
         def reply(field):
             return lambda command: {"ok": 1.0, "cursor": {
-                "id": bson.int64.Int64(77), "ns": f"{self.database_name}.t", field: batch}}
+                "id": bson.int64.Int64(0 if command.get("singleBatch") else 77), "ns": f"{self.database_name}.t",
+                field: [] if command.get("singleBatch") else batch}}
         hostile = Commands(support.port_of(self.uri), find=reply("firstBatch"),
                            getMore=reply("nextBatch"))
         self.addCleanup(hostile.close)
