@@ -65,7 +65,7 @@ class Standalone(support.ClusterCase):
             self.assertIn(support.EXIT_REJECTS, [outcome.code for _, outcome in outcomes])
             self.check_stored(documents(rows))
             self.assertEqual(self.states(), ["loaded"])
-            errors = "".join(outcome.err for _, outcome in outcomes)
+            errors = "".join(outcome.text for _, outcome in outcomes)
             self.assertIn("all 3 parts are loaded", errors)
             outcome, _ = self.load("--part", f"1/{PARTS}", *BY_ID, source, code=support.EXIT_SOURCE,
                                    message="before")
