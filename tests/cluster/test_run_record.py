@@ -91,7 +91,7 @@ class Shards(support.ClusterCase):
         path = self.file("year.txt", support.mot_text(range(20000, 40000)))
         outcome, work = self.load(*words, path)
         self.assertEqual(exact(work), {False})
-        self.assertIn("while another load runs", outcome.err)
+        self.assertIn("while another load runs", outcome.text)
         feed.close()
         running.wait().expect(support.EXIT_OK)
         _, work = self.load(*words, "--again", path)
