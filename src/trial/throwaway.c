@@ -202,15 +202,15 @@ bool sl_throwaway_drop(sl_throwaway *current, sl_error *error) {
 
 /* Does the collection or its registry exist? Call it under the lock. */
 static bool read_exists(const sl_throwaway *current, bool *exists, sl_error *error) {
-    char registry[SL_THROWAWAY_ROOM + sizeof REGISTRY], uuid[SL_UUID_ROOM],
-        registry_uuid[SL_UUID_ROOM];
+    char registry[SL_THROWAWAY_ROOM + sizeof REGISTRY];
+    bool registered;
     snprintf(registry, sizeof registry, "%s%s", current->name, REGISTRY);
     const sl_target target = {.database = current->database, .collection = current->name};
     const sl_target its_registry = {.database = current->database, .collection = registry};
-    if (!sl_target_uuid(current->connection, &target, uuid, error) ||
-        !sl_target_uuid(current->connection, &its_registry, registry_uuid, error))
+    if (!sl_target_exists(current->connection, &target, exists, error) ||
+        !sl_target_exists(current->connection, &its_registry, &registered, error))
         return false;
-    *exists = uuid[0] || registry_uuid[0];
+    *exists = *exists || registered;
     return true;
 }
 
