@@ -157,8 +157,7 @@ void sl_throwaway_clear(sl_throwaway *current) {
     pthread_mutex_destroy(&current->lock);
 }
 
-/* After the second signal, commands of the connection are not repeated: the signal's thread waits
- * for the lock, which sl_throwaway_drop holds. */
+/* After the second signal no command is repeated: its thread waits for the lock of a drop. */
 static bool keep_trying(void *context) {
     const sl_throwaway *current = context;
     return !atomic_load(&current->at_once);
