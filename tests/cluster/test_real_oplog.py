@@ -3,19 +3,19 @@
 real mongodump --oplog dumped during writes. SHARDLOAD_REAL names a folder with tools/bin/mongodump and
 mongorestore, and mongod of server 4.4, 5.0 and 6.0; the tests skip without it."""
 import os
-import pathlib
 import subprocess
 
 import busy_writer
 import dump_making as making
 import oplog_making as oplogs
+import real_servers
 import servers
 import support
 import test_oplog
+from real_servers import REAL
 from restore_case import Restoring
 from support import bson
 
-REAL = pathlib.Path(os.environ.get("SHARDLOAD_REAL") or "/nowhere")
 ROUNDS = 60
 DEFAULTS = {"validationLevel": "strict", "validationAction": "error"}
 
@@ -200,21 +200,5 @@ class RealOplog60(RealOplog):
     version = "6.0"
 
 
-class RealRouter(test_oplog.Sharded):
-    variable = "SHARDLOAD_TEST_REAL_URI"
-
-    @classmethod
-    def setUpClass(cls):
-        programs = REAL / "4.4" / "bin"
-        if not (programs / "mongos").exists():
-            raise support.unittest.SkipTest("SHARDLOAD_REAL does not name a folder with 4.4/bin/mongos")
-        folder = support.tempfile.mkdtemp(prefix="shardload-oplog-")
-        cls.addClassCleanup(support.shutil.rmtree, folder, ignore_errors=True)
-        cls.cluster = servers.Servers(f"{folder}/cluster", "--shards", "2", "--mongod", programs / "mongod",
-                                      "--mongos", programs / "mongos", *servers.SAVING)
-        cls.addClassCleanup(cls.cluster.down)
-        os.environ[cls.variable] = cls.cluster.uri
-        super().setUpClass()
-
-
-del RealOplog   # not a test itself
+class RealRouter(real_servers.RouterCase, test_oplog.Sharded):
+    """The tests of the own router, on a real one."""
