@@ -65,7 +65,7 @@ typedef struct sl_status_outcome {
 /* The namespace has ended. */
 void sl_status_namespace_end(sl_status *status, size_t item, const sl_status_outcome *outcome);
 
-/* Writes the files for the last time, and ends the thread. `message`: why it failed.
+/* Writes the files for the last time, and ends the thread. `message`: why the load failed.
  * `resumable`: it can be completed, unless it has succeeded. Any thread, for handlers of interrupts
  * too; after the first call, others wait until it has written. */
 void sl_status_stop(sl_status *status, sl_exit code, const char *message, bool resumable);

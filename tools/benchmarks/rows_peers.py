@@ -110,7 +110,8 @@ def mongorestore(bench, result):
         raise Skip("mongorestore is not installed")
     deployment = bench.servers.start("mongod")
     for name, collections, documents, wall, cpu in (
-            ("few large", LARGE, 300_000, at_least(2.5), at_least(20.0)), ("many small", SMALL, 100, None, None)):
+            ("few large", LARGE, 300_000, at_least(2.5), at_least(20.0)),
+            ("many small", SMALL, 100, at_least(2.5), None)):
         source = bench.data.dump(bench.data.mot(documents if collections == SMALL else bench.scaled(documents)))
         dump = write_dump(bench.folder / f"dump-{collections}", source, collections)
         restore_both(bench, result, name, deployment, dump, wall, cpu)
