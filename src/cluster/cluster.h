@@ -239,6 +239,12 @@ bool sl_document_find(sl_connection *connection, const sl_target *target, const 
 bool sl_documents_write(sl_connection *connection, const sl_target *target, const char *verb,
                         const bson_t *statements, const char *concern, sl_error *error);
 
+/* Sends documents as one unordered insert, once. `*inserted`: how many the server has stored, as far
+ * as its answer says. False if it does not say that it has stored all of them. */
+bool sl_documents_insert(sl_connection *connection, const sl_target *target,
+                         const bson_t *documents, const char *concern, uint64_t *inserted,
+                         sl_error *error);
+
 typedef enum sl_scan_result {
     SL_SCAN_DONE,
     SL_SCAN_AGAIN, /* a transient failure; `each` may have received some of the documents */

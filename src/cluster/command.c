@@ -404,23 +404,43 @@ bool sl_document_find(sl_connection *connection, const sl_target *target, const 
     return ok;
 }
 
-bool sl_documents_write(sl_connection *connection, const sl_target *target, const char *verb,
-                        const bson_t *statements, const char *concern, sl_error *error) {
-    char list[16];
-    snprintf(list, sizeof list, "%ss", verb);
-    bool alone = sl_connection_server(connection)->deployment == SL_STANDALONE;
-    bool counted = strcmp(concern, "majority") != 0;
-    bson_t *command = BCON_NEW(verb, BCON_UTF8(target->collection), list, BCON_ARRAY(statements),
-                               "ordered", BCON_BOOL(false));
-    if (alone)
+static void append_concern(const sl_connection *connection, bson_t *command, const char *concern) {
+    if (sl_connection_server(connection)->deployment == SL_STANDALONE)
         BCON_APPEND(command, "writeConcern", "{", "w", BCON_INT32(1), "j", BCON_BOOL(true), "}");
-    else if (counted)
+    else if (strcmp(concern, "majority") != 0)
         BCON_APPEND(command, "writeConcern", "{", "w", BCON_INT32((int32_t)atoi(concern)),
                     "wtimeout", BCON_INT32(30000), "}");
     else
         sl_append_majority(command);
+}
+
+bool sl_documents_write(sl_connection *connection, const sl_target *target, const char *verb,
+                        const bson_t *statements, const char *concern, sl_error *error) {
+    char list[16];
+    snprintf(list, sizeof list, "%ss", verb);
+    bson_t *command = BCON_NEW(verb, BCON_UTF8(target->collection), list, BCON_ARRAY(statements),
+                               "ordered", BCON_BOOL(false));
+    append_concern(connection, command, concern);
     return sl_cluster_change(connection, target->database, command, 0, error) ||
            sl_error_prefix(error, "%s.%s", target->database, target->collection);
+}
+
+bool sl_documents_insert(sl_connection *connection, const sl_target *target,
+                         const bson_t *documents, const char *concern, uint64_t *inserted,
+                         sl_error *error) {
+    bson_t reply;
+    bson_t *command = BCON_NEW("insert", BCON_UTF8(target->collection), "documents",
+                               BCON_ARRAY(documents), "ordered", BCON_BOOL(false));
+    append_concern(connection, command, concern);
+    bool ok = sl_connection_command(connection, target->database, command, &reply, NULL, error);
+    const char *reason;
+    *inserted = ok ? (uint64_t)sl_look_amount(&reply, "n", 0) : 0;
+    if (ok && sl_hidden_failure(&reply, &reason) >= 0)
+        ok = sl_error_set(error, SL_EXIT_CLUSTER, "%s.%s: %s", target->database, target->collection,
+                          reason);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return ok;
 }
 
 bson_t *sl_range_filter(int64_t minimum, int64_t maximum) {

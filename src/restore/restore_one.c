@@ -10,6 +10,7 @@
 
 #include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
+#include "bson/bson_writer.h"
 #include "cluster/cluster.h"
 #include "load/load.h"
 #include "report/json.h"
@@ -285,9 +286,10 @@ static bool restore_shard(sl_restore *restore, sl_connection *connection, const 
  * Each namespace has a folder in the work directory, with
  *
  *   dropping        with --drop: type and UUID of the collection that is dropped; written before
- *   created         this restore creates the collection; written before the collection is created
+ *   created         this restore creates the collection; written before the collection is created,
+ *                   unless may_be_at_once
  *   merged          of users and roles: the name of the collection from which they are merged
- *   journal ...     the files of its load
+ *   journal ...     the files of its load; a small collection has none (may_be_at_once)
  *   loaded.json     before an oplog is replayed: the outcome so far
  *   restored.json   the outcome; written at the end
  *
@@ -310,6 +312,9 @@ typedef struct step {
     char name[2 * SL_NAME_ROOM]; /* on the server */
     char folder[SL_RESTORE_DIRECTORY_ROOM + 80];
     bool indexed;                       /* all indexes have been built with the collection */
+    bool at_once;                       /* its documents need no load: see may_be_at_once */
+    char uuid[SL_UUID_ROOM];            /* with `at_once`, when they were sent; "": not yet */
+    uint64_t sent;                      /* of them, those that the server has stored */
     char collection[SL_NAME_ROOM + 16]; /* into which documents are inserted */
     sl_target target;
 } step;
@@ -483,6 +488,11 @@ static bool write_outcome(const step *s, const char *name, sl_error *error) {
                  BCON_INT64((int64_t)o->records), "inserted", BCON_INT64((int64_t)o->inserted),
                  "alreadyThere", BCON_INT64((int64_t)o->already_stored), "rejected",
                  BCON_INT64((int64_t)o->rejected), "indexes", BCON_INT32((int32_t)o->indexes));
+    if (known && s->uuid[0] && strcmp(s->uuid, facts.uuid) != 0)
+        known = sl_error_set(error, SL_EXIT_CLUSTER,
+                             "%s was dropped while it was restored: give the same command with "
+                             "--resume",
+                             s->name);
     sl_collection_facts_clear(&facts);
     bool ok = known && sl_json_write_file(file_of(s, name, path), record, error);
     if (ok && s->item->unpacked && s->item->data)
@@ -560,26 +570,36 @@ static bool is_simple(const bson_t *index) {
     return simple;
 }
 
-/* Creates a small collection by one command with its indexes, if all of them are simple and it has
- * no options: a server creates each file of a collection and waits for the disk, so that one
- * command for all of them takes half of the time. */
-static bool create_with_indexes(step *s) {
-    const sl_namespace *item = s->item;
-    sl_error ignored;
+/* Can a new collection be restored by two commands, one that creates it with its indexes and one that
+ * inserts its documents? It has no options, its documents are few bytes, and all its indexes are
+ * simple. A server creates each file of a collection and waits for the disk, so that one command for
+ * all files takes half of the time; and a load with its journal takes longer than such documents.
+ * If the restore ends in between, a resumed one takes the collection for one that existed, and adds
+ * the documents that it lacks. */
+static bool may_be_at_once(const sl_namespace *item) {
     bool simple = item->kind == SL_NAMESPACE_COLLECTION && item->data_bytes <= SMALL_BYTES &&
-                  item->index_count > 0 && !item->after && !item->shard_key &&
-                  bson_empty(item->options);
+                  !item->after && !item->shard_key && bson_empty(item->options) &&
+                  bson_empty(item->later);
     for (sl_walk walk = sl_walk_of(item->indexes); simple && sl_walk_next(&walk);)
         simple = is_simple(&walk.item);
+    return simple;
+}
+
+static bool create_new(step *s, sl_error *error) {
+    sl_error ignored;
+    char path[600];
+    s->at_once = may_be_at_once(s->item);
+    if (!s->at_once && !sl_private_file_replace(file_of(s, "created", path), "", 0, error))
+        return false;
     s->indexed =
-        simple && sl_collection_create_indexes(s->connection, &s->target, item->indexes, &ignored);
-    return s->indexed;
+        s->at_once && s->item->index_count > 0 &&
+        sl_collection_create_indexes(s->connection, &s->target, s->item->indexes, &ignored);
+    return s->indexed || sl_collection_create(s->connection, &s->target, s->item->options, error);
 }
 
 static bool create(step *s, bool own, sl_error *error) {
     sl_connection *connection = s->connection;
     sl_collection_facts facts;
-    char path[600];
     bool begun = has_file(s, "journal"), empty = true;
     if (!own && !begun && s->restore->config->load->drop && !drop(s, error))
         return false;
@@ -601,9 +621,7 @@ static bool create(step *s, bool own, sl_error *error) {
                           "another --work-dir",
                           s->name);
     else if (ok && !facts.exists)
-        ok = sl_private_file_replace(file_of(s, "created", path), "", 0, error) &&
-             (create_with_indexes(s) ||
-              sl_collection_create(connection, &s->target, s->item->options, error));
+        ok = create_new(s, error);
     if (ok && !begun)
         ok = restore_shard(s->restore, connection, s->item, &s->target, &facts, error);
     sl_collection_facts_clear(&facts);
@@ -626,6 +644,10 @@ static void take_totals(step *s, const bson_t *record) {
     s->outcome->already_stored = (uint64_t)sl_look_int64(record, "accounting.alreadyThere", 0);
     s->outcome->rejected = (uint64_t)sl_look_int64(record, "accounting.rejectedByParser", 0) +
                            (uint64_t)sl_look_int64(record, "accounting.rejectedByServer", 0);
+    /* Some may have been sent before this load. */
+    uint64_t sent = s->sent < s->outcome->already_stored ? s->sent : s->outcome->already_stored;
+    s->outcome->inserted += sent;
+    s->outcome->already_stored -= sent;
 }
 
 /* Loads the documents. The load logs its errors. */
@@ -756,17 +778,76 @@ static bool is_loaded(sl_exit code) {
     return code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
 }
 
+/* Appends the documents to an array. False if the load must examine them: damage, a document without
+ * an _id, or with values that the server would replace. */
+static bool append_documents(sl_text text, bson_t *documents, uint32_t *count) {
+    bool good = true;
+    *count = 0;
+    for (size_t at = 0; good && at < text.length;) {
+        const uint8_t *bytes = (const uint8_t *)text.bytes + at;
+        sl_bson_facts facts = {0};
+        bson_t document;
+        char room[16];
+        const char *key;
+        size_t length = bson_uint32_to_string((*count)++, &key, room, sizeof room);
+        good = sl_bson_check(bytes, text.length - at, &facts) == SL_BSON_VALID &&
+               facts.id_end > 0 && !facts.id_twice && facts.empty_timestamp == 0 &&
+               bson_init_static(&document, bytes, facts.length) &&
+               bson_append_document(documents, key, (int)length, &document);
+        at += facts.length;
+    }
+    return good && !sl_interrupt_requested();
+}
+
+/* Stores the documents of a small collection, which this restore has just created. False: the load
+ * sends them again. It finds those that are stored, and names those that cannot be stored. */
+static bool store_at_once(step *s, sl_text text) {
+    const sl_load_config *config = s->restore->config->load;
+    bson_t documents = BSON_INITIALIZER;
+    const bson_t all = BSON_INITIALIZER;
+    sl_collection_facts facts;
+    sl_error ignored;
+    uint32_t count;
+    uint64_t found = 0;
+    sl_interrupt_begin_change();
+    bool good = append_documents(text, &documents, &count);
+    if (good) {
+        good = sl_collection_read(s->connection, &s->target, &facts, &ignored);
+        snprintf(s->uuid, sizeof s->uuid, "%s", facts.uuid);
+        sl_collection_facts_clear(&facts);
+    }
+    good = good && sl_documents_insert(s->connection, &s->target, &documents, config->write_concern,
+                                       &s->sent, &ignored);
+    good =
+        good && s->sent == count &&
+        (!config->verify ||
+         (sl_count_matching(s->connection, &s->target, &all, &found, &ignored) && found == count));
+    sl_interrupt_end_change();
+    bson_destroy(&documents);
+    if (good)
+        s->outcome->records = s->outcome->inserted = count;
+    return good;
+}
+
 static bool load_documents(step *s, sl_error *error) {
-    char head[64];
-    size_t length = 0;
+    size_t room = s->at_once ? SMALL_BYTES : 64, length = 0;
     bool whole = false;
     if (!s->item->data)
         return true;
-    if (!sl_restore_same_file(s->item, error) ||
-        !sl_dump_head(s->item->data, head, sizeof head, &length, &whole, error))
-        return false;
-    if (whole && length == 0)
-        return true;
+    char *head = malloc(room + SL_BSON_SLACK);
+    if (!head)
+        return sl_error_memory(error, "reading a dump");
+    bool ok = sl_restore_same_file(s->item, error) &&
+              sl_dump_head(s->item->data, head, room, &length, &whole, error) &&
+              sl_restore_same_file(s->item, error);
+    memset(head + length, 0, SL_BSON_SLACK);
+    bool stored =
+        ok && whole &&
+        (length == 0 || (s->at_once && sl_rate_limit_batch(&s->restore->limit) == UINT32_MAX &&
+                         store_at_once(s, (sl_text){head, length})));
+    free(head);
+    if (!ok || stored)
+        return ok;
     s->outcome->code = load(s);
     bool none = s->outcome->code == SL_EXIT_SOURCE && s->outcome->records > 0 &&
                 s->outcome->rejected == s->outcome->records;

@@ -28,6 +28,10 @@ class KilledRestores(Restoring):
         return [self.namespace(f"$admin.system.{name}", list(self.client.admin[f"system.{name}"].find(
             {"db": self.db})), metadata=False) for name in ("roles", "users")]
 
+    def small(self, more=()):
+        """A collection that is restored without a load."""
+        return self.namespace("small", [*documents(50), *more], indexes=[{"v": 2, "key": {"n": 1}, "name": "n"}])
+
     def namespaces(self):
         buckets = self.buckets()
         return [self.namespace("a", documents(600), options=VALIDATOR, indexes=INDEXES[:2]),
@@ -35,7 +39,7 @@ class KilledRestores(Restoring):
                                options={"capped": True, "size": 8192, "max": 50}),
                 self.namespace("clustered", [{"_id": n} for n in range(20)],
                                options={"clusteredIndex": {"v": 2, "key": {"_id": 1}, "name": "_id_", "unique": True}}),
-                self.namespace("empty"), self.namespace("series", buckets, options=SERIES),
+                self.namespace("empty"), self.namespace("series", buckets, options=SERIES), self.small(),
                 self.namespace("t", [{"_id": n, "v": -1} for n in range(300)],
                                indexes=[{"v": 2, "key": {"v": 1, "_id": 1}, "name": "v", "unique": True}]),
                 self.namespace("view", options={"viewOn": "a", "pipeline": []}), *self.users()]
@@ -67,7 +71,8 @@ class KilledRestores(Restoring):
         found = {key: value for key, value in real_servers.state(self.client).items()
                  if key[0].startswith((self.db, "admin.system."))}
         self.assertIn((f"{self.db}.mine", "documents"), found)
-        return {**found, "files": real_servers.work_files(work)}
+        files = {name for name in real_servers.work_files(work) if ".small-" not in name}   # resumed, it has a load
+        return {**found, "files": files}
 
     def check_kills(self, *words):
         self.put_before()
@@ -130,3 +135,35 @@ class KilledRestores(Restoring):
         self.assertNotIn("capped", [proxy.collection_of(value) for name, value in commands if name == "insert"])
         self.check("capped", [{"_id": n} for n in range(40)])
         between.close()
+
+    def restore_small(self, action=None, code=0, more=(), work="work", words=()):
+        """Restores a small collection through a proxy, which does this with its first insert."""
+        between = proxy.Proxy(support.port_of(self.uri), "small")
+        self.addCleanup(between.close)
+        if action:
+            between.on_batch(1, action)
+        dump = self.dump_folder(self.small(more)) if not words else words[-1]
+        outcome = self.run_through(between, work, *words[:-1], dump).wait().expect(code)
+        return dump, outcome
+
+    def test_a_small_collection_whose_insert_is_not_acknowledged(self):
+        for number, action in enumerate([proxy.cut_request(100), proxy.cut_reply(10), proxy.error_reply(8000, "odd"),
+                                         proxy.change_reply(lambda reply: {**reply, "n": 49})]):
+            with self.subTest(number=number):
+                _, outcome = self.restore_small(action, work=f"work-{number}")
+                self.assertRegex(outcome.out, r"small +50 +(50 +0|49 +1|0 +50) +0 +1 ")
+                self.check("small", documents(50))
+
+    def test_a_small_collection_with_documents_that_are_refused(self):
+        twice = {**documents(1)[0], "s": "another"}
+        _, outcome = self.restore_small(code=support.EXIT_REJECTS, more=[twice, {"_id": [1]}])
+        self.assertRegex(outcome.out, r"small +52 +50 +0 +2 +1 ")
+        self.check("small", documents(50))
+
+    def test_a_small_collection_that_is_dropped_before_its_documents_arrive(self):
+        """The insert would create a collection without indexes."""
+        dump, outcome = self.restore_small(proxy.call(self.database.small.drop), code=support.EXIT_CLUSTER)
+        self.assertIn("small was dropped while it was restored", outcome.err)
+        self.restore_small(words=("--resume", dump))
+        self.check("small", documents(50))
+        self.assertEqual(self.facts("small")[2]["n"]["key"], {"n": 1})
