@@ -580,6 +580,15 @@ bool sl_statistics_count(sl_connection *connection, const sl_target *target,
                          const sl_topology *topology, const sl_shard_map *map,
                          sl_shard_statistics *rows, size_t count, bool *counted, sl_error *error);
 
+/* A full disk ends a server. */
+#define SL_DISK_FULL 0.95 /* of the disk in use: no room for more */
+#define SL_STORED_MOST                                                                             \
+    1.2 /* stored bytes per byte of BSON: incompressible, with the index of _id */
+
+/* Do the disks of all shards have room for these bytes of BSON? SL_EXIT_CLUSTER with the shard whose
+ * disk has none. True if the servers do not say. */
+bool sl_disks_have_room(sl_connection *connection, double bson_bytes, sl_error *error);
+
 typedef struct sl_storage_engine {
     char name[32];        /* "wiredTiger"; "" if unknown */
     uint64_t cache_bytes; /* 0 if unknown */

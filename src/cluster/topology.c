@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/log.h"
+#include "util/text.h"
 
 #include "internal.h"
 
@@ -193,6 +195,38 @@ bool sl_statistics_read(sl_connection *connection, const sl_target *target,
                                target->collection);
     }
     return true;
+}
+
+/* ---- disks ---- */
+
+static bool has_room(const char *shard, const bson_t *statistics, double bytes, sl_error *error) {
+    double all = sl_look_amount(statistics, "fsTotalSize", 0);
+    double used = sl_look_amount(statistics, "fsUsedSize", 0);
+    char free_room[SL_HUMAN_ROOM], all_room[SL_HUMAN_ROOM], needed[SL_HUMAN_ROOM];
+    return all <= 0 || used + bytes <= SL_DISK_FULL * all ||
+           sl_error_set(error, SL_EXIT_CLUSTER,
+                        "the disk of %s has %s free of %s, and up to %s would be written: a full "
+                        "disk ends the server. Free space, or take a smaller sample "
+                        "(--trial-bytes, --sample)",
+                        shard, sl_human_bytes(all - used, free_room), sl_human_bytes(all, all_room),
+                        sl_human_bytes(bytes, needed));
+}
+
+bool sl_disks_have_room(sl_connection *connection, double bson_bytes, sl_error *error) {
+    double bytes = SL_STORED_MOST * bson_bytes;
+    sl_error why = {0};
+    bson_t reply, raw;
+    /* Database admin exists on each shard; with one that does not exist, no disk is reported. */
+    bson_t *command = BCON_NEW("dbStats", BCON_INT32(1));
+    bool known = sl_cluster_run(connection, "admin", command, &reply, NULL, &why);
+    if (!known)
+        sl_log_detail("the free space of the disks is not known: " SL_LINES, why.message);
+    bool ok = !known || has_room("the server", &reply, bytes, error);
+    sl_look_inside(&reply, "raw", &raw); /* by shard, from a router */
+    for (sl_walk walk = sl_walk_of(&raw); ok && known && sl_walk_next(&walk);)
+        ok = has_room(bson_iter_key(&walk.at), &walk.item, bytes, error);
+    bson_destroy(&reply);
+    return ok;
 }
 
 void sl_storage_engine_of(const bson_t *status, sl_storage_engine *engine) {

@@ -283,12 +283,8 @@ static void check_clock(const sl_examined *examined, sl_check_findings *findings
     BSON_APPEND_DOUBLE(finding->values, "seconds", worst->clock_ms / 1000);
 }
 
-#define DISK_WARNING 0.85 /* of the disk in use */
-#define DISK_PROBLEM 0.95
-/* Stored bytes per byte of BSON, as a range: compressed text, and incompressible data with the
- * index of _id. */
-#define STORED_LEAST 0.3
-#define STORED_MOST 1.2
+#define DISK_WARNING 0.85  /* of the disk in use */
+#define STORED_LEAST 0.3   /* stored bytes per byte of BSON: compressed text */
 #define DIRTY_WARNING 0.05 /* of the cache: eviction of dirty pages begins */
 #define DIRTY_PROBLEM 0.20 /* writing threads must help to evict */
 
@@ -329,11 +325,11 @@ static void find_room(const sl_examined *examined, const sl_examined_server *ser
     if (examined->preview) {
         double share = share_of_data(examined, server);
         least = share * STORED_LEAST * examined->preview->all.bson_bytes.low;
-        most = share * STORED_MOST * examined->preview->all.bson_bytes.high;
+        most = share * SL_STORED_MOST * examined->preview->all.bson_bytes.high;
         snprintf(plan, sizeof plan, "; the load adds %s to %s", sl_human_bytes(least, c),
                  sl_human_bytes(most, d));
     }
-    bool full = used + least > DISK_PROBLEM * all, may_fill = used + most > DISK_WARNING * all;
+    bool full = used + least > SL_DISK_FULL * all, may_fill = used + most > DISK_WARNING * all;
     sl_check_finding *finding = sl_find(
         findings,
         full       ? SL_CHECK_PROBLEM

@@ -551,7 +551,9 @@ static bool decide(sl_drill *drill, sl_error *error) {
     return sl_trial_target_decide(load, &drill->target, error) &&
            (!drill->target.empty ||
             sl_error_set(error, SL_EXIT_SOURCE,
-                         "the sources hold no documents: a drill would recover nothing"));
+                         "the sources hold no documents: a drill would recover nothing")) &&
+           (!sl_drill_sampled(drill) ||
+            sl_disks_have_room(drill->connection, load->sample * drill->target.bson_bytes, error));
 }
 
 /* A full drill needs an empty target: no collection, and no registry that lists sources as

@@ -251,7 +251,7 @@ bool sl_throwaway_drop_at_once(sl_throwaway *current, sl_error *error) {
 
 /* ---- loads into a temporary collection ---- */
 
-#define BLOCKS_READ 16 /* 1 MiB each; the estimates of the preview are not used */
+#define BLOCKS_READ 16 /* 1 MiB each */
 
 bool sl_trial_target_decide(const sl_load_config *load, sl_trial_target *target, sl_error *error) {
     sl_load_config config = *load;
@@ -266,6 +266,7 @@ bool sl_trial_target_decide(const sl_load_config *load, sl_trial_target *target,
         *error = preview->refusal;
     if (ok && preview->layout != SL_LAYOUT_UNSHARDED && preview->shard_key)
         target->shard_key = bson_copy(preview->shard_key);
+    target->bson_bytes = preview->all.bson_bytes.high;
     target->empty = preview->all.documents.value == 0 && preview->all.records.value == 0 &&
                     preview->all.blocks_read >= preview->all.blocks;
     sl_preview_destroy(preview);

@@ -63,6 +63,7 @@ bool sl_throwaway_drop_at_once(sl_throwaway *current, sl_error *error);
 typedef struct sl_trial_target {
     bson_t *shard_key; /* NULL: not sharded */
     bool empty;        /* the sources hold no document */
+    double bson_bytes; /* of all their documents, estimated from above */
 } sl_trial_target;
 
 /* Decides as a load would (job/decision.h), by reads alone. Fails for each reason by which the load

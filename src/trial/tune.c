@@ -434,7 +434,13 @@ static bool read_topology(sl_tune *tune, sl_error *error) {
     return true;
 }
 
+/* The files of a dropped collection may exist for a while: two trials need room. */
+#define TRIALS_ON_DISK 2
+
 static bool warm_up(sl_tune *tune, tune_load *figures, sl_error *error) {
+    if (!sl_disks_have_room(tune->connection,
+                            TRIALS_ON_DISK * tune->share * tune->target.bson_bytes, error))
+        return false;
     if (!load_once(tune, tune->standard, tune->share, SL_TUNE_FOR_RATE, figures)) {
         *error = tune->failure;
         return false;

@@ -17,6 +17,17 @@ DIMENSIONS = ["threads", "batchSize", "compressor", "clustered", "writeConcern",
 SMALL = ["--try-threads", "1,2", "--try-batch-sizes", "20,200", "--trial-bytes", "4600KiB"]
 
 
+class FullDisk(proxy.Proxy):
+    """All servers report a disk that is nearly full."""
+
+    def action_for(self, message):
+        if proxy.command_of(message)[0] != "dbStats":
+            return super().action_for(message)
+        full = {"fsTotalSize": 1e9, "fsUsedSize": 0.96e9}
+        return proxy.change_reply(lambda reply: {**reply, "raw": {
+            shard: {**one, **full} for shard, one in reply["raw"].items()}})
+
+
 class TuneCase(support.ClusterCase):
     def setUp(self):
         super().setUp()
@@ -524,6 +535,16 @@ class TwoShards(TuneCase):
             self.shardload(command, *self.target(), "--work-dir", self.work, *words, self.path,
                            code=support.EXIT_CLUSTER, message="is a view, not a collection")
         self.assertEqual(self.collections(), ["system.views", "t"])
+
+    def test_no_trial_fills_a_disk(self):
+        self.use_few_documents()
+        server = FullDisk(support.port_of(self.uri))
+        self.addCleanup(server.close)
+        for command, *words in (("tune",), ("reload", "--suite", "mot", "--sample", "50%")):
+            self.shardload(command, "--uri", self.proxy_uri(server), "-d", self.database_name, "-c", "t", "--work-dir",
+                           self.scratch / command, *words, self.path, code=support.EXIT_CLUSTER,
+                           message=("the disk of", "40.0 MB free of 1.0 GB", "a full disk ends the server"))
+        self.assertEqual(self.collections(), [])
 
     def test_trials_are_spread_over_the_shards_and_the_balancer_is_restored(self):
         self.use_few_documents()
