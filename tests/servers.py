@@ -2,7 +2,8 @@
 """The servers of tests and campaigns, which tools/localcluster starts and stops.
 
 Test files share one deployment of each kind. It starts when a test first needs it, in a folder below
-$SHARDLOAD_TEST_SERVERS, and runs until `stop_all`."""
+$SHARDLOAD_TEST_SERVERS, and runs until `stop_all`. Their programs are those of tools/localcluster, or of
+`tools/test --servers`: `use_programs`."""
 import json
 import os
 import pathlib
@@ -10,8 +11,10 @@ import select
 import signal
 import subprocess
 import sys
+import unittest
 
 LOCALCLUSTER = pathlib.Path(__file__).resolve().parent.parent / "tools" / "localcluster"
+REAL = pathlib.Path(os.environ.get("SHARDLOAD_REAL") or "/nowhere")
 LIMIT = 120          # seconds within which a killed server must end
 FOLDER = "SHARDLOAD_TEST_SERVERS"
 
@@ -21,6 +24,16 @@ DEPLOYMENTS = {
     "replica": ("SHARDLOAD_TEST_REPLICA_URI", ["--shards", "0", "--replicas", "3"]),
     "cluster": ("SHARDLOAD_TEST_URI", ["--shards", "2"]),
 }
+
+# `tools/test --servers NAME`: the folder of its mongod below SHARDLOAD_REAL, and its deployments. Only `mongos` uses
+# the mongos of that folder, which is of the same version; the project's router needs server 6.0.
+PROGRAMS = {
+    "4.4": ("4.4", ("mongod", "replica")),
+    "5.0": ("5.0", ("mongod", "replica")),
+    "6.0": ("6.0", ("mongod", "replica", "cluster")),
+    "mongos": ("4.4", ("cluster",)),
+}
+PROGRAMS_USED = "SHARDLOAD_TEST_PROGRAMS"      # a name of PROGRAMS
 
 # Options of all servers that tests start. The journal is written every 500 ms instead of every 100,
 # which is most of the processor time of an idle server; a write that waits for the journal still has it
@@ -40,10 +53,44 @@ def localcluster(verb, folder, *words):
     return done.stdout.strip()
 
 
+def use_programs(name):
+    """Makes tools/localcluster start the programs with this name of PROGRAMS. An AssertionError if they are
+    missing."""
+    folder = REAL / PROGRAMS[name][0] / "bin"
+    os.environ[PROGRAMS_USED] = name
+    for variable, program in (("SHARDLOAD_MONGOD", "mongod"), ("SHARDLOAD_MONGOS", "mongos")):
+        if name == "mongos" or program == "mongod":
+            os.environ[variable] = str(folder / program)
+            if not (folder / program).exists():
+                raise AssertionError(f"SHARDLOAD_REAL does not name a folder with {folder.parent.name}/bin/{program}")
+
+
+def kinds():
+    """The deployments of the programs in use."""
+    name = os.environ.get(PROGRAMS_USED)
+    return PROGRAMS[name][1] if name else tuple(DEPLOYMENTS)
+
+
+def need_deployment(kind):
+    """Skips a test that needs a deployment which the programs in use do not make."""
+    if kind not in kinds():
+        raise unittest.SkipTest(f"--servers {os.environ[PROGRAMS_USED]} has no deployment of this kind: {kind}")
+
+
+def kind_of(options):
+    """The kind of deployment that `localcluster up` starts with these options."""
+    words = list(map(str, options))
+    if "--standalone" in words:
+        return "mongod"
+    return "replica" if ("--shards", "0") in zip(words, words[1:]) else "cluster"
+
+
 class Servers:
     """One deployment. `options`: of `localcluster up`."""
 
     def __init__(self, folder, *options):
+        if "--mongod" not in options:
+            need_deployment(kind_of(options))
         self.folder = pathlib.Path(folder)
         self.uri = localcluster("up", folder, *options)
 
@@ -97,6 +144,7 @@ def shared_uri(variable):
     """The URI in the variable, or that of a shared deployment; None if there is neither."""
     if not os.environ.get(variable) and os.environ.get(FOLDER):
         (kind,) = [kind for kind, (name, _) in DEPLOYMENTS.items() if name == variable]
+        need_deployment(kind)
         os.environ[variable] = start(kind, os.environ[FOLDER])
     return os.environ.get(variable)
 

@@ -124,6 +124,39 @@ def cluster_uri(variable):
     return uri
 
 
+# ---- facts on which versions of servers differ ----
+
+def connect(uri, **more):
+    """A client. Before server 5.0 the default write concern is 1: reads of the majority, with which the programs
+    verify, might not see a write yet that has been acknowledged."""
+    return pymongo.MongoClient(uri, serverSelectionTimeoutMS=60000, w="majority", **more)
+
+
+def hello(client):
+    """The reply to `hello`, under its older name: a mongos of 4.4.0 does not know the new one."""
+    return client.admin.command("isMaster")
+
+
+def shard_collection(client, namespace, **options):
+    """Shards a collection. Before server 6.0 the database must be enabled first."""
+    client.admin.command("enableSharding", namespace.partition(".")[0])
+    client.admin.command("shardCollection", namespace, **options)
+
+
+def catalog_entry(client, namespace):
+    """The entry of config.collections; None if the collection is not sharded. Before server 5.0 dropped collections
+    have entries too."""
+    return client.config.collections.find_one({"_id": namespace, "dropped": {"$ne": True}})
+
+
+def chunks_of(client, namespace):
+    """The documents of config.chunks, in order. They name the collection by its UUID, before server 5.0 by its
+    namespace."""
+    entry = catalog_entry(client, namespace)
+    return list(client.config.chunks.find({"$or": [{"uuid": entry["uuid"]}, {"ns": namespace}]}).sort("min")) \
+        if entry else []
+
+
 def port_of(uri):
     """The port of the first host of a connection string."""
     return int(uri.split("://")[1].partition("/")[0].split(",")[0].rpartition(":")[2])
@@ -507,7 +540,7 @@ class ClusterCase(Case):
     @classmethod
     def setUpClass(cls):
         cls.uri = cluster_uri(cls.variable)
-        cls.client = pymongo.MongoClient(cls.uri, serverSelectionTimeoutMS=20000)
+        cls.client = connect(cls.uri)
         cls.addClassCleanup(cls.client.close)
 
     _names = itertools.count(1)
@@ -517,6 +550,20 @@ class ClusterCase(Case):
         self.database_name = f"sl_{os.getpid()}_{next(ClusterCase._names)}"
         self.database = self.client[self.database_name]
         self.addCleanup(self.client.drop_database, self.database_name)
+
+    def is_at_least(self, version):
+        """Is the server of this version, such as "5.0", or newer?"""
+        return self.client.server_info()["versionArray"][:2] >= list(map(int, version.split(".")))
+
+    def needs(self, version, what):
+        """Skips the test on servers before this version, which do not have `what`."""
+        if not self.is_at_least(version):
+            self.skipTest(f"needs server {version}: {what}")
+
+    def needs_before(self, version, what):
+        """Skips the test on servers from this version on, which do not have `what`."""
+        if self.is_at_least(version):
+            self.skipTest(f"needs a server before {version}: {what}")
 
     def target(self, collection="t", through=None):
         """The options that name a collection of the test's database; `through`: a proxy in front of
@@ -572,7 +619,7 @@ class ClusterCase(Case):
         self.assertTrue(running.running(), f"ended too soon: {running.text()}")
 
     def is_sharded(self):
-        return self.client.admin.command("hello").get("msg") == "isdbgrid"
+        return hello(self.client).get("msg") == "isdbgrid"
 
     def clear_balancer(self):
         """Starts the balancer, and removes the entries of loads that were killed, which would keep
@@ -583,16 +630,16 @@ class ClusterCase(Case):
 
     def shard_key(self, collection="t"):
         """The shard key; None if the collection is not sharded."""
-        entry = self.client.config.collections.find_one(
-            {"_id": f"{self.database_name}.{collection}"})
+        entry = catalog_entry(self.client, f"{self.database_name}.{collection}")
         return entry and dict(entry["key"])
+
+    def shard(self, key, collection="t", **options):
+        """Shards a collection of the test's database by the key."""
+        shard_collection(self.client, f"{self.database_name}.{collection}", key=key, **options)
 
     def chunks(self, collection="t"):
         """The documents of config.chunks, in order; none if the collection is not sharded."""
-        entry = self.client.config.collections.find_one(
-            {"_id": f"{self.database_name}.{collection}"})
-        return list(self.client.config.chunks.find({"uuid": entry["uuid"]}).sort("min")) \
-            if entry else []
+        return chunks_of(self.client, f"{self.database_name}.{collection}")
 
     def shard_hosts(self):
         """Shard -> "host:port" of its first member."""

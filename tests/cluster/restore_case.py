@@ -65,6 +65,7 @@ class Restoring(support.ClusterCase):
 
     def buckets(self):
         """Documents of a time-series collection as it is dumped."""
+        self.needs("5.0", "time-series collections")
         self.database.create_collection("made", timeseries={"timeField": "t", "metaField": "m"})
         self.database.made.insert_many([{"t": datetime.datetime(2024, 1, 1, n % 24), "m": n % 5,
                                          "v": n} for n in range(200)])

@@ -131,8 +131,7 @@ class Direct(support.ClusterCase):
 
     def test_chunk_bounds_that_only_the_router_can_compare_are_refused(self):
         namespace = f"{self.database_name}.t"
-        self.client.admin.command("enableSharding", self.database_name)
-        self.client.admin.command("shardCollection", namespace, key={"k": 1})
+        self.shard({"k": 1})
         self.client.admin.command("split", namespace, middle={"k": {"an": "object"}})
         errors = self.refused(support.EXIT_USAGE, "--shard-key", '{"k": 1}')
         self.assertIn("only the router can find the shards of documents", errors)

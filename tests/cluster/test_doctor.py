@@ -115,7 +115,7 @@ class Standalone(DoctorCase, support.ClusterCase):
         (finding,) = self.doctor()["compatibility"]
         self.assertEqual((finding["verdict"], finding["values"]["version"]), ("ok", now))
         self.addCleanup(change, now)
-        before = f"{int(now.partition('.')[0]) - 1}.0"
+        before = {"4.4": "4.2", "5.0": "4.4"}.get(now, f"{int(now.partition('.')[0]) - 1}.0")
         change(before)
         (finding,) = self.doctor()["compatibility"]
         self.assertEqual((finding["verdict"], finding["values"]["version"]), ("warning", before))
@@ -261,7 +261,7 @@ class Disturbed(DoctorCase, support.Case):
 
     def secondary(self):
         """The name of a secondary's process, and a client connected to it."""
-        hosts = self.client.admin.command("hello")
+        hosts = support.hello(self.client)
         host = next(host for host in hosts["hosts"] if host != hosts["primary"])
         name = next(name for name in self.server.names()
                     if self.server.port(name) == int(host.rpartition(":")[2]))

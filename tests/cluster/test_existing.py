@@ -118,7 +118,7 @@ class Existing(support.ClusterCase):
             for path, other in ((self.path, '{"k": 1}'), (own_ids, '{"k": "hashed"}')):
                 with self.subTest(key=key, path=path.name):
                     self.client.drop_database(self.database_name)
-                    self.client.admin.command("shardCollection", f"{self.database_name}.t", key=key)
+                    self.shard(key)
                     self.database.t.insert_many([{"_id": f"mine-{n}", "v": n} for n in range(5)])
                     shown = json.dumps(key).replace("{", "{ ").replace("}", " }").replace(":", " :")
                     self.load("--shard-key", other, path, code=support.EXIT_CLUSTER,

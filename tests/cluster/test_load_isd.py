@@ -163,8 +163,13 @@ class Weather(support.ClusterCase):
         found = answers.of("isd", [path])
         self.assertEqual([name for name, answer in found["answers"].items() if not answer], [])
         self.assertEqual(len(found["answers"]["monthly-means"]), 500)
-        self.run_program("shardquery", "run", *self.target(), "--repeat", 1, "--answers",
-                         self.file("answers.json", json.dumps(found)), "isd").expect(support.EXIT_OK)
+        outcome = self.run_program("shardquery", "run", *self.target(), "--repeat", 1, "--answers",
+                                   self.file("answers.json", json.dumps(found)), "isd")
+        if not self.is_at_least("5.0"):
+            outcome.expect(support.EXIT_CLUSTER, "temperature-swing: Unrecognized expression '$dateTrunc'")
+            self.assertEqual(outcome.out.count("  ok\n"), len(found["answers"]) - 1)
+            return
+        outcome.expect(support.EXIT_OK)
 
     def test_both_formats_of_one_station_agree(self):
         lite = sample("isd-lite/029070-99999-1901.gz")

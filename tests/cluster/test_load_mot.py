@@ -135,6 +135,7 @@ class AnyServer:
                     self.assertIn(f"block_compressor={compressor},", text)
 
     def test_a_clustered_collection(self):
+        self.needs("5.3", "clustered collections")
         path = self.file("year.txt", mot_text([1, 2, 3]))
         self.load("--clustered", path)
         (listed,) = [entry for entry in self.database.list_collections()
@@ -344,6 +345,7 @@ class Sharded(AnyServer, support.ClusterCase):
         self.assert_holds(path)
 
     def test_clustered_on_every_shard_and_sharded(self):
+        self.needs("5.3", "clustered collections")
         self.load("--clustered", self.file("year.txt", support.wide_text(4)))
         self.assertEqual(self.shard_key(), {"_id": 1})
         self.assertGreater(min(self.counts_by_shard().values()), 0)

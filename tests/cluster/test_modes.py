@@ -172,8 +172,9 @@ class Modes:
                                       code=support.EXIT_REJECTS)
             found = support.reject_rows(work)
             self.assertEqual([row["line"] for row in found], ["502", "508"])
-            self.assertIn('"propertyName" : "k"', found[0]["reason"])
-            self.assertIn('"maximum" : 6', found[0]["reason"])
+            if self.is_at_least("5.0"):      # which explains why a document violates a validator
+                self.assertIn('"propertyName" : "k"', found[0]["reason"])
+                self.assertIn('"maximum" : 6', found[0]["reason"])
             self.assertIn(f"{source.name}, line 502", outcome.text)
             self.database.t.delete_many({})
 

@@ -65,14 +65,13 @@ class Both:
 
     def test_what_the_server_is_too_old_for_changes_nothing(self):
         self.old.version = "4.4.2"
-        buckets = self.buckets()
         self.database.t.insert_one({"_id": 1})
         path = self.file("people.csv", "name,age\nAnn,31\n")
         outcome = self.shardload("load", *self.words(), "--clustered", "--drop", "--progress", "none",
                                  "--work-dir", self.scratch / "work", path, code=support.EXIT_CLUSTER)
         self.assertIn("--clustered needs server 5.3 or later, and this is 4.4.2", outcome.err)
         dump = self.dump_folder(self.namespace("t", documents(3)), self.namespace(
-            "series", buckets, options={"timeseries": {"timeField": "t", "metaField": "m"}}))
+            "series", documents(3), options={"timeseries": {"timeField": "t", "metaField": "m"}}))
         outcome = self.shardload("restore", "--uri", self.through, "--drop", "--progress", "none",
                                  "--work-dir", self.scratch / "restored", dump, code=support.EXIT_CLUSTER)
         self.assertIn("series is a time-series collection, which needs server 5.0 or later, and this is 4.4.2",

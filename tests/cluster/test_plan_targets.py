@@ -6,7 +6,6 @@ import os
 import random
 import re
 
-import real_servers
 import support
 
 COUNT, SEED = int(os.environ.get("SHARDLOAD_TARGETS", "30")), int(os.environ.get("SHARDLOAD_SEED", "1"))
@@ -53,12 +52,10 @@ class AnyServer:
             self.load(self.path)
             return True
         options = target.get("options", {})
-        version = tuple(self.client.server_info()["versionArray"])
-        if version < (5, 3) and {"timeseries", "clusteredIndex"} & set(options):
+        if not self.is_at_least("5.3") and {"timeseries", "clusteredIndex"} & set(options):
             return False
         if "key" in target:
-            self.client.admin.command("enableSharding", self.database_name)
-            self.client.admin.command("shardCollection", f"{self.database_name}.t", key=target["key"])
+            self.shard(target["key"])
             if "split" in target:
                 self.client.admin.command("split", f"{self.database_name}.t", middle=target["split"])
         else:
@@ -97,7 +94,7 @@ class AnyServer:
         layout, record = plan["layout"], support.run_record(work)
         self.assertEqual([source["number"] for source in plan["sources"]],
                          [source["number"] for source in record["sources"]])
-        entry = self.client.config.collections.find_one({"_id": f"{self.database_name}.t", "dropped": {"$ne": True}})
+        entry = support.catalog_entry(self.client, f"{self.database_name}.t")
         self.assertEqual(entry is not None, self.sharded and layout["kind"] != "unsharded", layout)
         if entry:
             self.assertEqual(entry["key"], layout["shardKey"])
@@ -132,14 +129,6 @@ class AnyServer:
 
 
 class Sharded(AnyServer, support.ClusterCase):
-    sharded = True
-
-    def setUp(self):
-        super().setUp()
-        self.mode = self.balancer_mode()
-
-
-class RealRouter(AnyServer, real_servers.RouterCase):
     sharded = True
 
     def setUp(self):

@@ -428,7 +428,7 @@ class OnShards(AnyServer, QueryCase):
     javascript = explains = False      # the tests' own router has neither; mongos has both
 
     def fill(self):
-        self.client.admin.command("shardCollection", f"{self.database_name}.t", key={"_id": "hashed"})
+        self.shard({"_id": "hashed"})
         super().fill()
 
 

@@ -8,10 +8,8 @@ import subprocess
 import busy_writer
 import dump_making as making
 import oplog_making as oplogs
-import real_servers
 import servers
 import support
-import test_oplog
 from real_servers import REAL
 from restore_case import Restoring
 from support import bson
@@ -201,7 +199,3 @@ class RealOplog60(RealOplog):
 
 
 del RealOplog       # the runner takes each class for tests to run
-
-
-class RealRouter(real_servers.RouterCase, test_oplog.Sharded):
-    """The tests of the own router, on a real one."""

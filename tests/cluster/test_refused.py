@@ -2,6 +2,7 @@
 """Documents that a real server refuses. Each error code that the loader treats as an error of one
 document is provoked on a server, and the good documents of the same batch are stored; through the
 loader such records become rejects."""
+import json
 
 import support
 from support import bson, pymongo
@@ -47,13 +48,13 @@ class Codes:
     def test_each_code_of_the_loaders_table_is_an_error_of_one_document(self):
         self.database.create_collection("validated", validator={"a": {"$not": {"$gt": 5}}})
         self.database.unique.insert_one({"_id": 0, "a": 1})
-        provoked = set()
+        provoked, older = set(), {53: 2} if not self.is_at_least("5.0") else {}
         for name, index, document, code in self.rows:
             if index and name not in self.database.list_collection_names():
                 self.database[name].create_index(index[0], **index[1])
             if name == "unique":
                 self.database[name].create_index("a", unique=True, sparse=True)
-            self.provoke(name, dict(document), code)
+            self.provoke(name, dict(document), older.get(code, code))
             provoked.add(code)
         self.assertEqual(provoked | self.by_shard_key(), set(support.reply_codes("COMPLETE")))
 
@@ -71,11 +72,41 @@ class ReplicaSet(LoneServer):
 
 class Cluster(Codes, support.ClusterCase):
     def by_shard_key(self):
-        self.client.admin.command("enableSharding", self.database_name)
         for name, key in (("by_hash", {"a": "hashed"}), ("by_range", {"a": 1})):
-            self.client.admin.command("shardCollection", f"{self.database_name}.{name}", key=key)
+            self.shard(key, name)
             self.provoke(name, {"a": [1]}, 61)
         return {61}
+
+    def test_documents_whose_shard_the_router_cannot_find_are_rejects(self):
+        """A real router refuses the command, of which they are the only documents."""
+        for name, key in (("hashed", {"v": "hashed"}), ("range", {"v": 1})):
+            self.shard(key, name)
+            for count, code in ((3, support.EXIT_REJECTS), (0, support.EXIT_SOURCE)):
+                with self.subTest(key=key, count=count):
+                    lines = [{"_id": f"{count} {n}", "v": n} for n in range(count)] + [{"_id": count, "v": [1]}]
+                    path = self.file(f"{name}{count}.json", "".join(json.dumps(one) + "\n" for one in lines))
+                    _, work = self.load("--shard-key", json.dumps(key), "--retry-timeout", 20, path,
+                                        collection=name, code=code)
+                    self.assert_accounting(work, inserted=count, rejectedByServer=1)
+                    (row,) = support.reject_rows(work)
+                    self.assertIn("(code 61)", row["reason"])
+
+    def test_documents_that_this_server_refuses_are_rejects(self):
+        self.needs_before("5.0", "code 2 for a document with a key that begins with $")
+        lines = [json.dumps({"_id": number, **({"$set": 1} if number % 50 == 0 else {"n": number})})
+                 for number in range(1, 201)]
+        path = self.file("keys.json", "\n".join(lines) + "\n")
+        for route in ("mongos", "direct"):
+            with self.subTest(route=route):
+                self.database.drop_collection("t")
+                self.database.drop_collection("t.sources")
+                _, work = self.load("--route", route, path, code=support.EXIT_REJECTS)
+                self.assert_accounting(work, inserted=196, rejectedByServer=4)
+                rows = support.reject_rows(work)
+                self.assertEqual(len(rows), 4)
+                for row in rows:
+                    self.assertIn("$set", row["reason"])
+                self.assertEqual(self.database.t.count_documents({}), 196)
 
 
 class Rejects(support.ClusterCase):
@@ -130,6 +161,7 @@ class LargeRepliesOfACluster(support.ClusterCase):
     """Validators whose explanations make the reply to a batch larger than a server can build."""
 
     def load_against(self, description, rows, size):
+        self.needs("5.0", "explanations why a document violates a validator")
         self.database.create_collection("t", validator={"$jsonSchema": {
             "description": "x" * description, "properties": {"m": {"enum": ["good"]}}}})
         path = self.file("much.csv", "k,m\n" + "".join(

@@ -80,6 +80,7 @@ class Standalone(Restoring):
         self.check("t", documents(2000))
 
     def test_clustered_collections(self):
+        self.needs("5.3", "clustered collections")
         clustered = {"v": 2, "key": {"_id": 1}, "name": "_id_", "unique": True}
         dump = self.dump_folder(self.namespace(
             "t", documents(100), options={"clusteredIndex": clustered},

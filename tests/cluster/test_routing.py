@@ -51,7 +51,10 @@ class Routing(support.ClusterCase):
         self.assertIn(sum(arrived.values()) - batches - registered, range(CACHE_INSERTS + 1), arrived)
 
     def assert_documents_are_where_the_map_says(self, key):
-        """Each document is on the shard that owns it. Returns shard -> number of documents."""
+        """Each document is on the shard that owns it. Returns shard -> number of documents. A server that does not
+        show the hash of a value only counts them."""
+        if "hashed" in key.values() and not self.is_at_least("5.0"):
+            return self.counts_by_shard()
         projection = {f"k{i}": {"$toHashedIndexKey": f"${field}"} if kind == "hashed" else
                   {"$ifNull": [f"${field}", None]} for i, (field, kind) in enumerate(key.items())}
         chunks = [([rank(value) for value in chunk["min"].values()],
@@ -105,9 +108,7 @@ class Routing(support.ClusterCase):
 
     def test_the_router_splits_an_insert_for_several_shards(self):
         """So the counts of the other tests are significant."""
-        self.client.admin.command("enableSharding", self.database_name)
-        self.client.admin.command("shardCollection", f"{self.database_name}.t",
-                                  key={"v": "hashed"})
+        self.shard({"v": "hashed"})
         self.database.t.insert_many([{"v": i} for i in range(100)], ordered=False)
         before = self.insert_commands()
         self.database.t.insert_many([{"v": i} for i in range(100)], ordered=False)
@@ -133,8 +134,7 @@ class Routing(support.ClusterCase):
         """Shards the collection, splits it at the bounds, and moves the chunks to the shards in
         turn."""
         namespace = f"{self.database_name}.t"
-        self.client.admin.command("enableSharding", self.database_name)
-        self.client.admin.command("shardCollection", namespace, key=key)
+        self.shard(key)
         for bound in bounds:
             self.client.admin.command("split", namespace, middle=bound)
         names = sorted(self.shards)

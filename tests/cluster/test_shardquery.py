@@ -264,8 +264,7 @@ class OnOneServer(AnyServer, support.ClusterCase):
 
 class OnShards(AnyServer, support.ClusterCase):
     def fill(self, documents):
-        self.client.admin.command("shardCollection", f"{self.database_name}.t",
-                                  key={"_id": "hashed"}, numInitialChunks=4)
+        self.shard({"_id": "hashed"}, numInitialChunks=4)
         super().fill(documents)
 
     def test_the_plan(self):

@@ -87,8 +87,7 @@ class TwoShards(YardstickCase):
         middle = self.ids[len(self.ids) // 2]
         admin, name = self.client.admin, f"{self.database_name}.t"
         shards = [shard["_id"] for shard in self.client.config.shards.find()]
-        admin.command("enableSharding", self.database_name)
-        admin.command("shardCollection", name, key={"_id": 1})
+        self.shard({"_id": 1})
         admin.command("split", name, middle={"_id": support.bson.int64.Int64(middle)})
         admin.command("moveChunk", name, find={"_id": support.bson.int64.Int64(middle)},
                       to=next(shard for shard in shards if shard != self.primary()))

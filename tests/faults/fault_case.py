@@ -41,7 +41,7 @@ class Servers(servers.Servers):
             try:
                 with pymongo.MongoClient(self.address(member),
                                          serverSelectionTimeoutMS=500) as client:
-                    if client.admin.command("hello")["isWritablePrimary"]:
+                    if support.hello(client)["ismaster"]:
                         return member
             except pymongo.errors.PyMongoError:
                 continue
@@ -121,7 +121,7 @@ class FaultCase(support.ClusterCase):
         cls.servers = Servers(secure_servers.folder_of_tests(cls) / "servers", *cls.shape)
         cls.addClassCleanup(cls.servers.down)
         cls.uri = cls.servers.uri
-        cls.client = pymongo.MongoClient(cls.uri, serverSelectionTimeoutMS=60000)
+        cls.client = support.connect(cls.uri)
         cls.addClassCleanup(cls.client.close)
 
     @classmethod

@@ -386,6 +386,7 @@ class Profiled(fault_case.FaultCase):
 class WritesBlocked:
     def load_with_writes_blocked(self, *words):
         """Starts a load, and makes the server refuse the writes of users during the load."""
+        self.needs("6.0", "user write block mode")
         running = self.begin(*words, size=10)
         self.wait_for_documents(running, 500)
         self.block_writes(True)

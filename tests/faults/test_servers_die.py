@@ -177,7 +177,7 @@ class ReplicaSet(fault_case.FaultCase):
 
 
 class ShardedCluster(Survives):
-    shape = "--shards", 2, "--replicas", 3
+    shape = "--shards", 2, "--replicas", 3, "--routers", 2
 
     @classmethod
     def make_source(cls, folder):
@@ -211,12 +211,9 @@ class ShardedCluster(Survives):
         self.assert_survives(again=SOME)
 
     def test_one_of_two_routers_is_killed_and_stays_down(self):
-        port = support.free_port()
-        address = f"{support.HOST}:{port}"
-        second = self.start("shardload-router", "--listen", address, "--config-server",
-                            f"cfg/{support.HOST}:{self.servers.port('cfg-0')}")
-        self.wait_for_word(second, "listening on")
-        running = self.begin("--rate-limit", 100, uri=f"{self.through[:-1]},{address}/")
+        second = f"{support.HOST}:{self.servers.port('router-1')}"
+        running = self.begin("--rate-limit", 100, uri=f"{self.through[:-1]},{second}/")
         self.wait_for_documents(running, 30)
-        second.stop()
+        self.servers.kill("router-1")
         self.assert_nothing_lost(running.wait(), again=SOME)
+        self.servers.start_again()

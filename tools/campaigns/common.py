@@ -85,8 +85,8 @@ def environment_of(name, tree, build, folder):
              # process with the same process id prints a warning about them.
              "MONGOC_DISABLE_SHM": "1"}
     if name.startswith("unit/") and "cluster_fixture.h" in source_of(name, tree).read_text("utf-8"):
-        for kind, (variable, _) in servers.DEPLOYMENTS.items():
-            found[variable] = servers.start(kind, folder)
+        for kind in servers.kinds():
+            found[servers.DEPLOYMENTS[kind][0]] = servers.start(kind, folder)
     return found
 
 

@@ -54,13 +54,14 @@ def all_tests():
             if path.suffix == (".c" if kind == "unit" else ".py")]
 
 
-def select(words):
+def select(words, programs=None):
     """The tests whose label contains one of the words, all if there is none; slow ones first, so that
-    no long test is started last. A word may end in ":CASE"."""
+    no long test is started last. A word may end in ":CASE". With --servers: those that use the shared servers."""
     chosen = set()
+    tests = [name for name in all_tests() if not programs or (uses_servers(name) and "/test_real_" not in name)]
     for word in words or [""]:
         part, colon, case = word.partition(":")
-        found = {name + colon + case for name in all_tests() if part in label_of(name)}
+        found = {name + colon + case for name in tests if part in label_of(name)}
         if not found:
             raise Failure(f"no test file's path contains: {part}")
         chosen |= found
@@ -201,7 +202,7 @@ def run_all(queue, jobs, folder, stop=False):
     results, position = fork.Queue(), fork.Value("i", 0)
     rounds = int(os.environ.get("SHARDLOAD_FAULT_ROUNDS") or 1)
     folders = [folder / f"servers-{number}" for number in range(jobs)]
-    if any(map(uses_servers, queue)):
+    if any(map(uses_servers, queue)) and "mongod" in servers.kinds():
         # The first start downloads the server program, which may take longer than a test may.
         servers.start("mongod", folders[0])
     workers = [fork.Process(target=work, args=(path, queue, position, results, rounds))
@@ -271,13 +272,16 @@ def main():
     parser.add_argument("--jobs", type=int, default=default_jobs())
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--retry", action="store_true")
+    parser.add_argument("--servers", choices=servers.PROGRAMS)
     parser.add_argument("--stop", action="store_true")    # files in the order of names, until one fails
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     stop_on_signals()
     folder = Path(tempfile.mkdtemp(prefix="shardload-tests-"))
     try:
-        queue = options.names if options.stop else select(options.names) * options.repeat
+        if options.servers:
+            servers.use_programs(options.servers)
+        queue = options.names if options.stop else select(options.names, options.servers) * options.repeat
         provide_samples(folder / "samples")
         jobs = max(1, min(options.jobs, len(queue)))
         print(f"== running {len(queue)} test files, {jobs} at a time", file=sys.stderr)
