@@ -23,6 +23,19 @@ static const extjson_kernel *const kernels[] = {
 
 /* ---- faults, room ---- */
 
+const char *sl_extjson_string_fault(sl_extjson *x, const char *p) {
+    return p < x->end ? extjson_fail(x, p,
+                                     "a control character in a string, where an escape such "
+                                     "as \\n is needed")
+                      : extjson_expected(x, p, NULL);
+}
+
+const char *sl_extjson_utf8_fault(sl_extjson *x, const char *from, const char *p) {
+    size_t where = 0;
+    sl_utf8_valid(from, (size_t)(p - from), &where);
+    return extjson_fail_with(x, from + where, "bytes that are not UTF-8", from, (size_t)(p - from));
+}
+
 /* Exchanges two neighbouring ranges: [start, middle) and [middle, end). The room from `spare` on is
  * used; false, as extjson_no_room, when it is too small. */
 static bool exchange(sl_extjson *x, uint8_t *start, uint8_t *middle, uint8_t *end, uint8_t *spare) {
@@ -127,11 +140,21 @@ uint64_t sl_extjson_rounded(const sl_extjson *x) {
     return x->rounded;
 }
 
+uint64_t sl_extjson_shell(const sl_extjson *x) {
+    return x->shell;
+}
+
+/* A value in the syntax of the mongo shell, at the end of this file's section about it. */
+static const char *shell_value(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
+                               uint32_t depth);
+
 const char *sl_extjson_number(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to) {
     number n;
-    const char *where, *reason;
+    const char *where, *reason, *digits = p + (*p == '-');
     if (*p == '-' && (p[1] | 0x20) == 'i')
-        return sl_extjson_word_value(x, p, type, to);
+        return sl_extjson_word_value(x, p, type, to, 0);
+    if (*digits == '.' || (*digits == '0' && (digits[1] | 0x20) == 'x'))
+        return shell_value(x, p, type, to, 0);
     if (!read_number(&n, p, &where, &reason))
         return extjson_expected(x, where, reason);
     if (n.real) {
@@ -213,7 +236,8 @@ static uint8_t *put_double(uint8_t *to, const char *text, size_t length) {
     return right ? sl_bson_put_double(to, value) : NULL;
 }
 
-const char *sl_extjson_word_value(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to) {
+const char *sl_extjson_word_value(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
+                                  uint32_t depth) {
     double value;
     size_t length;
     if (memcmp(p, "true", 4) == 0) {
@@ -235,7 +259,7 @@ const char *sl_extjson_word_value(sl_extjson *x, const char *p, uint8_t *type, u
         *to = sl_bson_put_double(*to, value);
         return p + length;
     }
-    return extjson_expected(x, p, "a value is expected");
+    return shell_value(x, p, type, to, depth);
 }
 
 /* ---- escapes ---- */
@@ -375,10 +399,67 @@ typedef const char *extjson_take(sl_extjson *x, const char *p, extjson_value *v)
 /* Bytes between a value and the text that it is converted from. */
 #define EXTJSON_SCRATCH 32
 #define EXTJSON_OBJECT_ID "an ObjectId is a text of 24 hexadecimal digits"
+#define EXTJSON_UUID "a UUID is a text such as c8edabc3-f738-4ca3-b68d-ab92a91478a3"
 
 static inline const char *extjson_not_a(sl_extjson *x, const char *at, const char *reason,
                                         sl_text text) {
     return extjson_fail_with(x, at, reason, text.bytes, text.length);
+}
+
+/* ---- strings and keys of the mongo shell ---- */
+
+static bool is_name_byte(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || sl_is_digit(c) || c == '_' ||
+           c == '$';
+}
+
+static const char *name_end(const char *p) {
+    if (!sl_is_digit(*p)) {
+        while (is_name_byte(*p))
+            p++;
+    }
+    return p;
+}
+
+/* As extjson_kernel.string, for the single-quoted string that begins at `p`. */
+static const char *shell_string(sl_extjson *x, const char *p, uint8_t **to) {
+    const char *from = ++p;
+    uint8_t *start = *to;
+    x->shell++;
+    while (p < x->end && (uint8_t)*p >= 0x20 && *p != '\'') {
+        if (*to > x->limit)
+            return extjson_no_room(x);
+        if (*p != '\\' || p[1] == '\'') {
+            p += *p == '\\';
+            *(*to)++ = (uint8_t)*p++;
+        } else if (!(p = sl_extjson_escape(x, p, to))) {
+            return NULL;
+        }
+    }
+    if (p >= x->end || *p != '\'')
+        return sl_extjson_string_fault(x, p);
+    if (!x->utf8_valid((const char *)start, (size_t)(*to - start)))
+        return sl_extjson_utf8_fault(x, from, p);
+    return p + 1;
+}
+
+const char *sl_extjson_shell_key(sl_extjson *x, const char *p, uint8_t **to) {
+    const char *from = p, *end = name_end(p);
+    uint8_t *start = *to;
+    if (*p == '\'') {
+        p = shell_string(x, p, to);
+        return p && memchr(start, 0, (size_t)(*to - start))
+                   ? extjson_fail(x, from, "\\u0000 in a key; keys cannot contain NUL")
+                   : p;
+    }
+    if (p == end)
+        return extjson_expected(x, p, "a key in quotes is expected");
+    if (end - p > x->limit + SL_SLACK - *to)
+        return extjson_no_room(x);
+    x->shell++;
+    memcpy(*to, p, (size_t)(end - p));
+    *to += end - p;
+    return end;
 }
 
 /* ---- parts of objects; each function returns the address after the part, or NULL ---- */
@@ -386,10 +467,10 @@ static inline const char *extjson_not_a(sl_extjson *x, const char *at, const cha
 /* Copies the string at `p` to `to`, ended by NUL. `expected`: the reason if it is not a string. */
 static const char *take_text(sl_extjson *x, const char *p, uint8_t *to, sl_text *text,
                              const char *expected) {
-    if (*p != '"')
+    if (*p != '"' && *p != '\'')
         return extjson_expected(x, p, expected);
     uint8_t *end = to;
-    p = x->kernel->string(x, p + 1, &end);
+    p = *p == '"' ? x->kernel->string(x, p + 1, &end) : shell_string(x, p, &end);
     if (!p)
         return NULL;
     if (end > x->limit)
@@ -407,6 +488,18 @@ static const char *take_end(sl_extjson *x, const char *p) {
     return p + 1 < x->end ? p + 1 : extjson_expected(x, x->end, NULL);
 }
 
+/* As take_text, for a key. */
+static const char *take_name(sl_extjson *x, const char *p, uint8_t *to, sl_text *name) {
+    uint8_t *end = to;
+    if (*p == '"' || *p == '\'')
+        return take_text(x, p, to, name, "");
+    if (name_end(p) == p)
+        return extjson_expected(x, p, "a key is expected");
+    p = sl_extjson_shell_key(x, p, &end);
+    *name = (sl_text){(const char *)to, (size_t)(end - to)};
+    return p;
+}
+
 /* Reads the first key of an object (`p` is after the {), or a further key (`p` is before the
  * comma), and the colon. Returns the address of the value. */
 static const char *take_key(sl_extjson *x, const char *p, bool first, uint8_t *scratch,
@@ -414,7 +507,7 @@ static const char *take_key(sl_extjson *x, const char *p, bool first, uint8_t *s
     p = extjson_skip(p);
     if (!first && *p != ',')
         return extjson_expected(x, p, "a comma and another key are expected");
-    p = take_text(x, first ? p : extjson_skip(p + 1), scratch, key, "a key is expected");
+    p = take_name(x, first ? p : extjson_skip(p + 1), scratch, key);
     if (!p)
         return NULL;
     p = extjson_skip(p);
@@ -482,7 +575,7 @@ static const char *take_date(sl_extjson *x, const char *p, extjson_value *v) {
                                  "{\"$numberLong\": ...}";
     const char *at = p;
     int64_t ms;
-    if (*p == '"')
+    if (*p == '"' || *p == '\'')
         return take_converted(x, p, &v->to, put_date, reason);
     if (*p == '{') {
         sl_text key;
@@ -499,12 +592,24 @@ static const char *take_date(sl_extjson *x, const char *p, extjson_value *v) {
     return p;
 }
 
+/* `at`: its position. False: a server would change it. */
+static bool put_timestamp(sl_extjson *x, const char *at, extjson_value *v, uint32_t t, uint32_t i) {
+    const uint32_t values[2] = {i, t}; /* the order in BSON */
+    if (v->depth == 0 && t == 0 && i == 0 && strcmp((const char *)v->type + 1, "_id") != 0) {
+        extjson_fail(x, at, "Timestamp(0, 0): a server replaces it with the current time");
+        return false;
+    }
+    memcpy(v->to, values, sizeof values);
+    v->to += sizeof values;
+    return true;
+}
+
 static const char *take_timestamp(sl_extjson *x, const char *p, extjson_value *v) {
     static const char reason[] =
         "$timestamp is {\"t\": seconds, \"i\": number}, with integers from 0 to 4294967295";
-    uint32_t values[2]; /* i, t: their order in BSON */
+    uint32_t values[2]; /* i, t */
     bool known[2] = {false, false};
-    const char *start = p, *key_before = (const char *)v->type + 1;
+    const char *start = p;
     if (!(p = begin_object(x, p, reason)))
         return NULL;
     for (int i = 0; i < 2; i++) {
@@ -524,12 +629,7 @@ static const char *take_timestamp(sl_extjson *x, const char *p, extjson_value *v
         known[which] = true;
         values[which] = (uint32_t)value;
     }
-    if (v->depth == 0 && values[0] == 0 && values[1] == 0 && strcmp(key_before, "_id") != 0)
-        return extjson_fail(x, start,
-                            "Timestamp(0, 0): a server replaces it with the current time");
-    memcpy(v->to, values, sizeof values);
-    v->to += sizeof values;
-    return take_end(x, p);
+    return put_timestamp(x, start, v, values[1], values[0]) ? take_end(x, p) : NULL;
 }
 
 /* ---- binary data ---- */
@@ -631,7 +731,7 @@ static const char *take_binary(sl_extjson *x, const char *p, extjson_value *v) {
     static const char reason[] = "$binary is {\"base64\": ..., \"subType\": ...}, or a text "
                                  "followed by \"$type\"";
     binary b = {0};
-    if (*p == '"') {
+    if (*p == '"' || *p == '\'') {
         if (!(p = take_base64(x, p, v->to, &b)) ||
             !(p = take_second(x, p, v->to + EXTJSON_SCRATCH + b.length, "$type", reason)) ||
             !(p = take_subtype(x, p, v->to, &b)))
@@ -664,7 +764,7 @@ static const char *take_binary(sl_extjson *x, const char *p, extjson_value *v) {
 static const char *take_type(sl_extjson *x, const char *p, extjson_value *v) {
     binary b = {0};
     sl_text key;
-    bool fits = *p == '"' && (p = take_subtype(x, p, v->to, &b)) != NULL &&
+    bool fits = (*p == '"' || *p == '\'') && (p = take_subtype(x, p, v->to, &b)) != NULL &&
                 (p = take_key(x, p, false, v->to + EXTJSON_SCRATCH, &key)) != NULL &&
                 sl_text_equal(key, sl_text_of("$binary")) &&
                 (p = take_base64(x, p, v->to, &b)) != NULL;
@@ -901,8 +1001,7 @@ static const struct {
      .expected = "$numberDecimal is a text with a number that a decimal128 holds without loss"},
     {"$binary", BSON_TYPE_BINARY, .take = take_binary},
     {"$type", BSON_TYPE_BINARY, .take = take_type},
-    {"$uuid", BSON_TYPE_BINARY, .put = sl_bson_put_uuid,
-     .expected = "a UUID is a text such as c8edabc3-f738-4ca3-b68d-ab92a91478a3"},
+    {"$uuid", BSON_TYPE_BINARY, .put = sl_bson_put_uuid, .expected = EXTJSON_UUID},
     {"$regularExpression", BSON_TYPE_REGEX, .take = take_expression},
     {"$regex", BSON_TYPE_REGEX, .take = take_regex},
     {"$options", BSON_TYPE_REGEX, .take = take_options},
@@ -922,7 +1021,7 @@ const char *sl_extjson_wrapper(sl_extjson *x, const char *p, uint8_t *type, uint
     extjson_value v = {type, *to, depth};
     uint8_t *scratch = *to + EXTJSON_SCRATCH;
     *wrapper = true;
-    const char *value = take_text(x, p, scratch, &key, "a key is expected");
+    const char *value = take_name(x, p, scratch, &key);
     if (!value)
         return NULL;
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
@@ -943,6 +1042,344 @@ const char *sl_extjson_wrapper(sl_extjson *x, const char *p, uint8_t *type, uint
     }
     *wrapper = false;
     return NULL;
+}
+
+/* ---- the syntax of the mongo shell ---- */
+
+/* Reads what `mongoimport --legacy` reads: keys without quotes, single quotes, functions such as
+ * ISODate("..."), regular expressions between slashes, other forms of numbers. The functions above
+ * call these where JSON has no valid token. */
+
+/* The value at `p`, which is not a document or array. */
+static const char *shell_argument(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
+                                  uint32_t depth) {
+    if (depth >= SL_EXTJSON_DEPTH_MAX)
+        return extjson_fail(x, p, "nested deeper than 100 levels");
+    *type = SL_BSON_TEXT;
+    if (*p == '"')
+        return take_string(x, p, to, "");
+    return *p == '-' || sl_is_digit(*p) ? sl_extjson_number(x, p, type, to)
+                                        : sl_extjson_word_value(x, p, type, to, depth);
+}
+
+/* A number, with or without quotes; `text` is part of the text or is at `scratch`. */
+static const char *number_argument(sl_extjson *x, const char *p, uint8_t *scratch, sl_text *text,
+                                   const char *expected) {
+    if (*p == '"' || *p == '\'')
+        return take_text(x, p, scratch, text, expected);
+    const char *from = p;
+    while (is_name_byte(*p) || *p == '-' || *p == '+' || *p == '.')
+        p++;
+    *text = (sl_text){from, (size_t)(p - from)};
+    return p > from ? p : extjson_expected(x, p, expected);
+}
+
+/* Hexadecimal digits after 0x, with an optional sign. */
+static bool hexadecimal_of(sl_text text, int64_t *value) {
+    const char *p = text.bytes, *end = p + text.length;
+    bool negative = p < end && *p == '-';
+    uint64_t digits = 0;
+    p += p < end && (*p == '-' || *p == '+');
+    if (end - p < 3 || *p != '0' || (p[1] | 0x20) != 'x')
+        return false;
+    for (p += 2; p < end; p++) {
+        int digit = sl_hex_digit(*p);
+        if (digit < 0 || digits >> 59 != 0)
+            return false;
+        digits = digits << 4 | (uint64_t)digit;
+    }
+    *value = negative ? -(int64_t)digits : (int64_t)digits;
+    return true;
+}
+
+/* An integer within [least, most]. */
+static const char *integer_argument(sl_extjson *x, const char *p, uint8_t *scratch, int64_t least,
+                                    int64_t most, int64_t *value, const char *expected) {
+    sl_text text;
+    const char *at = p;
+    if (!(p = number_argument(x, p, scratch, &text, expected)))
+        return NULL;
+    if ((!int64_of(text.bytes, text.length, value) && !hexadecimal_of(text, value)) ||
+        *value < least || *value > most)
+        return extjson_not_a(x, at, expected, text);
+    return p;
+}
+
+/* The comma between two arguments. Returns the address of the second one. */
+static const char *next_argument(sl_extjson *x, const char *p, const char *expected) {
+    p = extjson_skip(p);
+    return *p == ',' ? extjson_skip(p + 1) : extjson_expected(x, p, expected);
+}
+
+/* The functions: as extjson_take, from the first argument to the ) after the last one. */
+
+static const char *call_date(sl_extjson *x, const char *p, extjson_value *v) {
+    static const char reason[] = "a date is a text such as 2015-12-31T23:59:59.999Z with a valid "
+                                 "date and an offset from UTC, or a number of milliseconds";
+    int64_t ms;
+    if (*p == '"' || *p == '\'')
+        return take_converted(x, p, &v->to, put_date, reason);
+    if ((p = integer_argument(x, p, v->to, INT64_MIN, INT64_MAX, &ms, reason)))
+        v->to = sl_bson_put_int64(v->to, ms);
+    return p;
+}
+
+static const char *call_long(sl_extjson *x, const char *p, extjson_value *v) {
+    int64_t value;
+    p = integer_argument(x, p, v->to + EXTJSON_SCRATCH, INT64_MIN, INT64_MAX, &value,
+                         "NumberLong has an integer within 64 bits");
+    if (p)
+        v->to = sl_bson_put_int64(v->to, value);
+    return p;
+}
+
+static const char *call_int(sl_extjson *x, const char *p, extjson_value *v) {
+    int64_t value;
+    p = integer_argument(x, p, v->to + EXTJSON_SCRATCH, INT32_MIN, INT32_MAX, &value,
+                         "NumberInt has an integer within 32 bits");
+    if (p)
+        v->to = sl_bson_put_int32(v->to, (int32_t)value);
+    return p;
+}
+
+static const char *call_decimal(sl_extjson *x, const char *p, extjson_value *v) {
+    static const char reason[] = "NumberDecimal has a number that a decimal128 holds without loss";
+    sl_text text;
+    const char *at = p;
+    if (!(p = number_argument(x, p, v->to + EXTJSON_SCRATCH, &text, reason)))
+        return NULL;
+    uint8_t *end = sl_bson_put_decimal_or_word(v->to, text.bytes, text.length);
+    if (!end)
+        return extjson_not_a(x, at, reason, text);
+    v->to = end;
+    return p;
+}
+
+static const char *call_object_id(sl_extjson *x, const char *p, extjson_value *v) {
+    return take_converted(x, p, &v->to, sl_bson_put_object_id, EXTJSON_OBJECT_ID);
+}
+
+static const char *call_uuid(sl_extjson *x, const char *p, extjson_value *v) {
+    return take_converted(x, p, &v->to, sl_bson_put_uuid, EXTJSON_UUID);
+}
+
+static const char *call_binary(sl_extjson *x, const char *p, extjson_value *v) {
+    static const char reason[] = "BinData has a number from 0 to 255, and a text in base64";
+    binary b = {0};
+    int64_t subtype;
+    if (!(p = integer_argument(x, p, v->to + EXTJSON_SCRATCH, 0, UINT8_MAX, &subtype, reason)) ||
+        !(p = next_argument(x, p, reason)) || !(p = take_base64(x, p, v->to, &b)))
+        return NULL;
+    b.subtype = (uint8_t)subtype;
+    put_binary(v, &b);
+    return p;
+}
+
+static const char *call_timestamp(sl_extjson *x, const char *p, extjson_value *v) {
+    static const char reason[] = "Timestamp has two integers from 0 to 4294967295";
+    const char *start = p;
+    int64_t t, i;
+    if (!(p = integer_argument(x, p, v->to + EXTJSON_SCRATCH, 0, UINT32_MAX, &t, reason)) ||
+        !(p = next_argument(x, p, reason)) ||
+        !(p = integer_argument(x, p, v->to + EXTJSON_SCRATCH, 0, UINT32_MAX, &i, reason)))
+        return NULL;
+    return put_timestamp(x, start, v, (uint32_t)t, (uint32_t)i) ? p : NULL;
+}
+
+static const char *call_regex(sl_extjson *x, const char *p, extjson_value *v) {
+    static const char reason[] = "RegExp has a text, and may have options as a second text";
+    if (!(p = take_cstring(x, p, &v->to, reason)))
+        return NULL;
+    p = extjson_skip(p);
+    if (*p == ',')
+        return take_letters(x, extjson_skip(p + 1), &v->to, reason);
+    *v->to++ = 0;
+    return p;
+}
+
+static const char *call_reference(sl_extjson *x, const char *p, extjson_value *v) {
+    static const char reason[] = "DBRef has the name of a collection, an _id, and may have the "
+                                 "name of a database";
+    uint8_t *start = v->to, *type;
+    v->to = sl_bson_put_key(sl_bson_begin(start), SL_BSON_TEXT, "$ref");
+    if (!(p = take_string(x, p, &v->to, reason)) || !(p = next_argument(x, p, reason)))
+        return NULL;
+    type = v->to;
+    v->to = sl_bson_put_key(type, SL_BSON_TEXT, "$id");
+    if (!(p = shell_argument(x, p, type, &v->to, v->depth + 1)))
+        return NULL;
+    p = extjson_skip(p);
+    if (*p == ',') {
+        v->to = sl_bson_put_key(v->to, SL_BSON_TEXT, "$db");
+        if (!(p = take_string(x, extjson_skip(p + 1), &v->to, reason)))
+            return NULL;
+    }
+    v->to = sl_bson_end(start, v->to);
+    return p;
+}
+
+static const char *call_pointer(sl_extjson *x, const char *p, extjson_value *v) {
+    static const char reason[] = "DBPointer has the name of a collection, and an ObjectId";
+    const char *at;
+    uint8_t type;
+    if (!(p = take_string(x, p, &v->to, reason)) || !(at = p = next_argument(x, p, reason)) ||
+        !(p = shell_argument(x, p, &type, &v->to, v->depth + 1)))
+        return NULL;
+    return type == BSON_TYPE_OID ? p : extjson_fail(x, at, reason);
+}
+
+/* As in JavaScript: 0, NaN, null, undefined and the empty text are false. */
+static const char *call_bool(sl_extjson *x, const char *p, extjson_value *v) {
+    uint8_t type = BSON_TYPE_NULL, *value = v->to + EXTJSON_SCRATCH, *end = value;
+    double real;
+    int64_t integer = 0;
+    if (*p != ')' && !(p = shell_argument(x, p, &type, &end, v->depth + 1)))
+        return NULL;
+    memcpy(&real, value, sizeof real);
+    memcpy(&integer, value, (size_t)(end - value) < 8 ? (size_t)(end - value) : 8);
+    bool is = type == SL_BSON_DOUBLE ? real != 0 && !isnan(real)
+              : type == SL_BSON_TEXT ? end - value > 5
+                                     : integer != 0 || end - value > 8;
+    *v->to++ = is;
+    return p;
+}
+
+static const char *call_nothing(sl_extjson *x, const char *p, extjson_value *v) {
+    (void)x, (void)v;
+    return p;
+}
+
+/* `call` is NULL for a word that is not a function; `optional`: the word alone is the value. */
+static const struct {
+    const char *name;
+    bson_type_t type;
+    extjson_take *call;
+    bool optional;
+} shell_words[] = {
+    {"ISODate", BSON_TYPE_DATE_TIME, call_date, false},
+    {"Date", BSON_TYPE_DATE_TIME, call_date, false},
+    {"NumberLong", BSON_TYPE_INT64, call_long, false},
+    {"NumberInt", BSON_TYPE_INT32, call_int, false},
+    {"NumberDecimal", BSON_TYPE_DECIMAL128, call_decimal, false},
+    {"ObjectId", BSON_TYPE_OID, call_object_id, false},
+    {"UUID", BSON_TYPE_BINARY, call_uuid, false},
+    {"BinData", BSON_TYPE_BINARY, call_binary, false},
+    {"Timestamp", BSON_TYPE_TIMESTAMP, call_timestamp, false},
+    {"RegExp", BSON_TYPE_REGEX, call_regex, false},
+    {"DBRef", BSON_TYPE_DOCUMENT, call_reference, false},
+    {"DBPointer", BSON_TYPE_DBPOINTER, call_pointer, false},
+    {"Boolean", BSON_TYPE_BOOL, call_bool, false},
+    {"MinKey", BSON_TYPE_MINKEY, call_nothing, true},
+    {"MaxKey", BSON_TYPE_MAXKEY, call_nothing, true},
+    {"undefined", BSON_TYPE_UNDEFINED, NULL, true},
+};
+
+/* A word or function of the shell, as sl_extjson_word_value. */
+static const char *shell_word(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
+                              uint32_t depth) {
+    const char *from = p;
+    extjson_value v = {type, *to, depth};
+    bool made = memcmp(p, "new", 3) == 0 && extjson_is_blank(p[3]);
+    p = made ? extjson_skip(p + 3) : p;
+    sl_text name = {p, (size_t)(name_end(p) - p)};
+    p += name.length;
+    for (size_t i = 0; i < sizeof shell_words / sizeof shell_words[0]; i++) {
+        if (!sl_text_equal(name, sl_text_of(shell_words[i].name)))
+            continue;
+        const char *open = extjson_skip(p);
+        x->shell++;
+        *type = (uint8_t)shell_words[i].type;
+        if (!shell_words[i].call || (shell_words[i].optional && *open != '('))
+            return p;
+        if (*open != '(')
+            return extjson_expected(x, open, "a ( is expected after the name of a function");
+        if (!(p = shell_words[i].call(x, extjson_skip(open + 1), &v)))
+            return NULL;
+        p = extjson_skip(p);
+        *to = v.to;
+        return *p == ')' ? p + 1 : extjson_expected(x, p, "a ) is expected");
+    }
+    return extjson_expected(x, from, "a value is expected");
+}
+
+/* The regular expression whose first / is at `p`. */
+static const char *slashed_regex(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to) {
+    const char *from = ++p;
+    uint8_t *start = *to, *options;
+    x->shell++;
+    for (; p < x->end && (uint8_t)*p >= 0x20 && *p != '/'; *(*to)++ = (uint8_t)*p++) {
+        if (*to > x->limit)
+            return extjson_no_room(x);
+        if (*p == '\\' && p[1] == '\\')
+            return extjson_fail(x, p,
+                                "two backslashes between slashes, which mongoimport reads as one "
+                                "and the shell as two; write {\"$regex\": ...}");
+        if (*p == '\\' && p[1] != '/' && (uint8_t)p[1] >= 0x20)
+            *(*to)++ = (uint8_t)*p++;
+        else
+            p += *p == '\\';
+    }
+    if (p >= x->end || *p != '/')
+        return sl_extjson_string_fault(x, p);
+    if (p == from)
+        return extjson_fail(x, p, "a regular expression between slashes is not empty");
+    if (!x->utf8_valid((const char *)start, (size_t)(*to - start)))
+        return sl_extjson_utf8_fault(x, from, p);
+    *(*to)++ = 0;
+    options = *to;
+    for (from = ++p; is_name_byte(*p); *(*to)++ = (uint8_t)*p++) {
+        if (*to > x->limit)
+            return extjson_no_room(x);
+    }
+    uint8_t *end = sort_options(options, *to);
+    if (!end)
+        return extjson_fail_with(x, from, "the options of a regular expression are letters",
+                                 options, (size_t)(*to - options));
+    *end++ = 0;
+    *to = end;
+    *type = BSON_TYPE_REGEX;
+    return p;
+}
+
+/* 0x1F, .5, +5, +Infinity, with a sign. */
+static const char *shell_number(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to) {
+    const char *digits = p + (*p == '-' || *p == '+'), *end = p;
+    sl_text text;
+    int64_t value;
+    x->shell++;
+    if (*digits == '.' && sl_is_digit(digits[1])) {
+        double real = strtod(p, (char **)&end);
+        if (!isfinite(real))
+            return extjson_fail_with(x, p, "a number beyond the range of a double", p,
+                                     (size_t)(end - p));
+        *type = SL_BSON_DOUBLE;
+        *to = sl_bson_put_double(*to, real);
+        return end;
+    }
+    if (*digits != '0' || (digits[1] | 0x20) != 'x')
+        return *p == '+' && (sl_is_digit(p[1]) || (p[1] | 0x20) == 'i')
+                   ? shell_argument(x, p + 1, type, to, 0)
+                   : extjson_expected(x, digits, "a value is expected");
+    p = number_argument(x, p, *to, &text, "");
+    if (!hexadecimal_of(text, &value))
+        return extjson_fail_with(x, text.bytes, "not a hexadecimal integer within 64 bits",
+                                 text.bytes, text.length);
+    bool small = value == (int32_t)value;
+    *type = small ? SL_BSON_INT32 : SL_BSON_INT64;
+    *to = small ? sl_bson_put_int32(*to, (int32_t)value) : sl_bson_put_int64(*to, value);
+    return p;
+}
+
+static const char *shell_value(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
+                               uint32_t depth) {
+    if (*p == '\'') {
+        *type = SL_BSON_TEXT;
+        return take_string(x, p, to, "");
+    }
+    if (*p == '/')
+        return slashed_regex(x, p, type, to);
+    return is_name_byte(*p) && !sl_is_digit(*p) ? shell_word(x, p, type, to, depth)
+                                                : shell_number(x, p, type, to);
 }
 
 /* ---- keys ---- */

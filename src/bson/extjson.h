@@ -2,7 +2,8 @@
 /* Extended JSON: converts the text of a document to BSON, in one pass and in place.
  *
  * Reads JSON (RFC 8259), with NaN, Infinity and -Infinity as numbers; Extended JSON v2, canonical
- * and relaxed; and the older forms that mongoexport wrote. Published description: the MongoDB
+ * and relaxed; the older forms that mongoexport wrote; and where JSON has no valid token, the syntax
+ * of the mongo shell, as `mongoimport --legacy` does. Published description: the MongoDB
  * specification "Extended JSON", version 2. The result equals that of libbson's bson_new_from_json,
  * except for the differences listed in tests/unit/test_extjson.c.
  *
@@ -64,6 +65,9 @@ sl_extjson_status sl_extjson_document(sl_extjson *parser, const char *text, cons
 /* The number of numbers, in all documents so far, that have more digits than a double holds and
  * were rounded. Those of a text that was parsed again for more room are counted again. */
 uint64_t sl_extjson_rounded(const sl_extjson *parser);
+
+/* The number of keys and values in the syntax of the mongo shell, in all documents so far. */
+uint64_t sl_extjson_shell(const sl_extjson *parser);
 
 const sl_extjson_fault *sl_extjson_why(const sl_extjson *parser);
 

@@ -92,20 +92,6 @@ static inline uint64_t extjson_step(const char *from, uint8_t *to, uint64_t *hig
 
 /* ---- the loop ---- */
 
-/* Why a string ends at `p`, which is not a closing quote within the text. */
-static const char *string_fault(sl_extjson *x, const char *p) {
-    return p < x->end ? extjson_fail(x, p,
-                                     "a control character in a string, where an escape such "
-                                     "as \\n is needed")
-                      : extjson_expected(x, p, NULL);
-}
-
-static const char *utf8_fault(sl_extjson *x, const char *from, const char *p) {
-    size_t where = 0;
-    sl_utf8_valid(from, (size_t)(p - from), &where);
-    return extjson_fail_with(x, from + where, "bytes that are not UTF-8", from, (size_t)(p - from));
-}
-
 /* As extjson_kernel.string; with `key`, NUL is refused. */
 static inline __attribute__((always_inline)) const char *take_string(sl_extjson *x, const char *p,
                                                                      uint8_t **at, bool key) {
@@ -122,7 +108,7 @@ static inline __attribute__((always_inline)) const char *take_string(sl_extjson 
             if (likely(*p == '"'))
                 break;
             if (p >= x->end || *p != '\\')
-                return string_fault(x, p);
+                return sl_extjson_string_fault(x, p);
             const char *escape = p;
             if (!(p = sl_extjson_escape(x, p, &to)))
                 return NULL;
@@ -141,7 +127,7 @@ static inline __attribute__((always_inline)) const char *take_string(sl_extjson 
     if (unlikely(p >= x->end))
         return extjson_expected(x, x->end, NULL);
     if (high && !x->utf8_valid((const char *)*at, (size_t)(to - *at)))
-        return utf8_fault(x, from, p);
+        return sl_extjson_utf8_fault(x, from, p);
     *at = to;
     return p + 1;
 }
@@ -232,8 +218,6 @@ begin_document: /* p is after the { and blanks */
     if (unlikely(*p == '}'))
         goto end_document;
 next_key:
-    if (unlikely(*p != '"'))
-        return extjson_expected(x, p, "a key in quotes is expected");
     if (unlikely(to > x->limit))
         return extjson_no_room(x);
     from = p;
@@ -248,11 +232,12 @@ next_key:
         to[-1] = 0;
     } else {
         to = key;
-        if (unlikely(!(p = take_string(x, p + 1, &to, true))))
+        if (unlikely(!(p = *p == '"' ? take_string(x, p + 1, &to, true)
+                                     : sl_extjson_shell_key(x, p, &to))))
             return NULL;
         length = (size_t)(to - key);
         *to++ = 0;
-        bool escaped = (size_t)(p - from) != length + 2;
+        bool escaped = *from != '"' || (size_t)(p - from) != length + 2;
         header = parent ? sl_extjson_find_key(x, key, length, escaped, parent) : NULL;
         if (header && predicted != &unknown) {
             if (header->next == &x->headers.none && header != *predicted)
@@ -305,7 +290,7 @@ value:
         break;
     case '{':
         p = extjson_skip(p + 1);
-        if (*p == '"' && (p[1] == '$' || p[1] == '\\')) {
+        if (*p == '"' ? p[1] == '$' || p[1] == '\\' : *p == '$' || *p == '\'') {
             from = sl_extjson_wrapper(x, p, type, &to, depth, &wrapper);
             if (wrapper) {
                 if (unlikely(!(p = from)))
@@ -338,7 +323,7 @@ value:
             return NULL;
         break;
     default:
-        if (unlikely(!(p = sl_extjson_word_value(x, p, type, &to))))
+        if (unlikely(!(p = sl_extjson_word_value(x, p, type, &to, depth))))
             return NULL;
         break;
     }

@@ -3,7 +3,8 @@
  * Private to src/bson.
  *
  * The main loop (extjson_loop.c) is built once per instruction set. It calls the functions below
- * for everything that is rare: values in wrappers such as {"$date": ...}, escapes, unusual numbers.
+ * for everything that is rare: values in wrappers such as {"$date": ...}, escapes, unusual numbers,
+ * the syntax of the mongo shell.
  *
  * Reading: the text's last byte is a }. So a loop over blanks, digits or letters ends within the
  * text without a check; only strings, and what follows a } or ], must be compared with the end.
@@ -51,6 +52,7 @@ struct sl_extjson {
     sl_extjson_fault fault;
     bool no_room;     /* the text has not been found invalid */
     uint64_t rounded; /* numbers */
+    uint64_t shell;   /* keys and values in the syntax of the mongo shell */
 
     /* The current document: */
     const char *end;
@@ -111,6 +113,11 @@ static inline const char *extjson_expected(sl_extjson *x, const char *at, const 
     return extjson_fail(x, at, reason);
 }
 
+/* Set the fault; return NULL. The first: a string ends at `p`, which is not a closing quote within
+ * the text. The second: the string from `from` to `p` is not UTF-8. */
+const char *sl_extjson_string_fault(sl_extjson *x, const char *p);
+const char *sl_extjson_utf8_fault(sl_extjson *x, const char *from, const char *p);
+
 /* Doubles the table. False without memory. */
 bool sl_extjson_keys_grow(sl_extjson *x);
 
@@ -160,12 +167,16 @@ static inline bool extjson_add_key(sl_extjson *x, const uint8_t *key, const uint
 
 /* A number at `p` (a digit or minus sign); writes its type to *type. */
 const char *sl_extjson_number(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to);
-/* true, false, null, NaN, Infinity or -Infinity. */
-const char *sl_extjson_word_value(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to);
+/* true, false, null, NaN, Infinity, -Infinity, or a value of the mongo shell. `depth`: as of
+ * sl_extjson_wrapper. */
+const char *sl_extjson_word_value(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
+                                  uint32_t depth);
+/* A key of the mongo shell: without quotes, or in single quotes. */
+const char *sl_extjson_shell_key(sl_extjson *x, const char *p, uint8_t **to);
 /* The escape whose backslash is at `p`. */
 const char *sl_extjson_escape(sl_extjson *x, const char *p, uint8_t **to);
 
-/* The value in the object whose first key begins at `p` (a quote followed by $ or a backslash), as
+/* The value in the object whose first key begins at `p` (a quote followed by $ or a backslash, or shell syntax), as
  * {"$oid": "..."}: writes its type to *type and its value to *to. `depth`: levels around it.
  * Returns NULL on failure; without a fault and with `*wrapper` false, the object is an ordinary
  * document. */

@@ -45,7 +45,9 @@ typedef struct json_dialect {
  * It reads 64 bytes at a time. For each byte a mask has a bit: quotes, backslashes, opening and
  * closing brackets. The quotes that are not escaped divide the bytes into those within strings and
  * the others. Only if 64 bytes hold enough closing brackets to end the document are the brackets
- * examined one after the other. Between documents the text is read byte by byte.
+ * examined one after the other. Between documents the text is read byte by byte, and so are strings
+ * in single quotes and regular expressions between slashes, the syntax of the mongo shell, which end
+ * with their line at the latest.
  *
  * Brackets are counted without their kinds: text in which they do not match is found invalid when
  * the document is parsed, and ends the load there. */
@@ -64,7 +66,8 @@ enum {
 
 typedef struct state {
     uint64_t depth;   /* open brackets, not counting that of the array; 0: between documents */
-    uint64_t string;  /* all bits set: the next byte is within a string */
+    uint64_t string;  /* all bits set: the next byte is within a string; a single quote or a slash:
+                         within what this byte ends */
     uint64_t escaped; /* 1: the next byte is escaped */
     uint64_t place;
 } state;
@@ -76,6 +79,7 @@ _Static_assert(sizeof(state) == sizeof((sl_split *)0)->words, "the state fits");
 
 typedef struct masks {
     uint64_t quotes, backslashes, opening, closing;
+    uint64_t shell; /* single quotes and slashes */
 } masks;
 
 #if defined(__SSE2__)
@@ -85,11 +89,13 @@ static masks masks_of(const char *p) {
     for (unsigned i = 0; i < STEP; i += 16) {
         __m128i part = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
         __m128i curly = _mm_or_si128(part, _mm_set1_epi8(0x20)); /* [ ] become { } */
+        __m128i slash = _mm_or_si128(part, _mm_set1_epi8(0x08)); /* ' becomes / */
 #define BITS(a, c) ((uint64_t)(unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(a, _mm_set1_epi8(c))) << i)
         m.quotes |= BITS(part, '"');
         m.backslashes |= BITS(part, '\\');
         m.opening |= BITS(curly, '{');
         m.closing |= BITS(curly, '}');
+        m.shell |= BITS(slash, '/');
 #undef BITS
     }
     return m;
@@ -105,6 +111,7 @@ static masks masks_of(const char *p) {
         m.backslashes |= (uint64_t)(c == '\\') << i;
         m.opening |= (uint64_t)(curly == '{') << i;
         m.closing |= (uint64_t)(curly == '}') << i;
+        m.shell |= (uint64_t)((c | 0x08) == '/') << i;
     }
     return m;
 }
@@ -127,16 +134,40 @@ static uint64_t escaped_by(uint64_t backslashes, uint64_t *carry) {
     return escaped;
 }
 
+/* As read_bytes, byte by byte. */
+static size_t read_shell(state *s, const char *p, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const char c = p[i], curly = c | 0x20;
+        const uint64_t end = c == '"' ? UINT64_MAX : (uint64_t)(uint8_t)c;
+        if (s->escaped || c == '\\') {
+            s->escaped = !s->escaped;
+        } else if (c == '"' || (c | 0x08) == '/') {
+            s->string = s->string == 0 ? end : s->string == end ? 0 : s->string;
+        } else if (c == '\n' && s->string != UINT64_MAX) {
+            s->string = 0;
+        } else if (s->string == 0 && (curly == '{' || curly == '}')) {
+            s->depth += curly == '{' ? 1 : UINT64_MAX;
+            if (s->depth == 0)
+                return i + 1;
+        }
+    }
+    return count;
+}
+
 /* Reads up to `count` (1 to 64) bytes of a document. Returns their number, less if it ends within
  * them. */
 static size_t read_bytes(state *s, const char *p, size_t count) {
     masks m = masks_of(p);
     uint64_t valid = count == STEP ? UINT64_MAX : (UINT64_C(1) << count) - 1;
+    if (s->string + 1 > 1)
+        return read_shell(s, p, count);
     uint64_t carry = s->escaped;
     uint64_t escaped = escaped_by(m.backslashes & valid, &carry);
     if (count < STEP)
         carry = escaped >> count & 1;
     uint64_t inside = sl_parity_before(m.quotes & ~escaped & valid) ^ s->string;
+    if ((m.shell & ~inside & valid) != 0)
+        return read_shell(s, p, count);
     uint64_t opening = m.opening & ~inside & valid, closing = m.closing & ~inside & valid;
     if ((uint64_t)__builtin_popcountll(closing) >= s->depth) {
         uint64_t depth = s->depth;
@@ -257,22 +288,22 @@ bool sl_json_is_lines(sl_text head, bool whole) {
     if (p == end || *p != '{')
         return p == end;
     uint32_t depth = 0;
-    bool string = false;
+    char string = 0; /* the byte that ends the string */
     char before = 0; /* the last byte that is not blank */
     for (; p < end; p++) {
         if (*p == '\n') {
             /* A document cannot continue with { without a comma before it: so the document is
              * damaged, and the source is JSON lines. */
             p = sl_json_skip(p, end);
-            return string || (p < end && *p == '{' && !strchr(",:[{", before));
+            return string != 0 || (p < end && *p == '{' && !strchr(",:[{", before));
         }
         if (string) {
             if (*p == '\\')
                 p++;
             else
-                string = *p != '"';
-        } else if (*p == '"') {
-            string = true;
+                string = *p == string ? 0 : string;
+        } else if (*p == '"' || *p == '\'' || *p == '/') {
+            string = *p;
         } else if (*p == '{' || *p == '[') {
             depth++;
         } else if ((*p == '}' || *p == ']') && --depth == 0) {
@@ -288,19 +319,40 @@ bool sl_json_is_lines(sl_text head, bool whole) {
     return p < end ? *p == '\n' : !whole;
 }
 
+/* Of a key without quotes, as in the mongo shell. */
+static bool is_name_byte(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           c == '$';
+}
+
+/* The end of a key without quotes; NULL if none is at `p`. */
+static const char *name_end(const char *p, const char *end) {
+    if (p >= end || !is_name_byte(*p) || (*p >= '0' && *p <= '9'))
+        return NULL;
+    while (p < end && is_name_byte(*p))
+        p++;
+    return p;
+}
+
 /* Can the bytes from `p` on, as far as they have been read, begin a document? */
 static bool begins_document(const char *p, const char *end) {
     p = sl_json_skip(p + 1, end);
     if (p >= end || *p == '}')
         return true;
-    if (*p != '"')
-        return false;
-    for (p++; p < end && *p != '"'; p++) {
-        if ((unsigned char)*p < 0x20)
+    const char quote = *p;
+    if (quote != '"' && quote != '\'') {
+        p = name_end(p, end);
+        if (!p)
             return false;
-        p += *p == '\\';
+    } else {
+        for (p++; p < end && *p != quote; p++) {
+            if ((unsigned char)*p < 0x20)
+                return false;
+            p += *p == '\\';
+        }
+        p = p < end ? p + 1 : end;
     }
-    p = p < end ? sl_json_skip(p + 1, end) : end;
+    p = sl_json_skip(p, end);
     return p >= end || *p == ':';
 }
 
@@ -316,8 +368,8 @@ bool sl_json_begins(sl_text head) {
 
 /* -- documents that cannot be stored -- */
 
-/* Finds the end of such a document by the grammar of JSON alone. If the document is JSON, its end
- * is certain. If it is not (a quote is missing, for example), any text after it may be part of it,
+/* Finds the end of such a document by the grammar of JSON and of the mongo shell alone. If the
+ * document is valid by these, its end is certain. If it is not (a quote is missing, for example), any text after it may be part of it,
  * and a guess could turn the contents of a string into documents. */
 
 /* More levels are not checked. */
@@ -329,15 +381,16 @@ static const char *skip_blanks(const char *p, const char *end) {
     return p;
 }
 
-/* The end of the string whose opening quote is at `p`; NULL if there is no closing quote. Any byte
- * from 0x20 on may be in it. */
+/* The end of the string or regular expression whose first quote or slash is at `p`; NULL if it is
+ * not closed. Any byte from 0x20 on may be in it. */
 static const char *string_end(const char *p, const char *end) {
-    if (p >= end || *p != '"')
+    if (p >= end || (*p != '"' && *p != '\'' && *p != '/'))
         return NULL;
-    for (p++; p < end && *p != '"'; p++) {
+    const char quote = *p;
+    for (p++; p < end && *p != quote; p++) {
         if ((unsigned char)*p < 0x20)
             return NULL;
-        if (*p == '\\' && (++p >= end || !strchr("\"\\/bfnrtu", *p) || *p == 0))
+        if (*p == '\\' && (++p >= end || (quote != '/' && !strchr("\"'\\/bfnrtu", *p)) || *p == 0))
             return NULL;
     }
     return p < end ? p + 1 : NULL;
@@ -346,15 +399,52 @@ static const char *string_end(const char *p, const char *end) {
 /* The end of a number or word: the end of all bytes that can be part of one. */
 static const char *plain_end(const char *p, const char *end) {
     const char *start = p;
-    while (p < end && ((*p >= '0' && *p <= '9') || (*p >= 'a' && *p <= 'z') ||
-                       (*p >= 'A' && *p <= 'Z') || *p == '-' || *p == '+' || *p == '.'))
+    while (p < end && (is_name_byte(*p) || *p == '-' || *p == '+' || *p == '.'))
         p++;
     return p > start ? p : NULL;
 }
 
+/* The end of the parentheses that begin at `p`, with the arguments of a function in them. */
+static const char *call_end(const char *p, const char *end) {
+    uint32_t open = 0;
+    do {
+        if (p >= end)
+            return NULL;
+        if (*p == '(' || *p == ')')
+            open += *p++ == '(' ? 1 : UINT32_MAX;
+        else if (*p == '"' || *p == '\'')
+            p = string_end(p, end);
+        else
+            p = *p == ',' || skip_blanks(p, end) > p ? p + 1 : plain_end(p, end);
+    } while (p && open > 0);
+    return p;
+}
+
+/* The end of a value that is not a document or array. */
+static const char *value_end(const char *p, const char *end) {
+    const char *start = p;
+    if (*p == '"' || *p == '\'')
+        return string_end(p, end);
+    if (*p == '/') {
+        p = string_end(p, end);
+        while (p && p < end && is_name_byte(*p)) /* options */
+            p++;
+        return p;
+    }
+    p = plain_end(p, end);
+    if (!p || (*start | 0x20) < 'a' || (*start | 0x20) > 'z')
+        return p;
+    const char *next = skip_blanks(p, end);
+    if (p - start == 3 && memcmp(start, "new", 3) == 0 && next > p) {
+        p = plain_end(next, end);
+        next = p ? skip_blanks(p, end) : end;
+    }
+    return next < end && *next == '(' ? call_end(next, end) : p;
+}
+
 /* Reads a key and its colon. */
 static const char *key_end(const char *p, const char *end) {
-    p = string_end(p, end);
+    p = p < end && (*p == '"' || *p == '\'') ? string_end(p, end) : name_end(p, end);
     if (!p)
         return NULL;
     p = skip_blanks(p, end);
@@ -382,7 +472,7 @@ const char *sl_json_document_end(const char *p, const char *end) {
             if (opened && !array)
                 p = key_end(p, end);
         } else if (opened) {
-            p = *p == '"' ? string_end(p, end) : plain_end(p, end);
+            p = value_end(p, end);
             opened = false;
         } else {
             bool array = arrays[(depth - 1) >> 6] >> ((depth - 1) & 63) & 1;

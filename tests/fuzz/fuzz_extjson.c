@@ -2,8 +2,8 @@
 /* Fuzzes Extended JSON. For any text: nothing is accessed out of bounds, whatever the room (each
  * text and each document is an allocation of exactly its size); every instruction set gives the
  * same result; a document is valid BSON without duplicate keys, and equals libbson's, unless the
- * text has one of the keys that libbson is known to read differently (test_extjson.c); a
- * refused text has a reason, and a position within it. The first byte of the input selects the
+ * text has one of the keys that libbson is known to read differently (test_extjson.c), or syntax of
+ * the mongo shell; a refused text has a reason, and a position within it. The first byte of the input selects the
  * room, and whether an _id is added. */
 #include "parsing.h"
 
@@ -39,6 +39,7 @@ static void compare_with_libbson(sl_text text, const uint8_t *document, size_t l
 static uint64_t convert(sl_extjson *parser, const char *text, size_t length, const int64_t *id,
                         size_t room) {
     uint64_t hash = 14695981039346656037u;
+    const uint64_t shell = sl_extjson_shell(parser);
     for (;; room = room * 2 + 64) {
         uint8_t *to = malloc(room + SL_SLACK), *written;
         const char *after;
@@ -53,7 +54,7 @@ static uint64_t convert(sl_extjson *parser, const char *text, size_t length, con
             check_document(to, bytes);
             mix(&hash, to, bytes);
             mix(&hash, &own, sizeof own);
-            if (!id && !own)
+            if (!id && !own && sl_extjson_shell(parser) == shell)
                 compare_with_libbson((sl_text){text, (size_t)(after - text)}, to, bytes);
         } else if (status == SL_EXTJSON_INVALID) {
             const sl_extjson_fault *why = sl_extjson_why(parser);

@@ -86,6 +86,8 @@ JSON_TYPES = [
     '{"a":{"$code":"f","$scope":{"x":1}},"b":{"$scope":{},"$code":""},"c":{"$symbol":"s"}}',
     '{"a":{"$dbPointer":{"$ref":"c","$id":{"$oid":"5f0a00000000bcdeff000001"}}},"b":{"$type":2}}',
     '{"a":{"$timestamp":{"t":1,"i":2}},"b":{"$undefined":true},"c":{"$maxKey":1}}',
+    '{a:ISODate("2015-12-31T23:59:59Z"),\'b\':NumberLong(-5),$c:/a\\/"}/i,d:new Date(.5),e:BinData(0,"AQID")}',
+    "{_id:ObjectId('5f0a00000000bcdeff000001'),a:'it\\'s \"}',b:[Timestamp(1,2),DBRef('c',0x1F),MinKey,undefined]}",
 ]
 
 SUITE = """name: fuzz

@@ -18,6 +18,7 @@ typedef struct converted {
     size_t where; /* of the fault, in the text */
     size_t used;  /* bytes of the text */
     bool own_id;
+    bool shell; /* has syntax of the mongo shell, which libbson refuses */
 } converted;
 
 static inline void free_converted(converted *c) {
@@ -48,6 +49,7 @@ static inline converted convert_with(sl_extjson *parser, const char *text, size_
     for (size_t i = 0; i < SL_SLACK; i++) /* these bytes must not affect the result */
         copy[end + i] = "9\"}\\u0 ,e"[(i + end) % 9];
     sl_extjson_status status = SL_EXTJSON_NO_ROOM;
+    const uint64_t shell = sl_extjson_shell(parser);
     for (; status == SL_EXTJSON_NO_ROOM; room = room * 2 + 100) {
         assert_true(room < (size_t)100 << 20);
         uint8_t *to = malloc(room + SL_SLACK), *written = NULL;
@@ -59,6 +61,7 @@ static inline converted convert_with(sl_extjson *parser, const char *text, size_
             c.length = (size_t)(written - to);
             c.used = (size_t)(after - copy);
             assert_true(c.length <= room && c.used <= end);
+            c.shell = sl_extjson_shell(parser) > shell;
             c.bytes = malloc(c.length);
             assert_non_null(c.bytes);
             memcpy(c.bytes, to, c.length);
@@ -141,11 +144,12 @@ static inline converted convert_by_libbson(const char *text, size_t length) {
 
 static inline void assert_same_as_libbson(const char *text, size_t length) {
     converted ours = convert(text, length, NULL), theirs = convert_by_libbson(text, length);
-    if (!theirs.bytes)
+    if (!theirs.bytes && !ours.shell)
         fail_msg("libbson refuses %.*s: %s", (int)length, text, theirs.reason);
     if (!ours.bytes)
         fail_msg("refused at byte %zu: %s: %.*s", ours.where, ours.reason, (int)length, text);
-    if (ours.length != theirs.length || memcmp(ours.bytes, theirs.bytes, ours.length) != 0) {
+    if (theirs.bytes &&
+        (ours.length != theirs.length || memcmp(ours.bytes, theirs.bytes, ours.length) != 0)) {
         for (size_t i = 0; i < ours.length; i++)
             fprintf(stderr, "%02x%s", ours.bytes[i], i + 1 == ours.length ? "\n" : " ");
         for (size_t i = 0; i < theirs.length; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Extended JSON against libbson: every type in every form that the specification publishes, and the
- * differences: the rows with `accepted` in `refused`, and `different`. */
+ * differences: the rows with `accepted` in `refused`, and `different`; the mongo shell's syntax. */
 #include "extjson_reading.h"
 
 #define OID "{\"$oid\":\"5f0A00000000bcdeff000001\"}"
@@ -105,12 +105,15 @@ static const struct {
     {"{\"a\":1.}", 7, "a digit is expected after the decimal point", false},
     {"{\"a\":01}", 5, "begins with 0", false},
     {"{\"a\":-01}", 6, "begins with 0", true},
-    {"{\"a\":+1}", 5, "a value is expected", false},
-    {"{\"a\":.5}", 5, "a value is expected", false},
+    {"{\"a\":+x}", 6, "a value is expected", false},
+    {"{\"a\":.x}", 5, "a value is expected", false},
     {"{\"a\":-}", 6, "a value is expected", false},
     {"{\"a\":1e}", 7, "in an exponent", false},
     {"{\"a\":1e+}", 8, "in an exponent", false},
-    {"{\"a\":0x10}", 6, "a comma or }", false},
+    {"{\"a\":0x}", 5, "not a hexadecimal integer", false},
+    {"{\"a\":0x1G}", 5, "not a hexadecimal integer", false},
+    {"{\"a\":-0x10000000000000000}", 5, "not a hexadecimal integer", false},
+    {"{\"a\":.5e999}", 5, "beyond the range of a double", false},
     {"{\"a\":1e400}", 5, "beyond the range of a double", false},
     {"{\"a\":9223372036854775808}", 5, "beyond 64 bits", false},
     {"{\"a\":-9223372036854775809}", 5, "beyond 64 bits", false},
@@ -121,7 +124,7 @@ static const struct {
     {"{\"a\":tru}", 5, "a value is expected", false},
     {"{\"a\":truex}", 9, "a comma or }", false},
     {"{\"a\":True}", 5, "a value is expected", false},
-    {"{\"a\":undefined}", 5, "a value is expected", false},
+    {"{\"a\":undefinedx}", 5, "a value is expected", false},
     {"{\"a\":1,}", 7, "a key in quotes", false},
     {"{,\"a\":1}", 1, "a key in quotes", false},
     {"{\"a\":1,,\"b\":2}", 7, "a key in quotes", false},
@@ -133,11 +136,41 @@ static const struct {
     {"{\"a\" 1}", 5, "a colon", false},
     {"{\"a\":}", 5, "a value is expected", false},
     {"{\"a\":1 \"b\":2}", 7, "a comma or }", false},
-    {"{a:1}", 1, "a key in quotes", false},
-    {"{'a':1}", 1, "a key in quotes", false},
-    {"{\"a\":'b'}", 5, "a value is expected", false},
     {"{\"a\":1 /* b */}", 7, "a comma or }", false},
-    {"{\"a\":ISODate(\"2015\")}", 5, "a value is expected", false},
+    /* the mongo shell */
+    {"{1:1}", 1, "a key in quotes", false},
+    {"{a-b:1}", 2, "a colon", false},
+    {"{a:1,'a':2}", 5, "the key occurs twice", false},
+    {"{'a\\u0000':1}", 1, "\\u0000 in a key", false},
+    {"{a:'b}", 6, "before the document is complete", false},
+    {"{a:'b\n'}", 5, "a control character", false},
+    {"{a:'\\q'}", 4, "an escape that JSON does not have", false},
+    {"{a:'x\xFF'}", 5, "not UTF-8", false},
+    {"{a:ISODate(\"2015\")}", 11, "a date is a text", false},
+    {"{a:ISODate \"2015\"}", 11, "a ( is expected", false},
+    {"{a:new Date(2015,1)}", 16, "a ) is expected", false},
+    {"{a:new  Dates(1)}", 3, "a value is expected", false},
+    {"{a:NumberLong(1.5)}", 14, "NumberLong has an integer", false},
+    {"{a:NumberLong('9223372036854775808')}", 14, "NumberLong has an integer", false},
+    {"{a:NumberInt(0x80000000)}", 13, "NumberInt has an integer", false},
+    {"{a:NumberDecimal('x')}", 17, "NumberDecimal has a number", false},
+    {"{a:ObjectId('5f')}", 12, "an ObjectId is", false},
+    {"{a:UUID('5f')}", 8, "a UUID is", false},
+    {"{a:BinData(256,'')}", 11, "BinData has a number", false},
+    {"{a:BinData(0)}", 12, "BinData has a number", false},
+    {"{a:BinData(0,'A')}", 13, "in base64", false},
+    {"{a:Timestamp(1)}", 14, "Timestamp has two integers", false},
+    {"{a:Timestamp(0,0)}", 13, "a server replaces it", false},
+    {"{a:DBRef('c')}", 12, "DBRef has the name", false},
+    {"{a:DBRef('c',{})}", 13, "a value is expected", false},
+    {"{a:DBPointer('c',5)}", 17, "DBPointer has the name", false},
+    {"{a:MinKey(1)}", 10, "a ) is expected", false},
+    {"{a:RegExp('a',5)}", 14, "RegExp has a text", false},
+    {"{a:RegExp('a','5')}", 14, "are letters", false},
+    {"{a:/x/5}", 6, "are letters", false},
+    {"{a://}", 4, "is not empty", false},
+    {"{a:/x}", 6, "before the document is complete", false},
+    {"{a:/\\\\/}", 4, "which mongoimport reads as one", false},
     {"{\"a\":\"b}", 8, "before the document is complete", false},
     {"{\"a\":{\"b\":1}", 12, "before the document is complete", false},
     {"{\"a\":[{\"b\":1}", 13, "before the document is complete", false},
@@ -301,6 +334,70 @@ TEST(stored_where_libbson_refuses_or_changes) {
         bson_free(json);
         free_converted(&c);
     }
+}
+
+/* Pairs: the syntax of the mongo shell, and the same document in Extended JSON. */
+static const char *const of_the_shell[][2] = {
+    {"{a:1,_b:2,$c:3,d4:4,new:5}", "{\"a\":1,\"_b\":2,\"$c\":3,\"d4\":4,\"new\":5}"},
+    {"{'a':1, 'b\"\\'c' : 2 , \"b\\\"'d\":3}", "{\"a\":1,\"b\\\"'c\":2,\"b\\\"'d\":3}"},
+    {"{a:'','b':['x\"y\\'z','\\u0041\\n}']}", "{\"a\":\"\",\"b\":[\"x\\\"y'z\",\"A\\n}\"]}"},
+    {"{a:{b:{c:[{d:1}]}},'e':{'f':1}}", "{\"a\":{\"b\":{\"c\":[{\"d\":1}]}},\"e\":{\"f\":1}}"},
+    {"{a:ISODate('2015-12-31T23:59:59.999Z'),b:new Date( 5 ),c:Date(\"1970-01-01T00:00:00+0100\")}",
+     "{\"a\":{\"$date\":1451606399999},\"b\":{\"$date\":5},\"c\":{\"$date\":-3600000}}"},
+    {"{a:NumberLong(-5),b:NumberLong('5'),c:NumberInt(\"0x10\"),d:new NumberLong (0X1f)}",
+     "{\"a\":{\"$numberLong\":\"-5\"},\"b\":{\"$numberLong\":\"5\"},\"c\":16,"
+     "\"d\":{\"$numberLong\":\"31\"}}"},
+    {"{a:NumberDecimal('1.50'),b:NumberDecimal(-2)}",
+     "{\"a\":{\"$numberDecimal\":\"1.50\"},\"b\":{\"$numberDecimal\":\"-2\"}}"},
+    {"{_id:ObjectId('5f0A00000000bcdeff000001')}", "{\"_id\":" OID "}"},
+    {"{a:{$oid:'5f0A00000000bcdeff000001'},b:{'$date':0}}", "{\"a\":" OID ",\"b\":{\"$date\":0}}"},
+    {"{a:UUID('c8edabc3-f738-4ca3-B68D-ab92a91478a3')}",
+     "{\"a\":{\"$uuid\":\"c8edabc3-f738-4ca3-B68D-ab92a91478a3\"}}"},
+    {"{a:BinData(2,'AQID'),b:BinData(0x05,\"\")}",
+     "{\"a\":{\"$binary\":\"AQID\",\"$type\":\"02\"},\"b\":{\"$binary\":\"\",\"$type\":\"05\"}}"},
+    {"{a:Timestamp(5,1),b:[Timestamp(0,0)]}",
+     "{\"a\":{\"$timestamp\":{\"t\":5,\"i\":1}},\"b\":[{\"$timestamp\":{\"t\":0,\"i\":0}}]}"},
+    {"{a:RegExp('^a','mi'),b:RegExp(\"x\"),c:/a\\/[\"'}]\\d/i,d:[/x/]}",
+     "{\"a\":{\"$regex\":\"^a\",\"$options\":\"im\"},\"b\":{\"$regex\":\"x\"},"
+     "\"c\":{\"$regex\":\"a/[\\\"'}]\\\\d\",\"$options\":\"i\"},\"d\":[{\"$regex\":\"x\"}]}"},
+    {"{a:DBRef('c',5),b:new DBRef('c',ObjectId('5f0A00000000bcdeff000001'),'d')}",
+     "{\"a\":{\"$ref\":\"c\",\"$id\":5},\"b\":{\"$ref\":\"c\",\"$id\":" OID ",\"$db\":\"d\"}}"},
+    {"{a:DBPointer('c',ObjectId('5f0A00000000bcdeff000001'))}",
+     "{\"a\":{\"$dbPointer\":{\"$ref\":\"c\",\"$id\":" OID "}}}"},
+    {"{a:MinKey,b:MaxKey(),c:undefined,d:MinKey( )}",
+     "{\"a\":{\"$minKey\":1},\"b\":{\"$maxKey\":1},\"c\":{\"$undefined\":true},"
+     "\"d\":{\"$minKey\":1}}"},
+    {"{a:NaN,b:Infinity,c:+Infinity,d:-Infinity}",
+     "{\"a\":NaN,\"b\":Infinity,\"c\":Infinity,\"d\":-Infinity}"},
+    {"{a:+5,b:.5,c:-.5e1,d:0x1F,e:-0x1f,f:0xFFFFFFFF}",
+     "{\"a\":5,\"b\":0.5,\"c\":-5.0,\"d\":31,\"e\":-31,\"f\":4294967295}"},
+    {"{a:[Boolean(1),Boolean(),Boolean(''),Boolean(.0),Boolean(NaN),Boolean(new Boolean(true))]}",
+     "{\"a\":[true,false,false,false,false,true]}"},
+};
+
+TEST(the_syntax_of_the_shell) {
+    for (size_t i = 0; i < sizeof of_the_shell / sizeof of_the_shell[0]; i++) {
+        converted shell = convert_text(of_the_shell[i][0]), json = convert_text(of_the_shell[i][1]);
+        if (!shell.bytes || !json.bytes)
+            fail_msg("%s: byte %zu: %s; %s", of_the_shell[i][0], shell.where, shell.reason,
+                     json.reason);
+        assert_true(shell.shell && !json.shell);
+        assert_int_equal(shell.used, strlen(of_the_shell[i][0]));
+        if (shell.length != json.length || memcmp(shell.bytes, json.bytes, json.length) != 0)
+            fail_msg("not the same: %s", of_the_shell[i][0]);
+        free_converted(&shell);
+        free_converted(&json);
+    }
+}
+
+TEST(nested_functions_have_a_limit) {
+    char text[10000] = "{a:";
+    for (int i = 0; i < 900; i++)
+        strcat(text, "Boolean(");
+    strcat(text, "}");
+    converted c = convert_text(text);
+    assert_null(c.bytes);
+    assert_string_equal(c.reason, "nested deeper than 100 levels");
 }
 
 TEST(code_keeps_its_nuls_and_a_pattern_its_options) {

@@ -54,11 +54,11 @@ TEST(other_texts_are_not_recognised) {
         "a,b\n1,2\n", "{id},name\n1,2\n",
         "[id],b\n",   "[1,2]",
         "[\"a\"]",    "[[{\"a\":1}]]",
-        "{a:1}\n",    "{\"a\"}\n",
+        "{1:1}\n",    "{\"a\"}\n",
         "{\"a\",b}",  "1\n2\n",
         "\"text\"",   "null",
         "<a/>",       "{\"a\n\":1}",
-        "{'a':1}",    "\xFF\xFE{\0\"\0",
+        "{'a'}",      "\xFF\xFE{\0\"\0",
     };
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         parsed p = parse_json(texts[i]);
@@ -152,8 +152,10 @@ TEST(an_invalid_document_with_a_certain_end_is_a_reject) {
 
 TEST(an_uncertain_end_ends_the_load) {
     static const char *const documents[] = {
-        "{\"b\":\"x\"y\"}", "{\"b\":}",     "{\"b\" 1}", "{\"b\":1,}", "{\"b\":[1}]}",
-        "{\"b\":\"x\ny\"}", "{\"b\":[1,]}", "{b:1}",     "{\"b\":1",   "{\"b\":\"\\q\"}",
+        "{\"b\":\"x\"y\"}", "{\"b\":}",  "{\"b\" 1}",  "{\"b\":1,}",
+        "{\"b\":[1}]}",     "{b:'x'y'}", "{b:/x}/y/}", "{b:Date('1)}",
+        "{b:Date(1}",       "{b:/x\n/}", "{b:'\n'}",   "{\"b\":\"x\ny\"}",
+        "{\"b\":[1,]}",     "{b-:1}",    "{\"b\":1",   "{\"b\":\"\\q\"}",
     };
     for (size_t i = 0; i < sizeof documents / sizeof documents[0]; i++) {
         char text[200];
@@ -288,6 +290,31 @@ TEST(the_splitter_finds_the_ends_of_documents) {
     }
 }
 
+/* Documents in the syntax of the mongo shell, which contain brackets and quotes of other kinds, and
+ * are divided the same way in pieces of any size. */
+static const char shell_text[] =
+    "[{ _id : 1, 'a' : 'it\\'s }\"' },\n {_id:2, a:/}]\"'\\//i, b:[/x/, '{']},{_id:3,\n"
+    "a:ISODate(\"2015-12-31T23:59:59Z\"),b:{c:'\\\\'},d:new Date(5)},\n"
+    "{_id:4,a:ObjectId( 'zz' , ('}'),NumberLong(-5)),b:/x/i,c:UUID ( \"}\" )},{_id:5}]";
+
+TEST(documents_of_the_shell_in_pieces_of_any_size) {
+    static const size_t ends[] = {30, 67, 135, 207, 215};
+    const size_t length = sizeof shell_text - 1;
+    parsed p = parse_json(shell_text);
+    assert_int_equal(p.documents, 4);
+    assert_int_equal(p.reject_count, 1); /* the fourth, whose end is certain */
+    assert_false(p.misread);
+    assert_contains(p.rejects[0].reason, "an ObjectId is a text of 24 hexadecimal digits");
+    for (size_t piece = 1; piece <= length; piece++) {
+        const char *fault;
+        for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+            size_t least = i == 0 ? 2 : ends[i - 1] + 4;
+            assert_int_equal(split_at(shell_text, length, piece, least, &fault), ends[i]);
+            assert_null(fault);
+        }
+    }
+}
+
 TEST(the_splitter_checks_the_text_between_documents) {
     static const struct {
         const char *text;
@@ -343,6 +370,9 @@ TEST(lines_are_recognised) {
         {"{\"a\":\"x\n{\"b\":1}\n", true, true},
         {"[{\"a\":1}]\n", true, false},
         {"\n\n{\"a\":1}\n", true, true},
+        {"{a:'}{\"'}\n{\n", true, true},
+        {"{a:/'/,b:1}\n{\n", true, true},
+        {"{a:'\\'}',\n b:1}\n", true, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (sl_json_is_lines(sl_text_of(rows[i].text), rows[i].whole) != rows[i].lines)
