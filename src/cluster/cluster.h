@@ -30,8 +30,9 @@ bool sl_backoff(unsigned attempt, bool (*keep_on)(void *context), void *context)
 /* ---- topology.c: the shards ---- */
 
 typedef struct sl_shard {
-    char *name; /* "s0" */
-    char *host; /* "s0/127.0.0.1:27018" */
+    char *name;    /* "s0" */
+    char *host;    /* "s0/127.0.0.1:27018" */
+    bool draining; /* it is being removed from the cluster, and accepts no chunks */
 } sl_shard;
 
 typedef struct sl_topology {
@@ -137,6 +138,10 @@ bool sl_prepare_ranges(sl_connection *connection, const sl_target *target,
                        const sl_topology *topology, const sl_range *ranges, size_t count,
                        bool (*progress)(void *context, size_t done, size_t all), void *context,
                        sl_error *error);
+
+/* The shard, or the next one if it is draining or missing in `now`, the topology at present; the shard
+ * itself if all are. Indexes into `topology`. */
+uint32_t sl_topology_receiver(const sl_topology *topology, const sl_topology *now, uint32_t shard);
 
 /* The shard on which a new collection is created: the primary shard of its database. If the
  * database does not exist yet, `*known` is false and `*shard` is 0. */

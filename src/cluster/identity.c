@@ -133,17 +133,19 @@ bool sl_target_replaced(mongoc_client_t *client, const sl_target *target, sl_err
     else if (known)
         snprintf(what, sizeof what, ": another collection has this name now, with UUID %s",
                  printed(now.uuid, is));
-    sl_error_set(error, SL_EXIT_CLUSTER,
-                 "%s.%s (UUID %s) was dropped, replaced, renamed or resharded during the load%s. "
-                 "Another program did that, such as another load with --drop. %s. %s",
-                 target->database, target->collection, printed(target->uuid, was), what,
-                 target->by_uuid
-                     ? "No document of this load went into another collection"
-                     : "This server accepts inserts by name only, so the new collection may hold "
-                       "documents of this load",
-                 renamed ? "Rename it back, and complete the load with --resume"
-                         : "To load the sources again, give the same command without --resume and "
-                           "with another --work-dir");
+    sl_error_set(
+        error, SL_EXIT_CLUSTER,
+        "%s.%s (UUID %s) was dropped, replaced, renamed or resharded during the load%s. "
+        "Another program did that, such as another load with --drop, or movePrimary, which "
+        "copies unsharded collections. %s. %s",
+        target->database, target->collection, printed(target->uuid, was), what,
+        target->by_uuid
+            ? "No document of this load went into another collection"
+            : "This server accepts inserts by name only, so the new collection may hold "
+              "documents of this load",
+        renamed ? "Rename it back, and complete the load with --resume"
+                : "To load the sources again, give the same command without --resume and "
+                  "with another --work-dir; --again accepts the documents that are stored");
     if (error)
         error->no_resume = !renamed;
     return false;

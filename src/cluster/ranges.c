@@ -76,6 +76,7 @@ typedef struct placement {
     sl_connection *connection;
     const sl_target *target;
     const sl_topology *topology;
+    const sl_topology *now; /* read again: shards may have been removed; or NULL */
     bool (*progress)(void *context, size_t done, size_t all);
     void *context;
     size_t done;
@@ -168,11 +169,15 @@ static round_outcome run_steps(placement *work, const sl_chunk_steps *steps, fai
     return steps->count == 0 || report(work) ? FINISHED : STOPPED;
 }
 
-/* The steps for all ranges that are on a wrong shard and empty. */
+/* The steps for all ranges that are on a wrong shard and empty. The ranges of a shard that is
+ * being removed are placed on the next one. */
 static bool plan_round(const placement *work, const sl_shard_map *map, const sl_range *ranges,
                        size_t count, unsigned char *seen, sl_chunk_steps *steps, sl_error *error) {
     for (size_t i = 0; map->by_id && i < count; i++) {
-        if (sl_range_is_placed(map, &ranges[i]))
+        sl_range range = ranges[i];
+        if (work->now)
+            range.shard = sl_topology_receiver(work->topology, work->now, range.shard);
+        if (sl_range_is_placed(map, &range))
             continue;
         if (seen[i] == UNREAD) {
             bool empty;
@@ -182,8 +187,8 @@ static bool plan_round(const placement *work, const sl_shard_map *map, const sl_
         }
         if (seen[i] == OCCUPIED)
             sl_log_debug("the range of ids %lld to %lld holds documents and is not moved",
-                         (long long)ranges[i].minimum, (long long)ranges[i].maximum);
-        else if (!sl_plan_range(map, &ranges[i], steps, error))
+                         (long long)range.minimum, (long long)range.maximum);
+        else if (!sl_plan_range(map, &range, steps, error))
             return false;
     }
     return true;
@@ -194,12 +199,16 @@ static round_outcome run_round(placement *work, const sl_range *ranges, size_t c
                                sl_error *error) {
     round_outcome outcome = FAILED;
     sl_shard_map *map;
+    sl_topology *now;
     sl_chunk_steps steps = {.items = NULL};
     if (!sl_shard_map_read(work->connection, work->target, work->topology, &map, error))
         return FAILED;
-    if (plan_round(work, map, ranges, count, seen, &steps, error))
+    bool ok = sl_topology_read(work->connection, &now, error);
+    work->now = now;
+    if (ok && plan_round(work, map, ranges, count, seen, &steps, error))
         outcome = run_steps(work, &steps, failed, code, error);
     free(steps.items);
+    sl_topology_destroy(now);
     sl_shard_map_destroy(map);
     return outcome;
 }
@@ -438,7 +447,8 @@ bool sl_presplit(sl_connection *connection, const sl_target *target, const sl_to
     for (size_t i = 1; ok && i <= count; i++)
         ok = sl_cluster_change(connection, "admin", split_command(target, bounds[i]), 0, error);
     for (size_t i = 0; ok && i <= count; i++) {
-        size_t shard = (home + i) % topology->count;
+        uint32_t shard =
+            sl_topology_receiver(topology, topology, (uint32_t)((home + i) % topology->count));
         ok = shard == home || sl_cluster_change(connection, "admin",
                                                 move_command(target, bounds[i], bounds[i + 1],
                                                              topology->shards[shard].name),

@@ -10,7 +10,8 @@
 
 #include "internal.h"
 
-static bool add_shard(sl_topology *topology, const char *name, const char *host, sl_error *error) {
+static bool add_shard(sl_topology *topology, const char *name, const char *host, bool draining,
+                      sl_error *error) {
     sl_shard *grown = realloc(topology->shards, (topology->count + 1) * sizeof *grown);
     if (!grown)
         return sl_error_memory(error, "reading the shards");
@@ -18,6 +19,7 @@ static bool add_shard(sl_topology *topology, const char *name, const char *host,
     sl_shard *shard = &grown[topology->count];
     shard->name = strdup(name);
     shard->host = strdup(host);
+    shard->draining = draining;
     topology->count++;
     if (!shard->name || !shard->host)
         return sl_error_memory(error, "reading the shards");
@@ -28,7 +30,8 @@ bool sl_topology_add_shards(sl_topology *topology, const bson_t *documents, sl_e
     bool ok = true;
     for (sl_walk walk = sl_walk_of(documents); ok && sl_walk_next(&walk);)
         ok = add_shard(topology, sl_look_string(&walk.item, "_id"),
-                       sl_look_string(&walk.item, "host"), error);
+                       sl_look_string(&walk.item, "host"),
+                       sl_look_truth(&walk.item, "draining") == 1, error);
     return ok;
 }
 
@@ -40,6 +43,16 @@ bool sl_topology_find(const sl_topology *topology, const char *name, uint32_t *s
         }
     }
     return false;
+}
+
+uint32_t sl_topology_receiver(const sl_topology *topology, const sl_topology *now, uint32_t shard) {
+    for (size_t i = 0; i < topology->count; i++) {
+        uint32_t candidate = (uint32_t)((shard + i) % topology->count), found;
+        if (sl_topology_find(now, topology->shards[candidate].name, &found) &&
+            !now->shards[found].draining)
+            return candidate;
+    }
+    return shard;
 }
 
 static bool read_shards(sl_connection *connection, sl_topology *topology, sl_error *error) {
@@ -69,7 +82,7 @@ bool sl_topology_read(sl_connection *connection, sl_topology **topology, sl_erro
                               server->deployment == SL_REPLICA_SET
                                   ? server->set_name
                                   : sl_deployment_name(server->deployment),
-                              sl_connection_display_uri(connection), error);
+                              sl_connection_display_uri(connection), false, error);
     if (!ok) {
         sl_topology_destroy(made);
         return false;

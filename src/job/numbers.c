@@ -708,18 +708,23 @@ static bool same_run(const numbered *a, const numbered *b) {
            a->source->leading == b->source->leading;
 }
 
-static void make_ranges(sl_job *job, const numbered *list) {
+/* A range of a shard that is being removed is for the next shard. With --only-shards the layout decides
+ * which loader loads a range, wherever it is placed. */
+static void make_ranges(sl_job *job, const sl_destination *destination, const numbered *list) {
     for (size_t first = 0, next; first < job->active; first = next) {
         const sl_job_source *source = list[first].source;
         for (next = first + 1; next < job->active && same_run(&list[next - 1], &list[next]);)
             next++;
         for (uint32_t piece = 0; piece < source->pieces; piece++) {
+            uint32_t shard = sl_job_shard_of(job, source, piece);
+            if (!job->own_shards && destination->topology)
+                shard = sl_topology_receiver(destination->topology, destination->topology, shard);
             uint32_t begin = sl_piece_begin(source, piece);
             uint32_t end = sl_piece_begin(source, piece + 1);
             job->ranges[job->range_count++] = (sl_range){
                 .minimum = sl_stripe_first_id(list[first].number, begin),
                 .maximum = sl_stripe_first_id(list[next - 1].number, end),
-                .shard = sl_job_shard_of(job, source, piece),
+                .shard = shard,
             };
         }
     }
@@ -740,7 +745,7 @@ bool sl_ranges_lay_out(sl_job *job, const sl_destination *destination, sl_error 
     job->ranges = calloc(count, sizeof *job->ranges);
     bool ok = job->ranges;
     if (ok)
-        make_ranges(job, list);
+        make_ranges(job, destination, list);
     free(list);
     return ok || sl_error_memory(error, "laying out ranges");
 }

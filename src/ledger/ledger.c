@@ -475,11 +475,12 @@ static bool same_target(const sl_ledger *ledger, const char *uuid, sl_error *err
     return strcmp(uuid, sl_look_string(ledger->earlier->target, "target")) == 0 ||
            refuse_journal(
                ledger, SL_EXIT_CLUSTER,
-               uuid[0]
-                   ? "the collection has been dropped and created again since, or resharded; load "
-                     "without --resume, with another --work-dir"
-                   : "the collection no longer exists; load without --resume, with another "
-                     "--work-dir",
+               uuid[0] ? "the collection has been dropped and created again since, or resharded, "
+                         "or copied "
+                         "by movePrimary; load without --resume, with another --work-dir; --again "
+                         "accepts the documents that are stored"
+                       : "the collection no longer exists; load without --resume, with another "
+                         "--work-dir",
                error);
 }
 

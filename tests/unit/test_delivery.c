@@ -111,7 +111,8 @@ static void bench_destroy(void *context) {
 
 /* The bench is destroyed after the test. */
 static bench *bench_create(uint32_t batch_documents, size_t batch_bytes, unsigned ids) {
-    static sl_shard shards[SHARDS] = {{"a", "a/h:1"}, {"b", "b/h:2"}, {"c", "c/h:3"}};
+    static sl_shard shards[SHARDS] = {
+        {"a", "a/h:1", false}, {"b", "b/h:2", false}, {"c", "c/h:3", false}};
     static const sl_topology topology = {SHARDS, shards};
     bench *made = unit_keep(aligned_alloc(_Alignof(bench), sizeof *made));
     memset(made, 0, sizeof *made);

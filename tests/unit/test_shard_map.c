@@ -7,7 +7,7 @@
 #include "cluster/internal.h"
 #include "unit.h"
 
-static sl_shard shards[] = {{"a", "a/h:1"}, {"b", "b/h:2"}, {"c", "c/h:3"}};
+static sl_shard shards[] = {{"a", "a/h:1", false}, {"b", "b/h:2", false}, {"c", "c/h:3", false}};
 static const sl_topology topology = {3, shards};
 
 /* Appends a bound: MIN, MAX, NULL, TEXT, or a number after I (int32), L (int64) or D (double). */

@@ -185,9 +185,13 @@ class Run:
         if after_progress:
             time.sleep(self.draw.choice([0, 0.001, 0.005]))
 
+    def may_stop(self):
+        """Whether the run that has ended with exit status 4 is to be resumed."""
+        return self.campaign.kills_servers
+
     def run_to_the_end(self):
         """Returns None, or the error: a wrong exit status or a wrong result."""
-        self.folder.mkdir(parents=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         resume = False
         for _ in range(TRIES):
             code = self.one_run(resume, self.kills < self.kills_each)
@@ -195,7 +199,7 @@ class Run:
                 return self.compare()
             if resume and code == 2 and any(word in self.outputs[-1] for word in NOTHING_TO_RESUME):
                 resume = False           # killed before it wrote a journal
-            elif code == -signal.SIGKILL or (code == 4 and self.campaign.kills_servers):
+            elif code == -signal.SIGKILL or (code == 4 and self.may_stop()):
                 resume = True
             else:
                 return f"exit status {code}"
@@ -207,6 +211,10 @@ class Load(Run):
         super().__init__(campaign, number, kind, deployment)
         self.source = campaign.sources[kind]
         self.pipe = self.source.pipe
+
+    @property
+    def client(self):
+        return self.campaign.clients[self.campaign.servers_of[self.deployment]]
 
     def words(self, resume):
         """The command line. Threads, batch size and rate are drawn anew for each run."""
@@ -227,14 +235,13 @@ class Load(Run):
             return 0
 
     def clear(self):
-        self.campaign.clients[DEPLOYMENTS[self.deployment]].drop_database(self.name)
+        self.client.drop_database(self.name)
 
     def stored(self):
         """All documents of the collection. If a server is killed during the read, reads again."""
         import pymongo
         from bson import CodecOptions, raw_bson
-        client = self.campaign.clients[DEPLOYMENTS[self.deployment]]
-        collection = client[self.name].get_collection(
+        collection = self.client[self.name].get_collection(
             "t", codec_options=CodecOptions(document_class=raw_bson.RawBSONDocument))
         for _ in range(READS):
             try:
@@ -245,6 +252,9 @@ class Load(Run):
         raise Failure(f"the collection cannot be read: {problem}")
 
     def compare(self):
+        return self.compare_documents() or self.compare_rejects()
+
+    def compare_documents(self):
         import fault_case
         support = fault_case.support
         found = {}
@@ -262,7 +272,7 @@ class Load(Run):
             left.remove(documents)
         if left:
             return f"{len(left)} sources have no documents in the collection"
-        return self.compare_rejects(support)
+        return None
 
     @staticmethod
     def difference(documents, expected):
@@ -274,7 +284,8 @@ class Load(Run):
         changed = [key for key in near.keys() & documents.keys() if near[key] != documents[key]]
         return f"{len(missing)} missing, {len(extra)} too many, {len(changed)} changed"
 
-    def compare_rejects(self, support):
+    def compare_rejects(self):
+        import support
         expected = collections.Counter((offset, column) for one in self.source.expected
                                        for rejects in one.rejects.values()
                                        for _, offset, column in rejects)
@@ -309,13 +320,16 @@ class Campaign:
         self.clients = {name: pymongo.MongoClient(one.uri, serverSelectionTimeoutMS=LIMIT * 1000)
                         for name, one in running.items()}
 
+    def enough(self):
+        return sum(self.kills.values()) >= self.kills_to_do
+
     def count_kill(self, load):
         with self.lock:
             self.kills[load.kind, load.deployment] += 1
 
     def next_load(self, lane):
         with self.lock:
-            if sum(self.kills.values()) >= self.kills_to_do or self.over.is_set():
+            if self.enough() or self.over.is_set():
                 return None
             self.begun += 1
             return self.make(self.begun, *next(lane))

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What administrators do to a cluster before or during a load. A real mongos only."""
+import json
+import os
+
+import servers
+import support
+from support import bson
+
+
+class Administered(support.ClusterCase):
+    """What administrators do to a cluster before or during a load."""
+
+    @classmethod
+    def setUpClass(cls):
+        if os.environ.get(servers.PROGRAMS_USED) != "mongos":
+            raise support.unittest.SkipTest("needs a real mongos: tools/test --servers mongos")
+        super().setUpClass()
+
+    def setUp(self):
+        super().setUp()
+        self.admin, self.namespace = self.client.admin, f"{self.database_name}.t"
+        self.addCleanup(self.admin.command, "balancerStart")
+        self.addCleanup(self.client.shardload.balancer.delete_many, {})
+
+    def split_at(self, ids):
+        """Splits the only chunk of the collection, which is sharded by {_id: 1}, by one command to its shard."""
+        (chunk,) = self.chunks()
+        self.shard_clients()[chunk["shard"]].admin.command(
+            "splitChunk", self.namespace, keyPattern={"_id": 1}, min=chunk["min"], max=chunk["max"],
+            splitKeys=[{"_id": bson.Int64(id)} for id in ids], epoch=chunk["lastmodEpoch"],
+            **{"from": chunk["shard"]})
+
+    def test_a_shard_that_is_being_removed_gets_no_ranges(self):
+        path = self.file("year.txt", support.wide_text(4, rows=1000))
+        shards = self.client.config.shards
+        for name in sorted(self.shard_hosts()):
+            for words in ([], ["--id-field", "test_id", "--shard-key", '{"_id": 1}'], ["--only-shards", "s0,s1"]):
+                with self.subTest(draining=name, words=words):
+                    self.client.drop_database(self.database_name)
+                    self.admin.command("enableSharding", self.database_name)
+                    entry = self.client.config.databases.find_one({"_id": self.database_name})
+                    other = next(shard for shard in sorted(self.shard_hosts()) if shard != name)
+                    if entry["primary"] == name:
+                        self.admin.command("movePrimary", self.database_name, to=other)
+                    shards.update_one({"_id": name}, {"$set": {"draining": True}})
+                    try:
+                        _, work = self.load(*words, path)
+                    finally:
+                        shards.update_one({"_id": name}, {"$unset": {"draining": ""}})
+                    self.assert_accounting(work, inserted=4000)
+                    self.assertEqual({chunk["shard"] for chunk in self.chunks()}, {other})
+                    self.assertEqual(self.balancer_mode(), "full")
+
+    def test_an_unsharded_collection_that_movePrimary_copies_during_the_load(self):
+        """Its copy has another UUID: the load ends, and another one with --again completes it."""
+        path = self.file("own.json", "".join(json.dumps({"_id": n, "s": "x" * 500}) + "\n" for n in range(4000)))
+        words = ["--shard-key", "none", "--batch-size", 50, path]
+        running = self.start("shardload", *self.load_words("first", "--rate-limit", 500, *words))
+        self.wait_for_documents(running, 300)
+        home = self.client.config.databases.find_one({"_id": self.database_name})["primary"]
+        self.admin.command("movePrimary", self.database_name, to="s1" if home == "s0" else "s0")
+        running.wait().expect(support.EXIT_CLUSTER, "or movePrimary", "--again")
+        self.shardload(*self.load_words("first", "--resume", *words), code=support.EXIT_CLUSTER,
+                       message=("copied by movePrimary", "--again"))
+        _, work = self.load("--again", *words)
+        self.assertEqual(support.run_record(work)["accounting"]["rejectedByServer"], 0)
+        self.check_stored({"_id": n, "s": "x" * 500} for n in range(4000))
+
+    def test_orphans_are_neither_verified_nor_counted(self):
+        """Documents on a shard that does not own them, as after an aborted migration."""
+        path = self.file("own.json", "".join(json.dumps({"_id": n, "n": n}) + "\n" for n in range(2000)))
+        for key in ({"_id": 1}, {"n": 1}, {"_id": "hashed"}):
+            with self.subTest(key=key):
+                self.database.drop_collection("t")
+                self.database.drop_collection("t.sources")
+                words = ["--shard-key", json.dumps(key), path]
+                self.load(*words)
+                shards = self.shard_clients()
+                held = {name: list(shard[self.database_name].t.find()) for name, shard in shards.items()}
+                self.assertGreater(min(map(len, held.values())), 0)
+                for (name, documents), other in zip(held.items(), reversed(shards.values())):
+                    other[self.database_name].t.insert_many(documents[:50])
+                    changed = [{**one, "changed": name} for one in documents[50:60]]
+                    other[self.database_name].t.insert_many(changed)
+                self.shardload("verify", *self.target(), "--content", "--progress", "none", path)
+                _, work = self.load("--again", *words)
+                self.assert_accounting(work, inserted=0, alreadyThere=2000)
+                more = self.file("more.json", "".join(json.dumps({"_id": n, "n": n}) + "\n"
+                                                      for n in range(2000, 2500)))
+                _, work = self.load("--shard-key", json.dumps(key), more)
+                self.assert_accounting(work, inserted=500)
+                self.assertEqual(support.run_record(work)["verification"]["documentsAfter"], 2500)
+
+    def test_jumbo_chunks_of_an_owner(self):
+        """Ranges of the load are split off a chunk that is too large to be moved."""
+        self.shard({"_id": 1})
+        self.database.t.insert_many([{"_id": f"mine {n}", "s": "x" * 10000} for n in range(200)])
+        self.client.config.chunks.update_many({"ns": self.namespace}, {"$set": {"jumbo": True}})
+        path = self.file("year.txt", support.wide_text(4, rows=1000))
+        _, work = self.load(path)
+        self.assert_accounting(work, inserted=4000)
+        self.assertEqual(len({chunk["shard"] for chunk in self.chunks()}), 2)
+        self.assertEqual(self.database.t.count_documents({}), 4200)
+
+    def test_ten_thousand_chunks(self):
+        own = self.file("own.json", "".join(json.dumps({"_id": n, "n": n}) + "\n" for n in range(5000)))
+        year = self.file("year.txt", support.wide_text(5, rows=1000))
+        for key, path in (({"n": "hashed"}, own), ({"_id": 1}, own), ({"_id": 1}, year)):
+            with self.subTest(key=key, path=path.name):
+                self.client.drop_database(self.database_name)
+                self.shard(key, **({"numInitialChunks": 10000} if "n" in key else {}))
+                if "_id" in key:
+                    step = 1 if path == own else 1 << 38
+                    self.split_at(range(0, 8000 * step, step))
+                self.assertGreater(len(self.chunks()), 8000)
+                self.assert_frugal("plan", *self.target(), path)
+                work = self.scratch / f"work-{key}-{path.name}"
+                words = self.load_words(work, "-j", 1, "--rate-limit", 2500, "--batch-size", 100, path)
+                running = self.start("shardload", *words)
+                self.wait_for_documents(running, 500)
+                running.kill()
+                self.assert_frugal(*words, "--resume", "--rate-limit", "unlimited")
+                self.assert_frugal("verify", *self.target(), "--content", path)
+                self.assertEqual(self.database.t.count_documents({}), 5000)
+
+    def assert_frugal(self, *words):
+        """Runs the command, which must need less memory than 128 MiB."""
+        outcome = self.shardload(*words, through=self.MEASURED)
+        self.assertLess(int(outcome.out.splitlines()[-1]), 128 << 10, outcome.text)
