@@ -101,16 +101,10 @@ static bool is_of_folder(const char *folder, const char *name) {
 
 /* Opens a file, and reads its beginning. -1: it is no file, or that of another user. */
 static int open_head(int folder, const char *name, char head[HEAD_BYTES]) {
-    struct stat facts;
-    int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    ssize_t length = -1;
-    if (file >= 0 && fstat(file, &facts) == 0 && S_ISREG(facts.st_mode) &&
-        (facts.st_uid == geteuid() || facts.st_uid == 0))
-        length = read(file, head, HEAD_BYTES - 1);
-    if (length < 0 && file >= 0)
-        close(file);
+    int file = sl_private_open_in(folder, name, false);
+    ssize_t length = file < 0 ? 0 : read(file, head, HEAD_BYTES - 1);
     head[length < 0 ? 0 : length] = '\0';
-    return length < 0 ? -1 : file;
+    return file;
 }
 
 typedef enum finding {
@@ -143,12 +137,8 @@ static void remove_in(int folder, const char *kind, unsigned depth, removal *don
  * work directory may have this name. */
 static void remove_folder(int above, const char *name, const char *kind, unsigned depth,
                           removal *done) {
-    struct stat facts;
-    int log = -1;
-    int folder = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    bool ok = folder >= 0 && depth <= DEPTH_MAX && fstat(folder, &facts) == 0 &&
-              (facts.st_uid == geteuid() || facts.st_uid == 0);
-    finding found = ok ? look_at(folder, true, &log) : FOUND_BUSY;
+    int log = -1, folder = depth <= DEPTH_MAX ? sl_private_open_in(above, name, true) : -1;
+    finding found = folder >= 0 ? look_at(folder, true, &log) : FOUND_BUSY;
     if (found == FOUND_WORK || (found == FOUND_NONE && kind))
         remove_in(folder, found == FOUND_WORK ? NULL : kind, depth, done);
     else
@@ -157,13 +147,13 @@ static void remove_folder(int above, const char *name, const char *kind, unsigne
         close(log);
     if (folder >= 0)
         close(folder);
-    unlinkat(above, name, AT_REMOVEDIR);
+    sl_private_remove_in(above, name, true);
 }
 
 /* `kind`: the name of a folder of a work directory; NULL: it is one. */
 static void remove_in(int folder, const char *kind, unsigned depth, removal *done) {
     struct stat facts;
-    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int copy = sl_private_open_in(folder, ".", true);
     DIR *list = copy < 0 ? NULL : fdopendir(copy);
     for (const struct dirent *entry; list && (entry = readdir(list)) != NULL;) {
         const char *name = entry->d_name;
@@ -174,7 +164,7 @@ static void remove_in(int folder, const char *kind, unsigned depth, removal *don
             remove_folder(folder, name, !own ? NULL : kind ? kind : name, depth + 1, done);
             continue;
         }
-        bool removed = own && unlinkat(folder, name, 0) == 0;
+        bool removed = own && sl_private_remove_in(folder, name, false);
         done->removed += removed;
         done->kept += !removed;
     }

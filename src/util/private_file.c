@@ -223,6 +223,22 @@ int sl_private_folder_open(const char *path, sl_error *error) {
     return folder;
 }
 
+int sl_private_open_in(int folder, const char *name, bool is_folder) {
+    struct stat facts;
+    int file = openat(folder, name,
+                      (is_folder ? O_DIRECTORY : O_NONBLOCK) | O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (file >= 0 && (fstat(file, &facts) != 0 || !trusted(facts.st_uid) ||
+                      !(is_folder || S_ISREG(facts.st_mode)))) {
+        close(file);
+        file = -1;
+    }
+    return file;
+}
+
+bool sl_private_remove_in(int folder, const char *name, bool is_folder) {
+    return unlinkat(folder, name, is_folder ? AT_REMOVEDIR : 0) == 0;
+}
+
 char *sl_private_folder_temporary(const char *name, sl_error *error) {
     const char *above = getenv("TMPDIR");
     char *path;

@@ -43,6 +43,10 @@ bool sl_private_folder_make(const char *path, bool *created, sl_error *error);
 bool sl_private_folder_check(const char *path, sl_error *error);
 /* Opens such a folder, to be read. -1 with error. */
 int sl_private_folder_open(const char *path, sl_error *error);
+/* In an open folder: opens a regular file, or a folder, of the effective user or of root, to be
+ * read; -1: it is none. Removes a file, or an empty folder. */
+int sl_private_open_in(int folder, const char *name, bool is_folder);
+bool sl_private_remove_in(int folder, const char *name, bool is_folder);
 /* Creates a folder with a unique name in $TMPDIR, or in /tmp. The caller frees the path. NULL with
  * error. */
 char *sl_private_folder_temporary(const char *name, sl_error *error);
