@@ -128,4 +128,4 @@ def state(client):
 def work_files(work):
     """The names of the files in a work directory, without those that a killed program was about to rename."""
     return {str(path.relative_to(work)) for path in work.rglob("*")
-            if path.is_file() and not re.search(r"\.[a-z0-9]{6}$", path.name)}
+            if path.is_file() and not re.search(r"\.~[a-z0-9]{6}$", path.name)}

@@ -12,6 +12,7 @@
 #include "bson_check.h"
 #include "bson_writer.h"
 #include "util/grow.h"
+#include "util/name_index.h"
 
 #define TERMINATOR 0xFFFFFFFFu
 #define HEADER_BYTES_MAX 2048u /* of a block */
@@ -24,6 +25,7 @@ struct sl_dump_archive {
     part at;
     sl_dump_namespace *namespaces;
     size_t count, room;
+    sl_name_index names;
     size_t current; /* index of the collection of the current block */
 };
 
@@ -39,6 +41,7 @@ void sl_dump_archive_destroy(sl_dump_archive *archive) {
         free(archive->namespaces[i].collection);
     }
     free(archive->namespaces);
+    sl_name_index_clear(&archive->names);
     free(archive);
 }
 
@@ -47,14 +50,28 @@ static sl_dump_event damaged(sl_dump_item *item, const char *why) {
     return SL_DUMP_DAMAGED;
 }
 
+static bool list_names(sl_dump_archive *archive) {
+    if (!sl_name_index_reset(&archive->names, archive->count))
+        return false;
+    for (size_t i = 0; i < archive->count; i++) {
+        const sl_dump_namespace *one = &archive->namespaces[i];
+        sl_name_index_add(&archive->names, sl_name_hash(one->database, one->collection), i);
+    }
+    return true;
+}
+
 /* Finds the namespace, or adds it. False without memory. */
 static bool find_namespace(sl_dump_archive *archive, const char *database, const char *collection) {
-    for (size_t i = 0; i < archive->count; i++) {
+    const uint64_t hash = sl_name_hash(database, collection);
+    uint64_t at = hash;
+    for (size_t i; (i = sl_name_index_next(&archive->names, &at)) != SIZE_MAX;) {
         archive->current = i;
         if (strcmp(archive->namespaces[i].database, database) == 0 &&
             strcmp(archive->namespaces[i].collection, collection) == 0)
             return true;
     }
+    if (sl_name_index_is_full(&archive->names) && !list_names(archive))
+        return false;
     sl_dump_namespace *namespaces =
         sl_grow(archive->namespaces, archive->count, &archive->room, sizeof *namespaces);
     if (!namespaces)
@@ -62,6 +79,7 @@ static bool find_namespace(sl_dump_archive *archive, const char *database, const
     archive->namespaces = namespaces;
     sl_dump_namespace made = {.database = strdup(database), .collection = strdup(collection)};
     archive->current = archive->count;
+    sl_name_index_add(&archive->names, hash, archive->count);
     archive->namespaces[archive->count++] = made;
     return made.database && made.collection;
 }

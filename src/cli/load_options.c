@@ -355,8 +355,8 @@ const sl_option_row sl_load_rows[] = {
              "and --ns-exclude select."},
     {.name = "max-problems", SL_ROW_COUNT("N", 0, 1000000000), .fallback = "100",
      SL_ROW_OF(VERIFY, "Verification", NONE),
-     .help = "Number of problems to print. With --work-dir, problems.tsv in that folder lists all "
-             "of them."},
+     .help = "Number of problems to print. With --work-dir, problems.tsv in that folder lists "
+             "all of them, up to 64 MiB."},
     {.name = "no-verify", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | RESTORE, "Delivery", NONE),
      .help = "Skip the counts after the load: documents per range of _id, and documents that "
              "belong to no source."},

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 
 #define DEPTH_MAX 100u
+#define MARGIN                                                                                     \
+    (64 + (ptrdiff_t)DEPTH_MAX) /* beyond a value: it may grow, and each level ends with a byte */
 
 /* ---- reading ---- */
 
@@ -200,13 +202,14 @@ static uint8_t *convert(conversion *c, const sl_schema_column *column, const uin
                             .transcoded = &transcoded};
     c->scratch->no_room = false;
     *type = (uint8_t)sl_column_types[column->type].bson;
-    uint8_t *end = c->limit - to < (ptrdiff_t)length + 64
+    uint8_t *end = c->limit - to < (ptrdiff_t)length + MARGIN
                        ? NULL
                        : sl_column_types[column->type].put(&field, to);
     if (end)
         return end;
-    c->status = c->scratch->no_room || c->limit - to < (ptrdiff_t)length + 64 ? SL_DECLARED_NO_ROOM
-                                                                              : SL_DECLARED_UNFIT;
+    c->status = c->scratch->no_room || c->limit - to < (ptrdiff_t)length + MARGIN
+                    ? SL_DECLARED_NO_ROOM
+                    : SL_DECLARED_UNFIT;
     char shown[SL_QUOTED_ROOM], name[SL_TYPE_ROOM];
     c->reject->column = column->name;
     snprintf(c->reject->reason, sizeof c->reject->reason,
@@ -250,7 +253,7 @@ static uint8_t *put_document(conversion *c, const uint8_t *from, const paths *in
         paths below = *in;
         bool any = array;
         const sl_schema_column *column = array ? each : step(c, in, key, &below, &any);
-        if (c->limit - to < (value - at) + (ptrdiff_t)bytes + 64) {
+        if (c->limit - to < (value - at) + (ptrdiff_t)bytes + MARGIN) {
             c->status = SL_DECLARED_NO_ROOM;
             return NULL;
         }
@@ -279,7 +282,7 @@ sl_declared_status sl_declared_convert(const sl_declared *declared, sl_scratch *
     paths all = {{NULL}};
     for (size_t i = 0; i < declared->count; i++)
         all.rest[i] = declared->columns[i].name;
-    if (limit - to < 64)
+    if (limit - to < MARGIN)
         return SL_DECLARED_NO_ROOM;
     *end = put_document(&c, document, &all, NULL, false, to, 0);
     return c.status;

@@ -310,11 +310,28 @@ static bool set_target(sl_namespace *item, const char *name, const char *target,
                         to->why ? to->why : "only users and roles are restored there");
 }
 
-static bool check_unique(const sl_dump *dump, size_t index, sl_error *error) {
+static bool list_targets(sl_dump *dump, size_t except, sl_error *error) {
+    if (!sl_name_index_reset(&dump->targets, dump->count))
+        return sl_error_memory(error, "listing the dump");
+    for (size_t i = 0; i < dump->count; i++) {
+        const sl_namespace *item = &dump->items[i];
+        if (i != except && item->to_collection && !item->left_out)
+            sl_name_index_add(&dump->targets, sl_name_hash(item->to_database, item->to_collection),
+                              i);
+    }
+    return true;
+}
+
+static bool check_unique(sl_dump *dump, size_t index, sl_error *error) {
     const sl_namespace *item = &dump->items[index];
-    for (size_t i = 0; i < index; i++) {
+    const uint64_t hash = sl_name_hash(item->to_database, item->to_collection);
+    uint64_t at = hash;
+    if (sl_name_index_is_full(&dump->targets) && !list_targets(dump, index, error))
+        return false;
+    for (size_t i; (i = sl_name_index_next(&dump->targets, &at)) != SIZE_MAX;) {
         const sl_namespace *other = &dump->items[i];
-        if (!other->left_out && strcmp(other->to_collection, item->to_collection) == 0 &&
+        if (i != index && !other->left_out &&
+            strcmp(other->to_collection, item->to_collection) == 0 &&
             strcmp(other->to_database, item->to_database) == 0)
             return sl_error_set(error, SL_EXIT_USAGE,
                                 "%s.%s and %s.%s would both become %s.%s: change --ns-from and "
@@ -322,6 +339,7 @@ static bool check_unique(const sl_dump *dump, size_t index, sl_error *error) {
                                 other->database, other->collection, item->database,
                                 item->collection, item->to_database, item->to_collection);
     }
+    sl_name_index_add(&dump->targets, hash, index);
     return true;
 }
 
@@ -805,6 +823,8 @@ void sl_dump_clear(sl_dump *dump) {
     }
     free(dump->items);
     free(dump->notes);
+    sl_name_index_clear(&dump->names);
+    sl_name_index_clear(&dump->targets);
     if (dump->oplog)
         clear_item(dump->oplog);
     free(dump->oplog);
@@ -822,25 +842,56 @@ bool sl_dump_add_oplog(sl_dump *dump, const char *path, sl_error *error) {
            sl_error_memory(error, "listing the dump");
 }
 
-static void remove_item(sl_dump *dump, size_t index) {
-    clear_item(&dump->items[index]);
-    memmove(&dump->items[index], &dump->items[index + 1],
-            (dump->count - index - 1) * sizeof *dump->items);
-    dump->count--;
+/* Removes the items that are marked. */
+static void sweep(sl_dump *dump) {
+    size_t kept = 0;
+    for (size_t i = 0; i < dump->count; i++) {
+        if (dump->items[i].removed)
+            clear_item(&dump->items[i]);
+        else
+            dump->items[kept++] = dump->items[i];
+    }
+    dump->count = kept;
+    sl_name_index_clear(&dump->names);
+}
+
+/* The buckets of a time-series collection may have its name or their own. */
+static uint64_t hash_of(const char *database, const char *collection) {
+    const size_t prefix = strlen(SL_BUCKETS);
+    return sl_name_hash(database,
+                        collection + (strncmp(collection, SL_BUCKETS, prefix) == 0 ? prefix : 0));
+}
+
+static bool list_names(sl_dump *dump, sl_error *error) {
+    if (!sl_name_index_reset(&dump->names, dump->count))
+        return sl_error_memory(error, "listing the dump");
+    for (size_t i = 0; i < dump->count; i++)
+        sl_name_index_add(&dump->names, hash_of(dump->items[i].database, dump->items[i].collection),
+                          i);
+    return true;
+}
+
+static bool is_named(const sl_namespace *item, const char *database, const char *collection) {
+    return strcmp(item->collection, collection) == 0 && strcmp(item->database, database) == 0;
 }
 
 sl_namespace *sl_dump_find(const sl_dump *dump, const char *database, const char *collection) {
-    for (size_t i = dump->count; i-- > 0;) {
-        if (strcmp(dump->items[i].collection, collection) == 0 &&
-            strcmp(dump->items[i].database, database) == 0)
-            return &dump->items[i];
+    uint64_t at = hash_of(database, collection);
+    sl_namespace *found = NULL;
+    for (size_t i = dump->names.room > 0 ? 0 : dump->count; !found && i-- > 0;)
+        found = is_named(&dump->items[i], database, collection) ? &dump->items[i] : NULL;
+    for (size_t i; (i = sl_name_index_next(&dump->names, &at)) != SIZE_MAX;) {
+        if (is_named(&dump->items[i], database, collection) && (!found || &dump->items[i] > found))
+            found = &dump->items[i];
     }
-    return NULL;
+    return found;
 }
 
 sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *collection,
                           sl_error *error) {
     const size_t bytes = sizeof *dump->items + 3 * sizeof(bson_t);
+    if (sl_name_index_is_full(&dump->names) && !list_names(dump, error))
+        return NULL;
     sl_namespace *found = sl_dump_find(dump, database, collection);
     if (found)
         return found;
@@ -857,8 +908,8 @@ sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *colle
                            .options = bson_new(),
                            .later = bson_new(),
                            .indexes = bson_new()};
-    dump->count++;
     bool ok = made->database && made->collection;
+    sl_name_index_add(&dump->names, hash_of(database, collection), dump->count++);
     return ok || sl_error_memory(error, "listing the dump") ? made : NULL;
 }
 
@@ -1060,7 +1111,7 @@ static bool join_buckets(sl_dump *dump, sl_error *error) {
         buckets = &dump->items[i];
         bool known = dump->count == count && item->kind == SL_NAMESPACE_TIME_SERIES && !item->data;
         if (dump->count > count && buckets->kind == SL_NAMESPACE_TIME_SERIES) {
-            remove_item(dump, count);
+            dump->items[count].removed = true;
             if (!name_series(&dump->items[i], error))
                 return false;
             continue;
@@ -1076,9 +1127,10 @@ static bool join_buckets(sl_dump *dump, sl_error *error) {
             return false;
         }
         if (dump->count > count)
-            remove_item(dump, count);
-        remove_item(dump, i);
+            dump->items[count].removed = true;
+        dump->items[i].removed = true;
     }
+    sweep(dump);
     return true;
 }
 
@@ -1097,8 +1149,9 @@ static bool check_data(sl_dump *dump, sl_error *error) {
                               "metadata of a collection whose documents are not in the dump",
                               error))
             return false;
-        remove_item(dump, i);
+        dump->items[i].removed = true;
     }
+    sweep(dump);
     return true;
 }
 
@@ -1112,6 +1165,8 @@ static int compare_items(const void *one, const void *other) {
 void sl_dump_sort(sl_dump *dump) {
     if (dump->count > 0)
         qsort(dump->items, dump->count, sizeof *dump->items, compare_items);
+    sl_name_index_clear(&dump->targets);
+    list_names(dump, NULL); /* without memory, names are compared one by one */
 }
 
 /* ---- indexes of dumps before 3.0 ---- */
@@ -1147,8 +1202,9 @@ static bool take_old_indexes(sl_dump *dump, sl_error *error) {
             if (!sl_dump_each_document(item->data, take_old_index, &old, error))
                 return false;
         }
-        remove_item(dump, i);
+        dump->items[i].removed = true;
     }
+    sweep(dump);
     return true;
 }
 

@@ -23,6 +23,7 @@
 #include "cluster/connection.h"
 #include "source/source.h"
 #include "util/error.h"
+#include "util/name_index.h"
 
 /* What a namespace of a dump is, in the order in which they are restored. */
 typedef enum sl_namespace_kind {
@@ -68,6 +69,7 @@ typedef struct sl_namespace {
                                    does not change them */
     const bson_t *shard_key;    /* from --shard-keys, borrowed; NULL: not sharded */
     bool shard_unique;
+    bool removed; /* while a dump is opened: it is no namespace of its own */
 } sl_namespace;
 
 /* Is it restored after all collections, alone? */
@@ -84,6 +86,8 @@ typedef struct sl_dump_note {
 typedef struct sl_dump {
     sl_namespace *items; /* sorted by name; views last, then roles and users */
     size_t count, room;
+    sl_name_index names;   /* of the items; empty: they have moved */
+    sl_name_index targets; /* of the new names of those that are restored */
     sl_dump_note *notes;
     size_t note_count, note_room;
     size_t kept;         /* bytes, of sl_dump_keep */

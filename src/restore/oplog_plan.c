@@ -54,12 +54,19 @@ static sl_namespace *find(planning *p, const char *database, const char *collect
     return found;
 }
 
-/* The namespace of this name, which is added if the dump does not have it. */
+/* The namespace of this name, which is added if the dump does not have it. An operation on another
+ * namespace may name one that is never restored. */
 static sl_namespace *get(planning *p, const char *database, const char *collection,
                          sl_error *error) {
     sl_namespace *item = find(p, database, collection);
     if (item)
         return item;
+    const char *why = sl_dump_not_restored(&p->restore->config->names, database, collection);
+    if (why) {
+        sl_error_set(error, SL_EXIT_SOURCE, "an operation that would change %.300s.%.300s: %s",
+                     database, collection, why);
+        return NULL;
+    }
     item = sl_dump_get(p->dump, database, collection, error);
     if (!item)
         return NULL;

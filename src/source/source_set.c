@@ -23,6 +23,7 @@
 #include "util/grow.h"
 #include "util/hash.h"
 #include "util/log.h"
+#include "util/private_file.h"
 #include "util/read_file.h"
 #include "util/text.h"
 
@@ -295,12 +296,11 @@ bool sl_source_is_own_file(const char *name) {
     static const char *const names[] = {
         SL_WORK_LOG,    "journal",      "run.json",        "rejects.tsv",   "rejected",
         "verify.json",  "problems.tsv", "reload.json",     "tune.json",     "status.json",
-        "control.json", "restore",      "restore.json",    "restored.json", "created",
-        "unpacked",     "embed",        "dump-files.bson", "registry",      "options.json"};
+        "control.json", "restore",      "restore.json",    "restored.json", "loaded.json",
+        "created",      "dropping",     "merged",          "unpacked",      "embed",
+        "registry",     "options.json", "dump-files.bson", "oplog-position"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        size_t length = strlen(names[i]);
-        if (strncmp(name, names[i], length) == 0 &&
-            (name[length] == '\0' || (name[length] == '.' && strlen(name + length) == 7)))
+        if (sl_is_private_file(name, names[i]))
             return true;
     }
     return false;

@@ -3,9 +3,7 @@
 #include "forget.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,73 +74,126 @@ static bool forget_target(const sl_load_config *config, sl_error *error) {
 
 /* ---- work directories ---- */
 
+/* Each folder is opened in the one above, without following a link, and its files are removed by
+ * that descriptor: so another user cannot exchange a folder meanwhile. */
+
+#define DEPTH_MAX 8u /* of folders in a work directory; loads make fewer */
+#define HEAD_BYTES 32u
+
 typedef struct removal {
     uint64_t removed, kept; /* files */
 } removal;
 
-/* Removes the files of loads in a folder, and the folder if it is empty then. `all`: the folder
- * belongs to a load, with all that is in it; otherwise only files with the names of its files, and
- * folders of loads. */
-static void remove_in(const char *path, bool all, removal *done) {
-    char inner[PATH_MAX], log[PATH_MAX];
-    struct stat facts;
-    DIR *folder = opendir(path);
-    if (!folder)
-        return;
-    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
-            continue;
-        int length = snprintf(inner, sizeof inner, "%s/%s", path, entry->d_name);
-        bool own = all || sl_source_is_own_file(entry->d_name);
-        if (length >= PATH_MAX || lstat(inner, &facts) != 0)
-            continue;
-        if (S_ISDIR(facts.st_mode)) {
-            length = snprintf(log, sizeof log, "%s/" SL_WORK_LOG, inner);
-            bool load = length < PATH_MAX && access(log, F_OK) == 0;
-            if (own || load)
-                remove_in(inner, own, done);
-            else
-                done->kept++;
-            continue;
-        }
-        if (own)
-            sl_private_file_remove(inner);
-        done->removed += own && access(inner, F_OK) != 0;
-        done->kept += !own || access(inner, F_OK) == 0;
-    }
-    closedir(folder);
-    sl_private_folder_remove(path);
+/* Is this the name of a file that a load writes into one of the folders of its work directory? */
+static bool is_of_folder(const char *folder, const char *name) {
+    static const char *const embedded = "records|index|groups|complete|used|sources|orphans.json";
+    const size_t digits = strspn(name, "0123456789");
+    if (strcmp(folder, "rejected") == 0)
+        return digits == 6 && name[6] == '-';
+    if (strcmp(folder, "unpacked") == 0)
+        return sl_is_private_file(name, "list.bson") ||
+               (digits == 6 && strcmp(name + digits, ".bson") == 0);
+    return strcmp(folder, "embed") == 0 &&
+           ((digits == 3 && !name[3]) || strncmp(name, "level", 5) == 0 ||
+            strcmp(name, "apart") == 0 || sl_list_has(embedded, '|', sl_text_of(name)) ||
+            sl_is_private_file(name, "sources") || sl_is_private_file(name, "orphans.json"));
 }
 
-/* Locks the log, so that no command begins to use the folder. The folder of a tuning has no log,
- * but its record. `*file`: -1 without a log. */
-static bool lock(const char *path, const char *shown, int *file, sl_error *error) {
-    char name[PATH_MAX];
-    *file = -1;
-    snprintf(name, sizeof name, "%s/tune.json", path);
-    bool tuning = access(name, F_OK) == 0;
-    snprintf(name, sizeof name, "%s/" SL_WORK_LOG, path);
-    if (access(name, F_OK) != 0)
-        return tuning ||
-               sl_error_set(error, SL_EXIT_USAGE,
-                            "%s: this is no work directory: it has no " SL_WORK_LOG, shown);
-    *file = sl_private_file_open(name, O_WRONLY | O_APPEND, error);
-    if (*file < 0 || flock(*file, LOCK_EX | LOCK_NB) == 0)
-        return *file >= 0;
-    close(*file);
-    return sl_error_set(error, SL_EXIT_USAGE, "%s: a command is using this work directory", shown);
+/* Opens a file, and reads its beginning. -1: it is no file, or that of another user. */
+static int open_head(int folder, const char *name, char head[HEAD_BYTES]) {
+    int file = sl_private_open_in(folder, name, false);
+    ssize_t length = file < 0 ? 0 : read(file, head, HEAD_BYTES - 1);
+    head[length < 0 ? 0 : length] = '\0';
+    return file;
+}
+
+typedef enum finding {
+    FOUND_NONE, /* no command has made this folder */
+    FOUND_BUSY,
+    FOUND_WORK, /* a work directory; its log is locked, so that no command begins to use it */
+} finding;
+
+/* Every line of a log begins with the time, which a user's file of this name does not. `within`: it
+ * is in a work directory, where a log may be empty. The folder of a tuning has a record instead. */
+static finding look_at(int folder, bool within, int *log) {
+    static const char record[] = "{\n  \"program\": \"shardload\"";
+    char head[HEAD_BYTES];
+    int year, month, day, hour, minute, second, tune = open_head(folder, "tune.json", head);
+    bool found = tune >= 0 && strncmp(head, record, sizeof record - 1) == 0;
+    if (tune >= 0)
+        close(tune);
+    *log = open_head(folder, SL_WORK_LOG, head);
+    found = found || (*log >= 0 &&
+                      ((within && !head[0]) || sscanf(head, "%4d-%2d-%2dT%2d:%2d:%2d.", &year,
+                                                      &month, &day, &hour, &minute, &second) == 6));
+    if (!found)
+        return FOUND_NONE;
+    return *log < 0 || flock(*log, LOCK_EX | LOCK_NB) == 0 ? FOUND_WORK : FOUND_BUSY;
+}
+
+static void remove_in(int folder, const char *kind, unsigned depth, removal *done);
+
+/* Removes what loads left in a folder, and the folder if it is empty then. `kind`: NULL, if only a
+ * work directory may have this name. */
+static void remove_folder(int above, const char *name, const char *kind, unsigned depth,
+                          removal *done) {
+    int log = -1, folder = depth <= DEPTH_MAX ? sl_private_open_in(above, name, true) : -1;
+    finding found = folder >= 0 ? look_at(folder, true, &log) : FOUND_BUSY;
+    if (found == FOUND_WORK || (found == FOUND_NONE && kind))
+        remove_in(folder, found == FOUND_WORK ? NULL : kind, depth, done);
+    else
+        done->kept++;
+    if (log >= 0)
+        close(log);
+    if (folder >= 0)
+        close(folder);
+    sl_private_remove_in(above, name, true);
+}
+
+/* `kind`: the name of a folder of a work directory; NULL: it is one. */
+static void remove_in(int folder, const char *kind, unsigned depth, removal *done) {
+    struct stat facts;
+    int copy = sl_private_open_in(folder, ".", true);
+    DIR *list = copy < 0 ? NULL : fdopendir(copy);
+    for (const struct dirent *entry; list && (entry = readdir(list)) != NULL;) {
+        const char *name = entry->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+            continue;
+        bool own = kind ? is_of_folder(kind, name) : sl_source_is_own_file(name);
+        if (fstatat(folder, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(facts.st_mode)) {
+            remove_folder(folder, name, !own ? NULL : kind ? kind : name, depth + 1, done);
+            continue;
+        }
+        bool removed = own && sl_private_remove_in(folder, name, false);
+        done->removed += removed;
+        done->kept += !removed;
+    }
+    if (list)
+        closedir(list);
 }
 
 static bool forget_directory(const char *path, sl_error *error) {
     char shown[1024], number[SL_HUMAN_ROOM];
     removal done = {0};
-    int file;
+    int log, folder = sl_private_folder_open(path, error);
     sl_text_printable(sl_text_of(path), shown, sizeof shown);
-    if (!lock(path, shown, &file, error))
+    if (folder < 0)
         return false;
-    remove_in(path, false, &done);
-    if (file >= 0)
-        close(file);
+    const finding found = look_at(folder, false, &log);
+    if (found == FOUND_NONE)
+        sl_error_set(error, SL_EXIT_USAGE,
+                     "%s: this is no work directory: it has no " SL_WORK_LOG " that a load wrote",
+                     shown);
+    else if (found == FOUND_BUSY)
+        sl_error_set(error, SL_EXIT_USAGE, "%s: a command is using this work directory", shown);
+    else
+        remove_in(folder, NULL, 0, &done);
+    if (log >= 0)
+        close(log);
+    close(folder);
+    if (found != FOUND_WORK)
+        return false;
+    sl_private_folder_remove(path);
     sl_log_result("%s: %s files are removed%s", shown, sl_human_count(done.removed, number),
                   done.kept > 0 ? "; files that are not of loads stay" : "");
     return true;

@@ -116,7 +116,8 @@ static bool remove_leftovers(sl_connection *connection, const char *database,
     for (sl_walk walk = sl_walk_start(&reply, "cursor.firstBatch"); ok && sl_walk_next(&walk);) {
         char found[SL_THROWAWAY_ROOM];
         const char *name = sl_look_text(&walk.item, "name");
-        if (!name)
+        if (!name ||
+            strncmp(name, prefix, strlen(prefix)) != 0) /* a server may ignore the filter */
             continue;
         snprintf(found, sizeof found, "%s", name);
         size_t length = strlen(found), tail = strlen(REGISTRY);

@@ -212,6 +212,33 @@ bool sl_private_folder_make(const char *path, bool *created, sl_error *error) {
     }
 }
 
+int sl_private_folder_open(const char *path, sl_error *error) {
+    errno = 0;
+    int place = open_folder(path, RULE_WORK, error);
+    int folder = place < 0 ? -1 : openat(place, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0 && errno != 0)
+        sl_error_errno(error, SL_EXIT_USAGE, "cannot open %s", path);
+    if (place >= 0)
+        close(place);
+    return folder;
+}
+
+int sl_private_open_in(int folder, const char *name, bool is_folder) {
+    struct stat facts;
+    int file = openat(folder, name,
+                      (is_folder ? O_DIRECTORY : O_NONBLOCK) | O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (file >= 0 && (fstat(file, &facts) != 0 || !trusted(facts.st_uid) ||
+                      !(is_folder || S_ISREG(facts.st_mode)))) {
+        close(file);
+        file = -1;
+    }
+    return file;
+}
+
+bool sl_private_remove_in(int folder, const char *name, bool is_folder) {
+    return unlinkat(folder, name, is_folder ? AT_REMOVEDIR : 0) == 0;
+}
+
 char *sl_private_folder_temporary(const char *name, sl_error *error) {
     const char *above = getenv("TMPDIR");
     char *path;
@@ -397,7 +424,16 @@ bool sl_private_file_may_replace(const char *path, sl_error *error) {
     return ok;
 }
 
-#define SUFFIX ".XXXXXX"
+#define SUFFIX ".~XXXXXX"
+#define DRAWN 6u /* letters at its end */
+
+bool sl_is_private_file(const char *name, const char *of) {
+    const size_t length = strlen(of);
+    if (strncmp(name, of, length) != 0)
+        return false;
+    return !name[length] || (strncmp(name + length, SUFFIX, sizeof SUFFIX - 1 - DRAWN) == 0 &&
+                             strlen(name + length) == sizeof SUFFIX - 1);
+}
 
 /* Creates a file with a unique name beside the place's, with mode 0600. */
 static int create_temporary(const sl_place *place, char name[NAME_MAX + sizeof SUFFIX]) {
@@ -407,11 +443,11 @@ static int create_temporary(const sl_place *place, char name[NAME_MAX + sizeof S
     memcpy(name, place->name, length);
     memcpy(name + length, SUFFIX, sizeof SUFFIX);
     for (unsigned attempt = 0; attempt < 100 && file < 0; attempt++) {
-        uint8_t drawn[sizeof SUFFIX - 2];
+        uint8_t drawn[DRAWN];
         if (getentropy(drawn, sizeof drawn) != 0)
             return -1;
         for (size_t i = 0; i < sizeof drawn; i++)
-            name[length + 1 + i] = letters[drawn[i] % 32];
+            name[length + sizeof SUFFIX - 1 - DRAWN + i] = letters[drawn[i] % 32];
         file =
             openat(place->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (file < 0 && errno != EEXIST)

@@ -41,6 +41,12 @@ void sl_private_file_remove(const char *path);
 bool sl_private_folder_make(const char *path, bool *created, sl_error *error);
 /* The same for a folder that must exist. */
 bool sl_private_folder_check(const char *path, sl_error *error);
+/* Opens such a folder, to be read. -1 with error. */
+int sl_private_folder_open(const char *path, sl_error *error);
+/* In an open folder: opens a regular file, or a folder, of the effective user or of root, to be
+ * read; -1: it is none. Removes a file, or an empty folder. */
+int sl_private_open_in(int folder, const char *name, bool is_folder);
+bool sl_private_remove_in(int folder, const char *name, bool is_folder);
 /* Creates a folder with a unique name in $TMPDIR, or in /tmp. The caller frees the path. NULL with
  * error. */
 char *sl_private_folder_temporary(const char *name, sl_error *error);
@@ -79,6 +85,9 @@ typedef enum sl_file_readers {
  * failure: nothing is synced. */
 bool sl_file_publish(const char *path, const char *bytes, size_t length, sl_file_readers readers,
                      sl_error *error);
+
+/* Is `name` the file `of`, or the temporary file from which that is renamed? */
+bool sl_is_private_file(const char *name, const char *of);
 
 /* Checks beforehand that sl_private_file_replace can write to `path`, without writing: for commands
  * that compute for hours before they write. */

@@ -41,6 +41,7 @@
 #define DETAIL_ROOM 600                /* of the text that describes a difference */
 #define SLICE_BYTES ((size_t)16 << 20) /* of documents compared at once; few blocks have more */
 #define ROWS_SHOWN 40
+#define TABLE_BYTES_MAX ((uint64_t)64 << 20)
 #define NAME_ROOM 80
 
 static const char *const problem_names[] = {"missing", "different", "extra"};
@@ -56,12 +57,13 @@ typedef struct sl_problem {
     char *detail;    /* the difference in words, or NULL */
 } sl_problem;
 
-/* All problems are written to problems.tsv, ordered only within a block; the first ones are also
- * logged. */
+/* Problems are written to problems.tsv, ordered only within a block, until it has TABLE_BYTES_MAX
+ * bytes: a server may send extra documents without end. The first ones are also logged. */
 typedef struct sl_problems {
     pthread_mutex_t lock;
     const sl_source_set *set;
-    FILE *table; /* or NULL */
+    FILE *table;         /* or NULL */
+    uint64_t bytes_left; /* of the table */
     uint64_t count, shown_max;
 } sl_problems;
 
@@ -146,6 +148,7 @@ static bool problems_open(const char *directory, const sl_source_set *set, uint6
     pthread_mutex_init(&made->lock, NULL);
     made->set = set;
     made->shown_max = shown_max;
+    made->bytes_left = TABLE_BYTES_MAX;
     if (!directory)
         return true;
     char path[600];
@@ -157,10 +160,24 @@ static bool problems_open(const char *directory, const sl_source_set *set, uint6
     return true;
 }
 
+/* Writes a line of the table. Call it under the lock. */
+static void write_line(sl_problems *problems, const char *line, size_t length) {
+    if (!problems->table || problems->bytes_left == 0)
+        return;
+    if (length <= problems->bytes_left) {
+        problems->bytes_left -= length;
+        fwrite(line, 1, length, problems->table);
+        return;
+    }
+    problems->bytes_left = 0;
+    sl_log_warning("problems.tsv has 64 MiB: further problems are only counted");
+}
+
 /* Any thread. */
 static void problems_add(sl_problems *problems, const sl_problem *problem) {
     const char *unit = ", byte ";
     char place[1200] = "", offset[32] = "", id[300], detail[DETAIL_ROOM] = "", path[1100];
+    char line[2400];
     sl_text_printable(sl_text_of(problem->id ? problem->id : ""), id, sizeof id);
     if (problem->detail)
         sl_text_printable(sl_text_of(problem->detail), detail, sizeof detail);
@@ -177,9 +194,9 @@ static void problems_add(sl_problems *problems, const sl_problem *problem) {
                                                 : problem->offset));
     }
     pthread_mutex_lock(&problems->lock);
-    if (problems->table)
-        sl_print_to(problems->table, "%s\t%s\t%s\t%s\t%s\n", problem_names[problem->finding], place,
-                    offset, id, detail);
+    write_line(problems, line,
+               sl_print_text(line, sizeof line, "%s\t%s\t%s\t%s\t%s\n",
+                             problem_names[problem->finding], place, offset, id, detail));
     if (problems->count++ < problems->shown_max) {
         sl_log_warning("%s%s%s%s_id %s: %s%s%s", place, problem->placed ? unit : "", offset,
                        problem->placed ? ", " : "", id, problem_names[problem->finding],
@@ -188,7 +205,7 @@ static void problems_add(sl_problems *problems, const sl_problem *problem) {
         sl_log_warning("further problems are %s",
                        problems->table ? "in problems.tsv only"
                                        : "only counted; with --work-dir, problems.tsv there lists "
-                                         "all");
+                                         "them");
     }
     pthread_mutex_unlock(&problems->lock);
 }

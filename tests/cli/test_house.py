@@ -34,7 +34,7 @@ BELOW = {
 # The headers of each layer that other layers may include, as "layer/name.h".
 INTERFACES = {
     "util": "clock context document_id embedded error estimate grow hash histogram interrupt load_counts log "
-            "memory_stream phase_names print private_file process read_file splitter text text_table "
+            "memory_stream name_index phase_names print private_file process read_file splitter text text_table "
             "write_modes yaml_reader",
     "bson": "bson_check bson_lookup bson_number bson_writer dump_archive extjson",
     "source": "source",

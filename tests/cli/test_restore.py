@@ -21,6 +21,28 @@ class RestoreCase(support.Case):
         return {line.split()[0]: line.split()[1:] for line in lines}
 
 
+class ManyNames(RestoreCase):
+    def test_thousands_of_names(self):
+        """Also where some are joined or left out after they were found."""
+        names = [Namespace("shop", f"c{number}", [{"_id": 1}] if number % 3 else None,
+                           options={"timeseries": {"timeField": "t"}} if number % 7 == 1 else None)
+                 for number in range(3000)]
+        names += [Namespace("shop", f"system.buckets.b{number}", [{"_id": 1}], metadata=False) for number in range(300)]
+        expected = {f"shop.c{number}": "time series" if number % 7 == 1 else "collection"
+                    for number in range(3000) if number % 3}
+        dump = self.folder(*names)
+        lines = self.plan(dump, "--skip-other").out.splitlines()[1:-1]
+        self.assertEqual({line.split()[0]: "time series" if " time series " in line else "collection"
+                          for line in lines if line.startswith("shop.")}, expected)
+        outcome = self.plan(dump, "--skip-other", "--ns-from", "shop.c2$n$", "--ns-to", "shop.c1$n$",
+                            code=support.EXIT_USAGE)
+        self.assertIn("would both become shop.c1", outcome.err)
+        archive = self.file("archive", making.archive([one for one in names if one.data is not None and
+                                                       one.has_metadata]))
+        lines = self.plan(archive).out.splitlines()[1:-1]
+        self.assertEqual({line.split()[0] for line in lines if line.startswith("shop.")}, set(expected))
+
+
 class Folders(RestoreCase):
     def test_a_dry_run_lists_the_namespaces(self):
         dump = self.folder(

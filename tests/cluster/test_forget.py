@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`shardload forget`: what loads leave is removed, and nothing else."""
 import fcntl
+import os
+import subprocess
 
 import support
 
@@ -36,6 +38,54 @@ class Forget(support.ClusterCase):
                        self.file("d.bson", support.bson.encode({"_id": 1})))
         self.forget("wl", "wt", "wr")
         self.assertEqual([name for name in ("wl", "wt", "wr") if (self.scratch / name).exists()], [])
+
+    def test_a_restore_that_drops(self):
+        dump = self.file("d.bson", support.bson.encode({"_id": 1}))
+        for words in ((), ("--drop",)):
+            self.shardload("restore", *self.target("r"), "--work-dir", f"w{len(words)}", *words, dump)
+        self.forget("w0", "w1")
+        self.assertEqual([name for name in ("w0", "w1") if (self.scratch / name).exists()], [])
+
+    def test_files_of_the_user_stay(self):
+        """Also those whose names begin like that of a file of a load."""
+        _, work = self.load(self.source, code=support.EXIT_REJECTS)
+        (work / "journal.~a1b2c3").write_text("a temporary file")
+        names = ["journal.backup", "rejected.tar.gz", "registry.sqlite", "rejects.tsv.mysave", "rejected/fixed.csv",
+                 "embed/mine.csv", "mine/rejected/x", "restore/precious"]
+        for name in names:
+            (work / name).parent.mkdir(parents=True, exist_ok=True)
+            (work / name).write_text("mine")
+        self.forget(work)
+        self.assertEqual(sorted(str(path.relative_to(work)) for path in work.rglob("*") if path.is_file()),
+                         sorted(names))
+
+    def test_a_log_that_no_load_wrote(self):
+        """The output of a load in the file shardload.log makes no work directory of its folder."""
+        folder = self.scratch / "data"
+        (folder / "rejected").mkdir(parents=True)
+        (folder / "rejected" / "000001-mine").write_text("mine")
+        for text in ("", "types inferred from 3 sampled records\n"):
+            (folder / "shardload.log").write_text(text)
+            self.assertIn("this is no work directory", self.forget(folder, code=support.EXIT_USAGE).err)
+            self.assertTrue((folder / "rejected" / "000001-mine").exists())
+
+    def test_deep_folders_and_links(self):
+        _, work = self.load(self.source, code=support.EXIT_REJECTS)
+        outside = self.file("outside/000001-mine", "mine").parent
+        (work / "embed").symlink_to(outside)
+        descriptor = os.open(work / "rejected", os.O_RDONLY)
+        for _ in range(1900):       # deeper than a stack of 8 MB has room for two paths per level
+            os.mkdir("a", dir_fd=descriptor)
+            below = os.open("a", os.O_RDONLY, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+        os.close(descriptor)
+        self.addCleanup(subprocess.run, ["rm", "-rf", work], check=False)
+        self.forget(work)
+        self.assertTrue((outside / "000001-mine").exists())
+        os.symlink(work, self.scratch / "link")
+        (work / "tune.json").write_text('{\n  "program": "shardload"')
+        self.assertIn("it is a symbolic link", self.forget("link", code=support.EXIT_USAGE).err)
 
     def test_what_is_not_removed(self):
         folder = self.file("in/mine.csv", ROWS).parent

@@ -186,6 +186,27 @@ class Standalone(Oplogs):
                 self.assertIn(f"(timestamp {oplogs.SECONDS}:3)", outcome.err)
                 self.assertEqual(self.names(), set())
 
+    def test_no_operation_changes_what_is_never_restored(self):
+        """Its object may name another collection than the operation does."""
+        mark = f"{self.db}_mark"
+        view = {"viewOn": "t", "pipeline": []}
+        cases = [({"op": "c", "ns": "DB.$cmd", "o": {"renameCollection": "DB.t", "to": f"{place}.{mark}",
+                                                     "dropTarget": True}}, place) for place in ("config", "local")]
+        cases += [({"op": "c", "ns": "DB.$cmd", "o": {"renameCollection": "DB.t", "to": "shardload.balancer"}},
+                   "shardload.balancer"),
+                  (insert({"_id": f"config.{mark}", **view}, "DB.system.views"), "config"),
+                  (insert({"_id": 1, "ns": f"config.{mark}", "key": {"a": 1}, "name": "a_1"}, "DB.system.indexes"),
+                   "config"),
+                  (apply_ops([{"op": "c", "ns": "DB.$cmd", "o": {"renameCollection": "DB.t",
+                                                                 "to": f"local.{mark}"}}]), "local")]
+        for entry, place in cases:
+            with self.subTest(entry=entry):
+                dump = self.dump(self.namespace("t", [A]), oplog=[insert({"_id": 5}), entry])
+                self.replay(dump, code=support.EXIT_SOURCE, message=f"an operation that would change {place}")
+                self.assertEqual(self.names(), set())
+                for database in ("config", "local"):
+                    self.assertNotIn(mark, self.client[database].list_collection_names())
+
     def test_fields_of_messages_are_no_options(self):
         """They would create or change a collection of another database."""
         other = self.client[f"{self.db}_other"]

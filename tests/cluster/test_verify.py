@@ -267,6 +267,18 @@ class AnyServer:
 class Standalone(AnyServer, support.ClusterCase):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
+    def test_the_list_of_problems_is_limited(self):
+        """A server may send extra documents without end."""
+        name = "/".join("n" * 200 for _ in range(5)) + "/long.csv"      # in each line of the list
+        path = self.file(name, "a,b\n" + "".join(f"{number},x\n" for number in range(70000)))
+        self.load(path)
+        self.database.t.delete_many({})
+        outcome, found, _ = self.verify("--content", "--max-problems", 1, path, code=support.EXIT_VERIFICATION)
+        self.assertIn("problems.tsv has 64 MiB: further problems are only counted", outcome.err)
+        self.assertEqual(found["expected"], 70000)
+        (table,) = self.scratch.glob("verify-*/problems.tsv")
+        self.assertLessEqual(table.stat().st_size, (64 << 20) + 100)
+
     def test_a_clustered_collection(self):
         self.needs("5.3", "clustered collections")
         path = self.file("year.txt", mot_text([1, 2, 3]))

@@ -58,13 +58,17 @@ static uint64_t check_records(const sl_plan *plan, sl_text text, bool boundaries
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static plans made;
-    static const sl_format_options options;
+    static plans untyped, typed;
+    static const sl_format_options options[] = {
+        {.declared = NULL},
+        {.declared = "a=decimal,b=json,c.d=date,e=array:int,f.g.h=hex,st=double:1.234,5,i=base64"}};
     if (size < 2 || size > INPUT_MAX)
         return 0;
-    bool whole = *data++ & 1;
+    bool whole = *data & 1, types = *data & 2;
+    data++;
     sl_text text = {(const char *)data, --size};
-    plans_of(&sl_format_json, &options, &made);
+    plans_of(&sl_format_json, &options[types], types ? &typed : &untyped);
+    const plans made = types ? typed : untyped;
     if (sl_json_is_lines(text, whole)) {
         check_text(&sl_format_json, &made, "fuzz", text, whole);
         return 0;
