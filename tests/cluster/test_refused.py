@@ -166,7 +166,7 @@ class LargeRepliesOfACluster(support.ClusterCase):
     """Validators whose explanations make the reply to a batch larger than a server can build."""
 
     def load_against(self, description, rows, size):
-        self.needs("5.0", "explanations why a document violates a validator")
+        self.needs("6.0", "explanations of a validator that make the reply too large")
         self.database.create_collection("t", validator={"$jsonSchema": {
             "description": "x" * description, "properties": {"m": {"enum": ["good"]}}}})
         path = self.file("much.csv", "k,m\n" + "".join(
