@@ -58,6 +58,8 @@
 struct sl_balancer {
     sl_connection *connection;
     char before[8];          /* "full", "off" */
+    bool found;              /* the state document existed when this load joined the holders */
+    bool refused;            /* the server does not permit balancerStop */
     char name[256];          /* host name, for messages */
     char host[SL_HOST_ROOM]; /* sl_host_identity of this host */
     bson_oid_t id;           /* of this load as a holder, the same in all its runs */
@@ -400,24 +402,27 @@ static bool join(sl_balancer *balancer, sl_error *error) {
         char room[SL_ARRAY_KEY_ROOM];
         balancer_append_self(balancer, now, &document.holders, sl_array_key(document.others, room));
         strcpy(balancer->before, document.before);
+        balancer->found = document.exists;
         ok = balancer_document_write(balancer, &document, error);
     }
     bson_destroy(&document.holders);
     return balancer_unlock(balancer, ok ? error : NULL) && ok;
 }
 
-/* Removes this loader from the holders; the last one restores the balancer. Call under the lock. */
+/* Removes this loader from the holders; the last one restores the balancer. One that may not stop
+ * the balancer has not stopped it, and keeps the document of another. Call under the lock. */
 static bool take_out(const sl_balancer *balancer, sl_balancer_document *document, sl_error *error) {
     if (!document->exists) /* a user removed it: restore the mode that this loader read */
         strcpy(document->before, balancer->before);
-    if (document->others == 0)
-        return (strcmp(document->before, "full") != 0 ||
+    if (document->others == 0 && !(balancer->refused && balancer->found))
+        return (balancer->refused || strcmp(document->before, "full") != 0 ||
                 switch_to(balancer, "balancerStart", error)) &&
                balancer_document_remove(balancer, error);
     if (!balancer_document_write(balancer, document, error))
         return false;
-    sl_log_info("the balancer stays stopped for another load (%s), which will restore it",
-                document->first);
+    if (!balancer->refused)
+        sl_log_info("the balancer stays stopped for another load (%s), which will restore it",
+                    document->first);
     return true;
 }
 
@@ -431,7 +436,8 @@ static bool leave(sl_balancer *balancer, sl_error *error) {
         if (!ok)
             break;
         ok = balancer_document_read(balancer, now, &document, error);
-        waiting = ok && document.unsure > 0 && document.unsure == document.others &&
+        waiting = ok && !balancer->refused && document.unsure > 0 &&
+                  document.unsure == document.others &&
                   (round == 0 || !balancer_any_refreshed(&first, &document));
         if (ok && !waiting)
             ok = take_out(balancer, &document, error);
@@ -533,6 +539,17 @@ static void balancer_destroy(sl_balancer *balancer) {
     free(balancer);
 }
 
+/* The balancer was not stopped. If the server does not permit it, this is only a warning. */
+static bool not_stopped(sl_error *error) {
+    if (!sl_code_is_refusal(error->server_code))
+        return sl_error_prefix(error, "cannot stop the balancer");
+    sl_log_warning("the balancer is not stopped: " SL_LINES "; it may move chunks during the load, "
+                   "which slows it down",
+                   error->message);
+    *error = (sl_error){.code = SL_EXIT_OK};
+    return true;
+}
+
 bool sl_balancer_pause(sl_connection *connection, const char *holder, sl_balancer **balancer,
                        sl_error *error) {
     *balancer = NULL;
@@ -543,7 +560,7 @@ bool sl_balancer_pause(sl_connection *connection, const char *holder, sl_balance
         return sl_error_memory(error, "stopping the balancer");
     if (!join(made, error)) {
         balancer_destroy(made);
-        return sl_error_prefix(error, "cannot stop the balancer");
+        return not_stopped(error);
     }
     made->thread_runs = sl_thread_start(&made->thread, send_heartbeats, made) == 0;
     if (!made->thread_runs)
@@ -551,9 +568,10 @@ bool sl_balancer_pause(sl_connection *connection, const char *holder, sl_balance
     if (!made->thread_runs ||
         (strcmp(made->before, "full") == 0 && !switch_to(made, "balancerStop", error))) {
         stop_heartbeats(made);
+        made->refused = sl_code_is_refusal(error->server_code);
         leave(made, NULL);
         balancer_destroy(made);
-        return sl_error_prefix(error, "cannot stop the balancer");
+        return not_stopped(error);
     }
     *balancer = made;
     return true;

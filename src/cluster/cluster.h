@@ -41,6 +41,9 @@ typedef struct sl_topology {
 } sl_topology;
 
 bool sl_topology_read(sl_connection *connection, sl_topology **topology, sl_error *error);
+
+/* If the user may not read the shards of the cluster, warns, and makes it one server, SL_HIDDEN. */
+void sl_topology_may_be_read(sl_connection *connection);
 void sl_topology_destroy(sl_topology *topology);
 
 /* Does every shard answer? True as well if the router refuses to say. */

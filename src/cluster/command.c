@@ -26,6 +26,12 @@ bool sl_backoff(unsigned attempt, bool (*keep_on)(void *context), void *context)
     return true;
 }
 
+bool sl_code_is_refusal(int32_t code) {
+    return code == SL_CODE_UNAUTHORIZED || code == SL_CODE_COMMAND_NOT_FOUND ||
+           code == 115 /* CommandNotSupported */ || code == 323 /* APIStrictError */ ||
+           code == 8000 /* AtlasError */;
+}
+
 bool sl_code_is_transient(int32_t code) {
     static const int32_t codes[] = {
         0,     /* no code from a server: the connection broke, or no server answers */
@@ -91,6 +97,12 @@ static bool of_connection(const bson_error_t *driver_error) {
            driver_error->domain == MONGOC_ERROR_CLIENT || driver_error->domain == 0;
 }
 
+static bool with_code(sl_error *error, const bson_error_t *driver_error) {
+    if (error && driver_error->domain == MONGOC_ERROR_SERVER)
+        error->server_code = (int)driver_error->code;
+    return false;
+}
+
 /* The table lists internal parts of driver messages and their replacements. */
 bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t *driver_error) {
     static const struct {
@@ -119,7 +131,8 @@ bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t
     char text[sizeof driver_error->message * 2];
     if (driver_error->code == SL_CODE_UNAUTHORIZED &&
         sl_privilege_in_words(driver_error->message, text, sizeof text))
-        return sl_error_set(error, SL_EXIT_CLUSTER, "%s: %s", doing, text);
+        return sl_error_set(error, SL_EXIT_CLUSTER, "%s: %s", doing, text) ||
+               with_code(error, driver_error);
     snprintf(text, sizeof text, "%s", driver_error->message);
     for (size_t i = 0; i < sizeof rewrites / sizeof rewrites[0]; i++) {
         size_t from = strlen(rewrites[i].from);
@@ -152,7 +165,8 @@ bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t
                      ? "the server gives no reason (code %u)"
                      : "the driver gives no reason (code %u); is the reply to hello malformed?",
                  driver_error->code);
-    return sl_error_set(error, SL_EXIT_CLUSTER, "%s: %s%s", doing, text, advice);
+    return sl_error_set(error, SL_EXIT_CLUSTER, "%s: %s%s", doing, text, advice) ||
+           with_code(error, driver_error);
 }
 
 /* The driver's text names the record: `Failed to look up SRV record "_mongodb._tcp.x.y": Unknown

@@ -352,8 +352,13 @@ bool sl_connection_backoff(sl_connection *connection, unsigned attempt, sl_error
     return false;
 }
 
+void sl_connection_hide_shards(sl_connection *connection) {
+    connection->server.deployment = SL_HIDDEN;
+}
+
 const char *sl_deployment_name(sl_deployment deployment) {
-    static const char *const names[] = {"standalone", "replica set", "sharded cluster"};
+    static const char *const names[] = {"standalone", "replica set", "sharded cluster",
+                                        "cluster with hidden shards"};
     return names[deployment];
 }
 
@@ -603,6 +608,21 @@ static void read_membership(sl_connection *connection, const bson_t *hello) {
     bson_destroy(&identity);
 }
 
+/* Refuses a server that is too old; logs when it is newer than those of the tests. */
+static bool check_version(const sl_server *server, sl_error *error) {
+    static const unsigned oldest[] = {4, 4}, newest[] = {6, 0};
+    if (!sl_server_at_least(server, oldest[0], oldest[1]))
+        return sl_error_set(error, SL_EXIT_CLUSTER,
+                            "this is server %s, and shardload needs %u.%u or later, whose shards "
+                            "record the migrations of chunks",
+                            server->version, oldest[0], oldest[1]);
+    if (isdigit((unsigned char)server->version[0]) &&
+        sl_server_at_least(server, newest[0], newest[1] + 1))
+        sl_log_info("server %s is newer than those that shardload was tested with, up to %u.%u",
+                    server->version, newest[0], newest[1]);
+    return true;
+}
+
 static bool read_properties(sl_connection *connection, int32_t *code, sl_error *error) {
     sl_server *server = &connection->server;
     bson_t reply;
@@ -637,12 +657,18 @@ static bool read_properties(sl_connection *connection, int32_t *code, sl_error *
     if (ok)
         snprintf(server->version, sizeof server->version, "%s", sl_look_string(&reply, "version"));
     bson_destroy(&reply);
+    if (!ok && sl_code_is_refusal(*code)) {
+        sl_log_warning("the version of the server is not known: " SL_LINES, error->message);
+        *error = (sl_error){.code = SL_EXIT_OK};
+        snprintf(server->version, sizeof server->version, "unknown");
+        ok = true;
+    }
 
     server->routers = 0;
     for (const mongoc_host_list_t *host = mongoc_uri_get_hosts(connection->uri); host;
          host = host->next)
         server->routers++;
-    return ok;
+    return ok && check_version(server, error);
 }
 
 /* Opens the pool, unless it is open. */

@@ -16,6 +16,7 @@ typedef enum sl_deployment {
     SL_STANDALONE,  /* one mongod without a replica set */
     SL_REPLICA_SET, /* a replica set without sharding */
     SL_SHARDED,     /* a sharded cluster, through its routers */
+    SL_HIDDEN,      /* a sharded cluster whose shards the user may not read: used as one server */
 } sl_deployment;
 
 /* Does a mongod belong to a sharded cluster? Readers do not find documents
@@ -81,6 +82,9 @@ bool sl_connection_open(const sl_connection_options *options, sl_connection **co
 void sl_connection_close(sl_connection *connection); /* NULL is fine */
 
 const sl_server *sl_connection_server(const sl_connection *connection);
+
+/* Makes a deployment SL_SHARDED an SL_HIDDEN one. */
+void sl_connection_hide_shards(sl_connection *connection);
 
 /* The URI without credentials; lives as long as the connection. */
 const char *sl_connection_display_uri(const sl_connection *connection);
@@ -151,6 +155,9 @@ void sl_connection_set_retry_check(sl_connection *connection, bool (*keep_on)(vo
 /* May the same command succeed when it is repeated? (A broken connection, an election, a lock of
  * another client.) `code` is the `server_code` of sl_connection_command. */
 bool sl_code_is_transient(int32_t code);
+
+/* Does a server with this code refuse a command that the user or the deployment does not permit? */
+bool sl_code_is_refusal(int32_t code);
 
 /* A reply with {ok: 1} may contain a write error or a write concern error. Returns its code, and
  * sets `*reason` to its message, borrowed; -1 if there is none. */

@@ -165,17 +165,11 @@ static bool open_routers(sl_direct *direct, unsigned timeout_seconds, sl_error *
 
 static bool check_server(const sl_connection *connection, sl_error *error) {
     const sl_server *server = sl_connection_server(connection);
-    if (server->deployment != SL_SHARDED)
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "--route direct needs a sharded cluster, and %s is a %s, which has no "
-                            "router: leave the option out",
-                            sl_connection_display_uri(connection),
-                            sl_deployment_name(server->deployment));
-    return sl_server_at_least(server, 4, 4) || /* the first with config.migrationCoordinators */
-           sl_error_set(error, SL_EXIT_CLUSTER,
-                        "--route direct needs server 4.4 or later, whose shards record their "
-                        "migrations; this is %s",
-                        server->version);
+    return server->deployment == SL_SHARDED ||
+           sl_error_set(
+               error, SL_EXIT_USAGE,
+               "--route direct needs a sharded cluster, and %s is a %s: leave the option out",
+               sl_connection_display_uri(connection), sl_deployment_name(server->deployment));
 }
 
 bool sl_direct_open(sl_connection *connection, const sl_topology *topology, const sl_target *target,

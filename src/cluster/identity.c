@@ -49,7 +49,8 @@ static void begin_find(bson_t *find, const sl_target *target, const char *uuid) 
  * mismatch. */
 bool sl_target_find_support(sl_connection *connection, sl_target *target, sl_error *error) {
     /* Error codes for a field that the server does not accept. */
-    static const int32_t refusals[] = {9 /* FailedToParse */, 72 /* InvalidOptions */, 40415};
+    static const int32_t refusals[] = {9 /* FailedToParse */, 72 /* InvalidOptions */, 40415,
+                                       323 /* APIStrictError */};
     int32_t code;
     bson_t find;
     begin_find(&find, target, "00000000000000000000000000000000");
@@ -324,7 +325,7 @@ bool sl_wait_for_writes(sl_connection *connection, const sl_target *target, bool
     unsigned attempt = 0;
     for (unsigned quiet = 0; quiet < 2;) {
         if (!find_write(connection, target, changes_only, running, sizeof running, &code, error)) {
-            if (code != SL_CODE_UNAUTHORIZED)
+            if (!sl_code_is_refusal(code))
                 return sl_error_prefix(error, "looking for writes into %s.%s", target->database,
                                        target->collection);
             sl_log_warning("cannot check whether another program is writing to %s.%s: "

@@ -70,6 +70,25 @@ static bool read_shards(sl_connection *connection, sl_topology *topology, sl_err
     return ok;
 }
 
+void sl_topology_may_be_read(sl_connection *connection) {
+    sl_error error = {0};
+    bson_t documents, *options = BCON_NEW("limit", BCON_INT64(1));
+    const bson_t all = BSON_INITIALIZER;
+    if (sl_connection_server(connection)->deployment == SL_SHARDED) {
+        if (!sl_connection_find(connection, "config", "shards", &all, options, &documents,
+                                &error) &&
+            sl_code_is_refusal(error.server_code)) {
+            sl_connection_hide_shards(connection);
+            sl_log_warning("the shards are not known: " SL_LINES "; all batches are sent to the "
+                           "routers, a new collection is not sharded, and the balancer is not "
+                           "stopped",
+                           error.message);
+        }
+        bson_destroy(&documents);
+    }
+    bson_destroy(options);
+}
+
 bool sl_topology_read(sl_connection *connection, sl_topology **topology, sl_error *error) {
     *topology = NULL;
     sl_topology *made = calloc(1, sizeof *made);
@@ -104,7 +123,7 @@ bool sl_shards_answer(sl_connection *connection, sl_error *error) {
     for (unsigned attempt = 0;; attempt++) {
         sl_error why = {0};
         ok = sl_connection_command(connection, "admin", list, NULL, &code, &why) ||
-             code == SL_CODE_UNAUTHORIZED || code == SL_CODE_COMMAND_NOT_FOUND;
+             sl_code_is_refusal(code);
         if (ok)
             break;
         *error = why;
@@ -191,7 +210,7 @@ bool sl_statistics_read(sl_connection *connection, const sl_target *target,
                  "storage", "$storageStats.storageSize", "index", "$storageStats.totalIndexSize",
                  "}", "}", "]", "cursor", "{", "batchSize", BCON_INT32(10000), "}");
     bool ok = sl_cluster_run(connection, target->database, command, &reply, &code, error);
-    if (!ok && code == SL_CODE_NAMESPACE_NOT_FOUND) {
+    if (!ok && (code == SL_CODE_NAMESPACE_NOT_FOUND || code == 40280 /* before server 5.0 */)) {
         ok = true; /* no collection: no rows */
     } else if (ok) {
         sl_topology *topology = NULL;

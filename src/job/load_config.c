@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cluster/cluster.h"
 #include "source/source.h"
 
 #define BATCH_BYTES_LEAST ((size_t)1 << 20)
@@ -25,13 +26,17 @@ size_t sl_load_batch_room(const sl_load_config *config, uint32_t shards) {
 bool sl_load_open_connection(const sl_load_config *config, sl_access access,
                              const char *application, unsigned pool_size,
                              sl_connection **connection, sl_error *error) {
-    return sl_connection_open(&(sl_connection_options){.uri = config->uri,
-                                                       .application = application,
-                                                       .pool_size = pool_size,
-                                                       .timeout_seconds = config->timeout_seconds,
-                                                       .wait_seconds = config->wait_seconds,
-                                                       .writes = access == SL_FOR_WRITING},
-                              connection, error);
+    if (!sl_connection_open(&(sl_connection_options){.uri = config->uri,
+                                                     .application = application,
+                                                     .pool_size = pool_size,
+                                                     .timeout_seconds = config->timeout_seconds,
+                                                     .wait_seconds = config->wait_seconds,
+                                                     .writes = access == SL_FOR_WRITING},
+                            connection, error))
+        return false;
+    if (access != SL_FOR_EXAMINING)
+        sl_topology_may_be_read(*connection);
+    return true;
 }
 
 /* ---- the work directory ---- */

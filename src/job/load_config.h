@@ -123,8 +123,9 @@ typedef struct sl_load_config {
 } sl_load_config;
 
 /* Does a command write, or predict a command that does? Then it must connect to the routers of a
- * sharded cluster, not to its servers. */
-typedef enum sl_access { SL_FOR_READING, SL_FOR_WRITING } sl_access;
+ * sharded cluster, not to its servers. A command that examines reports by itself what it may not
+ * read. */
+typedef enum sl_access { SL_FOR_READING, SL_FOR_WRITING, SL_FOR_EXAMINING } sl_access;
 
 /* Opens the connection to the cluster of the configuration; see sl_connection_open. */
 bool sl_load_open_connection(const sl_load_config *config, sl_access access,

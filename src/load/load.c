@@ -193,8 +193,8 @@ static bool connect_cluster(sl_load *load, sl_error *error) {
         return false;
     sl_connection_set_retry_check(load->destination.connection, keep_trying, load);
     sl_record_server(load->record, load->destination.connection);
-    if (sl_connection_server(load->destination.connection)->deployment != SL_SHARDED &&
-        config->shard_key)
+    sl_deployment deployment = sl_connection_server(load->destination.connection)->deployment;
+    if (deployment != SL_SHARDED && deployment != SL_HIDDEN && config->shard_key)
         sl_log(config->shard_key_given ? SL_LOG_INFO : SL_LOG_DETAIL,
                "not a sharded cluster: the collection is not sharded");
     return true;

@@ -28,6 +28,7 @@
  * document of the last batch. */
 
 #define CODE_NAMESPACE_NOT_FOUND 26
+#define CODE_NO_COUNT 40481 /* of a collection that does not exist, before server 5.0 */
 #define CODE_COMMAND_NOT_FOUND 59
 #define CODE_COMMAND_NOT_SUPPORTED 115
 
@@ -204,7 +205,7 @@ bool sl_query_count_documents(sl_connection *connection, const char *database,
     }
     bson_destroy(&reply);
     bson_destroy(command);
-    if (!ok && code != CODE_NAMESPACE_NOT_FOUND)
+    if (!ok && code != CODE_NAMESPACE_NOT_FOUND && code != CODE_NO_COUNT)
         return sl_error_set(error, failure.code, "counting documents: " SL_LINES, failure.message);
     return true;
 }

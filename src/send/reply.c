@@ -229,11 +229,15 @@ static sl_verdict judge_errors(const sl_reply *reply, uint32_t *errors, bool *ea
 }
 
 /* The verdict of a write concern that was not satisfied: the writes are less durable than
- * requested. */
+ * requested. A router reports the errors of several shards with code 64, WriteConcernFailed, and
+ * their names. If such a batch were sent again, its documents would be found already stored. */
 static sl_verdict concern_verdict(int32_t code, const char *message, sl_error *error) {
     quote(error, "the write concern was not satisfied", code, message);
     bool listed;
-    return verdict_of(code, &listed) == SL_REPLY_FINAL ? SL_REPLY_FINAL : SL_REPLY_UNKNOWN;
+    bool final = verdict_of(code, &listed) == SL_REPLY_FINAL ||
+                 (code == 64 && (strstr(message, "UnsatisfiableWriteConcern") ||
+                                 strstr(message, "UnknownReplWriteConcern")));
+    return final ? SL_REPLY_FINAL : SL_REPLY_UNKNOWN;
 }
 
 static sl_verdict judge_concern(const sl_reply *reply, sl_error *error) {

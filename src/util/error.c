@@ -13,6 +13,7 @@ bool sl_error_set(sl_error *error, sl_exit code, const char *format, ...) {
     error->code = code;
     error->no_resume = false;
     error->afresh = false;
+    error->server_code = 0;
     va_list arguments;
     va_start(arguments, format);
     sl_print_text_v(error->message, sizeof error->message, format, arguments);

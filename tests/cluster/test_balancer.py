@@ -189,14 +189,27 @@ class Refusals(BalancerCase):
         """Loads through a server that refuses this command. Returns (outcome, work directory)."""
         server = proxy.Proxy(support.port_of(self.uri))
         server.change_request = proxy.unknown_command(command)
-        return self.load(*words, self.path, through=server, code=support.EXIT_CLUSTER, **more)
+        return self.load(*words, self.path, through=server, **{"code": support.EXIT_CLUSTER, **more})
 
     def resume(self, work, *words):
         self.shardload(*self.load_words(work, "--resume", *words, self.path))
 
-    def test_a_balancer_that_cannot_be_stopped_ends_the_load(self):
-        self.load_refused("balancerStop", message=("cannot stop the balancer", "balancerSto?"))
-        self.assertNotIn("t", self.database.list_collection_names())
+    def test_a_balancer_that_may_not_be_stopped_is_a_warning(self):
+        for command, said in (("balancerStop", "balancerSto?"), ("balancerStatus", "balancerStatu?")):
+            with self.subTest(command):
+                self.load_refused(command, "--drop", "--again", code=support.EXIT_OK,
+                                  message=("the balancer is not stopped: ", said))
+                self.assertEqual(self.database.t.count_documents({}), ROWS)
+                self.assert_restored()
+
+    def test_a_load_that_may_not_stop_the_balancer_leaves_it_to_the_next_one(self):
+        """A load was killed that had stopped the balancer."""
+        self.client.admin.command("balancerStop")
+        self.add_holder(refreshed=self.ago(600))
+        self.load_refused("balancerStop", code=support.EXIT_OK, message="the balancer is not stopped: ")
+        self.assertEqual(self.balancer_mode(), "off")
+        self.assertEqual(self.state.find_one({"_id": "state"})["before"], "full")
+        self.load("--again", self.path)
         self.assert_restored()
 
     def test_a_server_that_is_slow_to_stop_the_balancer_is_waited_for(self):
@@ -204,10 +217,6 @@ class Refusals(BalancerCase):
         self.load("--timeout", 1, self.path, through=server)
         self.assertEqual(server.refused, BUSY_REPLIES)
         self.assertEqual(self.database.t.count_documents({}), ROWS)
-        self.assert_restored()
-
-    def test_a_balancer_whose_state_cannot_be_read_ends_the_load(self):
-        self.load_refused("balancerStatus", message="cannot stop the balancer")
         self.assert_restored()
 
     def test_a_balancer_that_cannot_be_restarted_fails_the_load_until_it_is_resumed(self):

@@ -14,6 +14,7 @@ import sys
 import textwrap
 import zipfile
 
+import servers
 import support
 from router_case import PATIENCE
 from support import pymongo
@@ -46,6 +47,8 @@ class LocalCluster(support.Case):
 
     def run_tool(self, *arguments, place=None, env=None, tool=TOOL):
         verb, *rest = map(str, arguments)
+        if verb == "up" and rest and "--mongod" not in rest:
+            servers.need_deployment(servers.kind_of(rest))
         return subprocess.run(
             [sys.executable, tool, verb, "--dir", str(place or self.place), *rest],
             env=dict(os.environ, **(env or {})), text=True, capture_output=True, check=False,
@@ -136,6 +139,8 @@ class WithRealServers(LocalCluster):
 
     def test_a_mongos_on_the_path_is_the_router(self):
         """The script checks mongos's options, and starts the tests' own router."""
+        if os.environ.get("SHARDLOAD_MONGOS"):
+            self.skipTest("SHARDLOAD_MONGOS names the router")
         router = support.program("shardload-router")
         self.fake(
             textwrap.dedent(f"""\
@@ -159,7 +164,7 @@ class WithRealServers(LocalCluster):
 
     def test_killed_servers_are_reported_and_started_again_with_their_data(self):
         uri, _ = self.up("--shards", 1, "--cache", "0.25")
-        with pymongo.MongoClient(uri) as client:
+        with support.connect(uri) as client:
             client.d.c.insert_one({"_id": 1})
         for names in (["s0-0"], ["router"], []):
             with self.subTest(names or "all"):
@@ -196,7 +201,8 @@ class WithoutServers(LocalCluster):
 
     def test_a_server_on_the_path_comes_first(self):
         self.fake(LISTEN)
-        _, errors = self.up("--standalone", env={"PATH": f"{self.scratch}:{os.environ['PATH']}"})
+        _, errors = self.up("--standalone", env={"PATH": f"{self.scratch}:{os.environ['PATH']}",
+                                                 "SHARDLOAD_MONGOD": ""})
         self.assertIn(f"server: mongod 9.9.9-fake ({self.scratch / 'mongod'})", errors)
 
     def test_the_server_may_be_given_in_the_environment(self):

@@ -105,6 +105,7 @@ class Standalone(Restoring):
     def test_no_document_can_expire_before_all_are_loaded(self):
         """`expireAfterSeconds` of a collection is not in `create`, and that of an index is not built,
         before the last insert; after the restore, both are set."""
+        self.needs("5.3", "clustered collections")
         clustered = {"clusteredIndex": {"v": 2, "key": {"_id": 1}, "name": "_id_", "unique": True},
                      "expireAfterSeconds": 3600}
         past = datetime.datetime(2001, 1, 1)

@@ -192,6 +192,7 @@ class OneServer(TuneCase):
 
     def test_the_server_gets_the_layout_and_the_write_concern_of_each_trial(self):
         """Compared with the commands that the server's profiler recorded."""
+        self.needs("5.3", "clustered collections")
         self.database.create_collection("system.profile", capped=True, size=64 << 20)
         self.database.command("profile", 2)
         self.tune("--threads", 2, "--batch-size", 200, "--trial-bytes", "2MiB", "--try-clustered",

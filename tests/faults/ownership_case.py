@@ -12,6 +12,7 @@ import proxy
 import support
 
 FAILPOINTS = "--mongod-option=--setParameter=enableTestCommands=1"
+NAMED_BY_UUID = "inserts that name their collection by its UUID"
 HOLD_INSERTS = "hangDuringBatchInsert"
 REPLACED = "was dropped, replaced, renamed or resharded during the load"
 
@@ -119,8 +120,9 @@ class OwnershipCase(fault_case.FaultCase):
         operation)."""
         return {(number, entry["opid"])
                 for number, client in enumerate(self.primary_clients())
-                for entry in client.admin.command("currentOp", ns=f"{self.database_name}.t",
-                                                   failpointMsg=failpoint)["inprog"]}
+                for entry in client.admin.command("currentOp", **{
+                    "ns": f"{self.database_name}.t",
+                    "$or": [{"failpointMsg": failpoint}, {"msg": failpoint}]})["inprog"]}   # msg: before 5.0
 
     def kill_loader_with_held_inserts(self, *more, **where):
         """Kills the first loader while the servers hold its inserts. Returns (a function that

@@ -5,8 +5,7 @@ the collection of the next load."""
 import proxy
 import support
 from fault_case import ROUNDS
-from ownership_case import (FAILPOINTS, REPLACED, CountingUuids, OwnershipCase,
-                            WithoutUuid)
+from ownership_case import FAILPOINTS, NAMED_BY_UUID, REPLACED, CountingUuids, OwnershipCase, WithoutUuid
 
 
 class AnyServer:
@@ -15,6 +14,7 @@ class AnyServer:
     def load_over_held_inserts(self, *words, **where):
         """Runs the second load while inserts of the killed first one are held; they are released
         when the second load inserts. Returns its outcome."""
+        self.needs("6.0", NAMED_BY_UUID)
         release, held = self.kill_loader_with_held_inserts()
         running = self.second(*words, size=500, **where)
         self.wait_for(lambda: not running.running() or self.held_inserts() - held,
@@ -53,6 +53,7 @@ class AnyServer:
     # The collection is dropped while a loader runs
 
     def test_a_running_load_stops_when_the_next_load_drops_its_collection(self):
+        self.needs("6.0", NAMED_BY_UUID)
         running = self.stopped_load()
         outcome = self.second().wait()   # the balancer stays off for the running load
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
@@ -70,6 +71,7 @@ class AnyServer:
         self.assert_content(self.other_expected)
 
     def test_a_dropped_collection_is_reported_without_verification(self):
+        self.needs("6.0", NAMED_BY_UUID)
         running = self.stopped_load("--no-verify")
         self.database.t.drop()
         self.continue_load(running).expect(support.EXIT_CLUSTER, REPLACED,
@@ -77,6 +79,7 @@ class AnyServer:
         self.assertNotIn("t", self.database.list_collection_names())
 
     def test_every_batch_names_the_uuid_of_the_collection(self):
+        self.needs("6.0", NAMED_BY_UUID)
         server, uri = self.start_proxy(CountingUuids)
         self.first("--route", "mongos", uri=uri).wait().expect(support.EXIT_REJECTS)
         self.assertGreater(server.batches, 10)

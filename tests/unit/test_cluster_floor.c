@@ -47,6 +47,8 @@ TEST_ON(EACH, test_default_compressor_is_known) {
 }
 
 TEST_ON(EACH, test_clustered_is_kept_and_compared) {
+    if (!sl_server_at_least(sl_connection_server(f->connection), 5, 3))
+        skip();
     prepare(f, true);
     f->target.clustered = true;
     refused_target(f, "not clustered", "--drop");

@@ -164,6 +164,12 @@ TEST(a_write_concern_that_was_not_satisfied) {
     assert_int_equal(
         judge("{\"insertedCount\": 5, \"writeConcernErrors\": [{\"code\": 100}]}", 5, &why),
         SL_REPLY_FINAL);
+    assert_int_equal(judge("{\"insertedCount\": 5, \"writeConcernErrors\": [{\"code\": 64, "
+                           "\"errmsg\": \"multiple errors reported : UnsatisfiableWriteConcern: "
+                           "Not enough data-bearing nodes at s0 :: and :: "
+                           "UnsatisfiableWriteConcern: Not enough data-bearing nodes at s1\"}]}",
+                           5, &why),
+                     SL_REPLY_FINAL);
     assert_int_equal(judge("{\"insertedCount\": 5, \"writeConcernErrors\": []}", 5, NULL),
                      SL_REPLY_COMPLETE);
 }
