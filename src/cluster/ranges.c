@@ -152,8 +152,8 @@ static void note_failure(failed_step *failed, const sl_chunk_step *step) {
     *failed = now;
 }
 
-/* Runs the plan until a step fails. A move that the servers do not permit, because of a zone, is left
- * out. */
+/* Runs the plan until a step fails. A move that the servers do not permit, because of a zone, is
+ * left out. */
 static round_outcome run_steps(placement *work, const sl_chunk_steps *steps, failed_step *failed,
                                int32_t *code, sl_error *error) {
     work->all = work->done + steps->count;
