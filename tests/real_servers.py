@@ -129,3 +129,21 @@ def work_files(work):
     """The names of the files in a work directory, without those that a killed program was about to rename."""
     return {str(path.relative_to(work)) for path in work.rglob("*")
             if path.is_file() and not re.search(r"\.~[a-z0-9]{6}$", path.name)}
+
+
+class RouterCase(support.ClusterCase):
+    """Two shards of server 4.4 behind a real mongos."""
+
+    @classmethod
+    def setUpClass(cls):
+        programs = REAL / "4.4" / "bin"
+        if not (programs / "mongos").exists():
+            raise support.unittest.SkipTest("SHARDLOAD_REAL does not name a folder with 4.4/bin/mongos")
+        folder = support.tempfile.mkdtemp(prefix="shardload-real-")
+        cls.addClassCleanup(support.shutil.rmtree, folder, ignore_errors=True)
+        cls.cluster = servers.Servers(f"{folder}/cluster", "--shards", "2", "--mongod", programs / "mongod",
+                                      "--mongos", programs / "mongos", *servers.SAVING)
+        cls.addClassCleanup(cls.cluster.down)
+        os.environ["SHARDLOAD_TEST_REAL_URI"] = cls.cluster.uri
+        cls.variable = "SHARDLOAD_TEST_REAL_URI"
+        super().setUpClass()

@@ -142,8 +142,8 @@ bool sl_prepare_ranges(sl_connection *connection, const sl_target *target,
                        bool (*progress)(void *context, size_t done, size_t all), void *context,
                        sl_error *error);
 
-/* The shard, or the next one if it is draining or missing in `now`, the topology at present; the shard
- * itself if all are. Indexes into `topology`. */
+/* The shard, or the next one if it is draining or missing in `now`, the topology at present; the
+ * shard itself if all are. Indexes into `topology`. */
 uint32_t sl_topology_receiver(const sl_topology *topology, const sl_topology *now, uint32_t shard);
 
 /* The shard on which a new collection is created: the primary shard of its database. If the

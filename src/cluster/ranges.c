@@ -152,14 +152,19 @@ static void note_failure(failed_step *failed, const sl_chunk_step *step) {
     *failed = now;
 }
 
-/* Runs the plan until a step fails. */
+/* Runs the plan until a step fails. A move that the servers do not permit, because of a zone, is
+ * left out. */
 static round_outcome run_steps(placement *work, const sl_chunk_steps *steps, failed_step *failed,
                                int32_t *code, sl_error *error) {
     work->all = work->done + steps->count;
     for (size_t i = 0; i < steps->count; i++) {
         if (!report(work))
             return STOPPED;
-        if (!run_step(work, &steps->items[i], code, error)) {
+        bool ok = run_step(work, &steps->items[i], code, error);
+        if (!ok && steps->items[i].move && *code == SL_CODE_ILLEGAL_OPERATION) {
+            sl_log_warning("a range stays on its shard: " SL_LINES, error->message);
+            *error = (sl_error){.code = SL_EXIT_OK};
+        } else if (!ok) {
             note_failure(failed, &steps->items[i]);
             return STEP_FAILED;
         }
@@ -452,7 +457,7 @@ bool sl_presplit(sl_connection *connection, const sl_target *target, const sl_to
         ok = shard == home || sl_cluster_change(connection, "admin",
                                                 move_command(target, bounds[i], bounds[i + 1],
                                                              topology->shards[shard].name),
-                                                0, error);
+                                                SL_CODE_ILLEGAL_OPERATION, error);
     }
     *chunks = count + 1;
     bson_destroy(lowest);

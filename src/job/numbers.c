@@ -708,8 +708,8 @@ static bool same_run(const numbered *a, const numbered *b) {
            a->source->leading == b->source->leading;
 }
 
-/* A range of a shard that is being removed is for the next shard. With --only-shards the layout decides
- * which loader loads a range, wherever it is placed. */
+/* A range of a shard that is being removed is for the next shard. With --only-shards the layout
+ * decides which loader loads a range, wherever it is placed. */
 static void make_ranges(sl_job *job, const sl_destination *destination, const numbered *list) {
     for (size_t first = 0, next; first < job->active; first = next) {
         const sl_job_source *source = list[first].source;

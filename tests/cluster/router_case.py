@@ -63,7 +63,7 @@ class Wire:
         length, _, self.answered, _ = struct.unpack("<iiii", self.receive(16))
         data = self.receive(length - 16)
         assert data[4] == 0, "a reply is one document"
-        return bson.decode(data[5:])
+        return bson.decode(data[5:-4] if data[0] & CHECKSUM else data[5:])
 
     def send(self, data):
         self.socket.sendall(data)
@@ -89,16 +89,22 @@ class ClusterCase(support.ClusterCase):
         cls.admin = cls.client.admin
         # Not client.address: that is None until the driver has found the router.
         cls.address = pymongo.uri_parser.parse_uri(cls.uri)["nodelist"][0]
+        cls.is_at_least_5 = cls.client.server_info()["versionArray"][0] >= 5
         cls.shards = sorted(shard["_id"] for shard in cls.admin.command("listShards")["shards"])
 
     def namespace(self, collection):
         return f"{self.database_name}.{collection}"
 
+    def shard_collection(self, namespace, **more):
+        if not self.is_at_least_5:                    # server 5.0 creates the database
+            self.admin.command("enableSharding", self.database_name)
+        self.admin.command("shardCollection", namespace, **more)
+
     def shard_by_range(self, collection, *bounds, key="_id"):
         """Shards the collection by range, splits it at the bounds, and places the chunks on the
         shards in turn."""
         namespace = self.namespace(collection)
-        self.admin.command("shardCollection", namespace, key={key: 1})
+        self.shard_collection(namespace, key={key: 1})
         for bound in bounds:
             self.admin.command("split", namespace, middle={key: bound})
         for i, low in enumerate((bson.MinKey(),) + bounds):
@@ -113,7 +119,21 @@ class ClusterCase(support.ClusterCase):
         return {row["shard"]: row["count"] for row in self.database[collection].aggregate(stages)}
 
     def chunks(self, collection):
-        return [(chunk["min"], chunk["max"], chunk["shard"]) for chunk in super().chunks(collection)]
+        return [(chunk["min"], chunk["max"], chunk["shard"]) for chunk in
+                self.client.config.chunks.find(self.in_catalog(collection)).sort("min")]
+
+    def in_catalog(self, collection):
+        """The filter of the collection's chunks in config.chunks."""
+        namespace = self.namespace(collection)
+        entry = self.client.config.collections.find_one({"_id": namespace})
+        return {"uuid": entry["uuid"]} if "timestamp" in entry else {"ns": namespace}
+
+    @staticmethod
+    def explained_shards(cursor):
+        """The shards on which a find runs: the keys of `shards` from the project's router, a list from mongos."""
+        plan = cursor.explain()
+        return sorted(plan["shards"] if "shards" in plan else
+                      [one["shardName"] for one in plan["queryPlanner"]["winningPlan"]["shards"]])
 
     def assert_code(self, code, run, *arguments, **more):
         with self.assertRaises(pymongo.errors.OperationFailure) as caught:

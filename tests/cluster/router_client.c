@@ -44,8 +44,9 @@ static void detect_sharded_cluster(const struct client *c) {
 static void shard(const struct client *c) {
     char ns[256];
     snprintf(ns, sizeof ns, "%s.c", c->database);
-    check(run(c, BCON_NEW("shardCollection", BCON_UTF8(ns), "key", "{", "_id", BCON_UTF8("hashed"),
-                          "}")),
+    check(run(c, BCON_NEW("enableSharding", BCON_UTF8(c->database))) &&
+              run(c, BCON_NEW("shardCollection", BCON_UTF8(ns), "key", "{", "_id",
+                              BCON_UTF8("hashed"), "}")),
           "shards a collection");
 }
 

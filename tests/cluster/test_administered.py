@@ -23,14 +23,6 @@ class Administered(support.ClusterCase):
         self.addCleanup(self.admin.command, "balancerStart")
         self.addCleanup(self.client.shardload.balancer.delete_many, {})
 
-    def split_at(self, ids):
-        """Splits the only chunk of the collection, which is sharded by {_id: 1}, by one command to its shard."""
-        (chunk,) = self.chunks()
-        self.shard_clients()[chunk["shard"]].admin.command(
-            "splitChunk", self.namespace, keyPattern={"_id": 1}, min=chunk["min"], max=chunk["max"],
-            splitKeys=[{"_id": bson.Int64(id)} for id in ids], epoch=chunk["lastmodEpoch"],
-            **{"from": chunk["shard"]})
-
     def test_a_shard_that_is_being_removed_gets_no_ranges(self):
         path = self.file("year.txt", support.wide_text(4, rows=1000))
         shards = self.client.config.shards
@@ -51,6 +43,24 @@ class Administered(support.ClusterCase):
                     self.assert_accounting(work, inserted=4000)
                     self.assertEqual({chunk["shard"] for chunk in self.chunks()}, {other})
                     self.assertEqual(self.balancer_mode(), "full")
+
+    def test_ranges_that_a_zone_keeps_on_a_shard(self):
+        self.admin.command("addShardToZone", "s0", zone="z")
+        self.addCleanup(self.admin.command, "removeShardFromZone", "s0", zone="z")
+        self.addCleanup(self.client.config.tags.delete_many, {})
+        path = self.file("year.txt", support.wide_text(4, rows=1000))
+        for words in ([], ["--id-field", "test_id", "--shard-key", '{"_id": 1}']):
+            with self.subTest(words=words):
+                self.client.drop_database(self.database_name)
+                self.client.config.tags.delete_many({})
+                self.shard({"_id": 1})
+                self.admin.command("updateZoneKeyRange", self.namespace, zone="z",
+                                   min={"_id": bson.MinKey()}, max={"_id": bson.MaxKey()})
+                for chunk in self.chunks():
+                    self.admin.command("moveChunk", self.namespace, bounds=[chunk["min"], chunk["max"]], to="s0")
+                _, work = self.load(*words, path)
+                self.assert_accounting(work, inserted=4000)
+                self.assertEqual({chunk["shard"] for chunk in self.chunks()}, {"s0"})
 
     def test_an_unsharded_collection_that_movePrimary_copies_during_the_load(self):
         """Its copy has another UUID: the load ends, and another one with --again completes it."""
@@ -104,25 +114,18 @@ class Administered(support.ClusterCase):
         self.assertEqual(self.database.t.count_documents({}), 4200)
 
     def test_ten_thousand_chunks(self):
-        own = self.file("own.json", "".join(json.dumps({"_id": n, "n": n}) + "\n" for n in range(5000)))
-        year = self.file("year.txt", support.wide_text(5, rows=1000))
-        for key, path in (({"n": "hashed"}, own), ({"_id": 1}, own), ({"_id": 1}, year)):
-            with self.subTest(key=key, path=path.name):
-                self.client.drop_database(self.database_name)
-                self.shard(key, **({"numInitialChunks": 10000} if "n" in key else {}))
-                if "_id" in key:
-                    step = 1 if path == own else 1 << 38
-                    self.split_at(range(0, 8000 * step, step))
-                self.assertGreater(len(self.chunks()), 8000)
-                self.assert_frugal("plan", *self.target(), path)
-                work = self.scratch / f"work-{key}-{path.name}"
-                words = self.load_words(work, "-j", 1, "--rate-limit", 2500, "--batch-size", 100, path)
-                running = self.start("shardload", *words)
-                self.wait_for_documents(running, 500)
-                running.kill()
-                self.assert_frugal(*words, "--resume", "--rate-limit", "unlimited")
-                self.assert_frugal("verify", *self.target(), "--content", path)
-                self.assertEqual(self.database.t.count_documents({}), 5000)
+        """Of a hashed key, pre-split by the owner of the collection."""
+        path = self.file("own.json", "".join(json.dumps({"_id": n, "n": n}) + "\n" for n in range(5000)))
+        self.shard({"n": "hashed"}, numInitialChunks=10000)
+        self.assertEqual(len(self.chunks()), 10000)
+        self.assert_frugal("plan", *self.target(), path)
+        words = self.load_words(self.scratch / "work", "-j", 1, "--batch-size", 100, path)
+        running = self.start("shardload", *words, "--rate-limit", 2500)
+        self.wait_for_documents(running, 500)
+        running.kill()
+        self.assert_frugal(*words, "--resume")
+        self.assert_frugal("verify", *self.target(), "--content", path)
+        self.assertEqual(self.database.t.count_documents({}), 5000)
 
     def assert_frugal(self, *words):
         """Runs the command, which must need less memory than 128 MiB."""

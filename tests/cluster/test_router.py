@@ -8,19 +8,22 @@ import subprocess
 import threading
 
 import fault_case
+import real_servers
 import support
 from router_case import ClusterCase, Wire
 from support import bson, pymongo
 
 
 class ThroughDriver(ClusterCase):
+    of_members = 59           # the code for commands of members of a replica set
+
     def test_a_driver_detects_a_sharded_cluster(self):
-        hello = self.admin.command("hello")
+        hello = self.admin.command("hello" if self.is_at_least_5 else "isMaster")
         self.assertEqual(hello["msg"], "isdbgrid")
         self.assertEqual(self.client.topology_description.topology_type_name, "Sharded")
-        for absent in ("setName", "hosts", "primary", "me", "compression", "topologyVersion"):
+        for absent in ("setName", "hosts", "primary", "me", "compression"):
             self.assertNotIn(absent, hello)
-        self.assertGreaterEqual(hello["maxWireVersion"], 13)
+        self.assertGreaterEqual(hello["maxWireVersion"], 13 if self.is_at_least_5 else 9)
         self.assertGreater(hello["maxMessageSizeBytes"], 47_000_000)
 
     def test_a_cursor_of_many_batches_returns_every_document(self):
@@ -67,9 +70,8 @@ class ThroughDriver(ClusterCase):
 
     def test_explain_names_the_shards_of_a_find(self):
         self.shard_by_range("c", 500)
-        self.assertEqual(list(self.database.c.find({"_id": 7}).explain()["shards"]),
-                         [self.shards[0]])
-        self.assertEqual(sorted(self.database.c.find({"x": 7}).explain()["shards"]), self.shards)
+        self.assertEqual(self.explained_shards(self.database.c.find({"_id": 7})), [self.shards[0]])
+        self.assertEqual(self.explained_shards(self.database.c.find({"x": 7})), self.shards)
         self.database.plain.insert_one({"_id": 1})
         self.assertIn("queryPlanner", self.database.plain.find({"_id": 1}).explain())
 
@@ -143,7 +145,7 @@ class ThroughDriver(ClusterCase):
                 {"_id": key}, {"$set": {"x": key}}, return_document=True)
             self.assertEqual(changed, {"_id": key, "x": key})
         self.assert_code(61, self.database.c.find_one_and_update, {"x": 7}, {"$set": {"y": 1}})
-        self.admin.command("shardCollection", self.namespace("h"), key={"k": "hashed"})
+        self.shard_collection(self.namespace("h"), key={"k": "hashed"})
         self.database.h.insert_many([{"_id": i, "k": i} for i in range(20)])
         removed = [self.database.h.find_one_and_delete({"k": i})["_id"] for i in range(20)]
         self.assertEqual(removed, list(range(20)))
@@ -188,7 +190,8 @@ class ThroughDriver(ClusterCase):
         self.database.never_was.drop()
         self.assertEqual(self.database.list_collection_names(), ["c"])
         self.assertEqual(self.database.c.find_one(), {"_id": 1})
-        self.assertIsNone(self.client.config.collections.find_one({"_id": self.namespace("b")}))
+        self.assertIsNone(self.client.config.collections.find_one(
+            {"_id": self.namespace("b"), "dropped": {"$ne": True}}))
         self.assertEqual(self.database.command("dbStats")["objects"], 1)
         self.client.drop_database(self.database_name)
         self.assertNotIn(self.database_name, self.client.list_database_names())
@@ -218,7 +221,7 @@ class ThroughDriver(ClusterCase):
             "c", write_concern=pymongo.WriteConcern(w=0))
         for i in range(50):
             unacknowledged.insert_one({"_id": i})
-            self.assertEqual(client.admin.command("ping"), {"ok": 1.0})
+            self.assertEqual(client.admin.command("ping")["ok"], 1.0)
         self.assertEqual(client[self.database_name].c.count_documents({}), 50)
 
     def test_write_concern_and_read_concern_majority_are_accepted(self):
@@ -231,8 +234,7 @@ class ThroughDriver(ClusterCase):
     def test_unknown_commands_are_refused_as_a_server_does(self):
         error = self.assert_code(59, self.admin.command, "noSuchCommand")
         self.assertEqual(error.details["codeName"], "CommandNotFound")
-        self.assert_code(59, self.admin.command, "replSetGetStatus")
-        self.assert_code(59, self.admin.command, "shutdown")
+        self.assert_code(self.of_members, self.admin.command, "replSetGetStatus")
 
     def test_a_driver_knows_that_the_router_has_no_sessions(self):
         client = pymongo.MongoClient(self.uri, retryWrites=True)
@@ -255,12 +257,22 @@ class ThroughDriver(ClusterCase):
         self.assertIn(f"1..{len(lines)}", result.stdout)
 
 
+class RealThroughDriver(real_servers.RouterCase, ThroughDriver):
+    """What is tested of the project's router is true of a real one, except what docs/localcluster.md lists."""
+
+    of_members = None
+    test_a_driver_knows_that_the_router_has_no_sessions = None
+    test_create_keeps_its_options_on_every_shard = None       # clustered collections: server 5.3
+
+
 class Sharding(ClusterCase):
+    no_key, no_chunk = 61, 2  # the codes for a query without the shard key, and without or of no chunk
+
     def test_split_and_move_with_each_option_that_names_a_chunk(self):
         namespace = self.namespace("c")
         low, high = {"_id": bson.MinKey()}, {"_id": bson.MaxKey()}
         first, second = self.shards[:2]
-        self.admin.command("shardCollection", namespace, key={"_id": 1})
+        self.shard_collection(namespace, key={"_id": 1})
         self.database.c.insert_many([{"_id": bson.Int64(i)} for i in range(1000)])
         self.admin.command("split", namespace, middle={"_id": bson.Int64(500)})
         self.admin.command("moveChunk", namespace, bounds=[low, {"_id": 500}], to=first)
@@ -273,13 +285,16 @@ class Sharding(ClusterCase):
         keys = [chunk[0]["_id"] for chunk in self.chunks("c")[1:]]
         self.assertEqual(len(keys), 3)
         self.assertTrue(0 < keys[0] < 500 and keys[1] == 500 and 500 < keys[2] < 1000, keys)
+        if not self.is_at_least_5:
+            self.assert_code(59, self.admin.command, "moveRange", namespace, min={"_id": 900}, toShard=first)
+            return
         self.admin.command("moveRange", namespace, min={"_id": 900}, toShard=first)
         self.assertEqual(self.database.c.count_documents({}), 1000)
-        self.assertEqual(list(self.database.c.find({"_id": 950}).explain()["shards"]), [first])
+        self.assertEqual(self.explained_shards(self.database.c.find({"_id": 950})), [first])
 
     def test_a_hashed_key_is_presplit_and_spread(self):
         namespace = self.namespace("h")
-        self.admin.command("shardCollection", namespace, key={"st": "hashed"}, numInitialChunks=8)
+        self.shard_collection(namespace, key={"st": "hashed"}, numInitialChunks=8)
         self.assertEqual(len(self.chunks("h")), 8)
         self.assertEqual({chunk[2] for chunk in self.chunks("h")}, set(self.shards))
         self.database.h.insert_many([{"_id": i, "st": i} for i in range(2000)])
@@ -287,15 +302,15 @@ class Sharding(ClusterCase):
         self.assertEqual(sum(counts.values()), 2000)
         self.assertTrue(all(count > 400 for count in counts.values()), counts)
         # Move the chunk of the value 42 to the other shard.
-        (home,) = self.database.h.find({"st": 42}).explain()["shards"]
+        (home,) = self.explained_shards(self.database.h.find({"st": 42}))
         (other,) = [shard for shard in self.shards[:2] if shard != home]
         self.admin.command("moveChunk", namespace, find={"st": 42}, to=other)
-        self.assertEqual(list(self.database.h.find({"st": 42}).explain()["shards"]), [other])
+        self.assertEqual(self.explained_shards(self.database.h.find({"st": 42})), [other])
         self.assertEqual(self.database.h.count_documents({"st": 42}), 1)
 
     def test_a_unique_compound_key(self):
         namespace = self.namespace("c")
-        self.admin.command("shardCollection", namespace, key={"a": 1, "b": 1}, unique=True)
+        self.shard_collection(namespace, key={"a": 1, "b": 1}, unique=True)
         self.admin.command("split", namespace, middle={"a": 5, "b": 0})
         self.admin.command("moveChunk", namespace, find={"a": 9, "b": 9}, to=self.shards[1])
         self.database.c.insert_many([{"a": i, "b": j} for i in range(10) for j in range(10)])
@@ -335,10 +350,11 @@ class Sharding(ClusterCase):
         self.shard_by_range("c", 10, 20)
         entry = self.client.config.collections.find_one({"_id": self.namespace("c")})
         self.assertEqual(entry["key"], {"_id": 1})
-        self.assertEqual(self.client.config.chunks.count_documents({"uuid": entry["uuid"]}), 3)
+        chunks = self.in_catalog("c")
+        self.assertEqual(self.client.config.chunks.count_documents(chunks), 3)
         self.assertEqual(sorted(s["_id"] for s in self.client.config.shards.find()), self.shards)
         grouped = self.client.config.chunks.aggregate(
-            [{"$match": {"uuid": entry["uuid"]}}, {"$group": {"_id": "$shard"}}])
+            [{"$match": chunks}, {"$group": {"_id": "$shard"}}])
         self.assertEqual(sorted(row["_id"] for row in grouped), self.shards[:2])
 
     def test_zones_place_chunks(self):
@@ -346,7 +362,7 @@ class Sharding(ClusterCase):
         self.addCleanup(self.admin.command, "removeShardFromZone", self.shards[0], zone="z")
         self.admin.command("updateZoneKeyRange", self.namespace("c"), min={"_id": 0},
                            max={"_id": 10}, zone="z")
-        self.admin.command("shardCollection", self.namespace("c"), key={"_id": 1})
+        self.shard_collection(self.namespace("c"), key={"_id": 1})
         self.assertIn(({"_id": 0}, {"_id": 10}, self.shards[0]), self.chunks("c"))
         self.admin.command("updateZoneKeyRange", self.namespace("c"), min={"_id": 0},
                            max={"_id": 10}, zone=None)
@@ -360,10 +376,14 @@ class Sharding(ClusterCase):
         self.assert_code(118, run, "moveChunk", plain, find={"_id": 1}, to=self.shards[0])
         self.assert_code(70, run, "moveChunk", namespace, find={"_id": 1}, to="nowhere")
         self.assert_code(73, run, "shardCollection", "nodot", key={"_id": 1})
-        self.assert_code(61, run, "moveChunk", namespace, find={"x": 1}, to=self.shards[0])
-        self.assert_code(2, run, "moveChunk", namespace, bounds=[{"_id": 3}, {"_id": 4}],
+        self.assert_code(self.no_key, run, "moveChunk", namespace, find={"x": 1}, to=self.shards[0])
+        self.assert_code(self.no_chunk, run, "moveChunk", namespace, bounds=[{"_id": 3}, {"_id": 4}],
                          to=self.shards[0])
-        self.assert_code(2, run, "split", namespace)
+        self.assert_code(self.no_chunk, run, "split", namespace)
+
+
+class RealSharding(real_servers.RouterCase, Sharding):
+    no_key = no_chunk = None
 
 
 # Codes of errors after which a write may be retried; None: a connection error.

@@ -133,7 +133,6 @@ class Admin:
             while True:
                 yield
         finally:
-            self.run("balancerStop")
             with contextlib.suppress(Exception):     # it is removed already
                 while self.run("removeShard", LAST)["state"] != "completed":
                     with contextlib.suppress(Exception):
@@ -143,7 +142,6 @@ class Admin:
                     if name not in ("admin", "config", "local"):
                         shard.drop_database(name)
             self.run("addShard", f"{LAST}/127.0.0.1:{self.servers.port(f'{LAST}-0')}", name=LAST)
-            self.run("balancerStop" if self.load.balancer == "off" else "balancerStart")
 
     def empty_one(self):
         """Moves something away from the shard that is removed."""
