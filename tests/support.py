@@ -482,11 +482,11 @@ class Case(unittest.TestCase):
         undelivered."""
         figures = run_record(work)["accounting"]
         self.assertEqual(
-            figures["records"], figures["inserted"] + figures["alreadyThere"] +
+            figures["records"], figures["inserted"] + figures["alreadyStored"] +
             figures.get("changed", 0) +
             figures["rejectedByParser"] + figures["rejectedByServer"] + figures["undelivered"],
             figures)
-        self.assertIs(figures["holds"], True)
+        self.assertIs(figures["addsUp"], True)
         for name, value in expected.items():
             self.assertEqual(figures[name], value, f"{name} in {figures}")
 
@@ -495,7 +495,7 @@ class Case(unittest.TestCase):
         self.assert_documents(raw, reading.documents, message)
         self.assert_rejects(work, "", [reject.place for reject in reading.rejects])
         self.assert_accounting(
-            work, records=reading.records, inserted=len(raw), alreadyThere=0,
+            work, records=reading.records, inserted=len(raw), alreadyStored=0,
             rejectedByParser=len(reading.rejects), repeatedHeaders=reading.repeated_headers,
             blankLines=reading.blank_lines, repaired=reading.repaired, transcoded=reading.transcoded,
             lengthMismatches=reading.length_mismatches, malformedFields=reading.malformed_fields,

@@ -1,13 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bson_lookup.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #define NUMBER_MAX 1e18
 
+/* Keys of run.json, and their names in the records of earlier programs. */
+static const struct {
+    const char *key, *earlier;
+} renamed[] = {
+    {"addsUp", "holds"},           {"alreadyStored", "alreadyThere"},
+    {"distribution", "placing"},   {"earlierRuns", "ofThoseByEarlierRuns"},
+    {"splittable", "cut"},         {"unmatched", "inNoDocument"},
+};
+
+/* Writes the path with the earlier names of its keys. False: it has none of these keys. */
+static bool earlier_path(const char *path, char *earlier, size_t room) {
+    bool found = false;
+    size_t used = 0;
+    for (size_t length; used < room; path += length + 1) {
+        const char *key = path;
+        length = strcspn(path, ".");
+        int count = (int)length;
+        for (size_t i = 0; i < sizeof renamed / sizeof renamed[0]; i++) {
+            if (strlen(renamed[i].key) == length && memcmp(renamed[i].key, path, length) == 0) {
+                found = true;
+                key = renamed[i].earlier;
+                count = (int)strlen(key);
+            }
+        }
+        used += (size_t)snprintf(earlier + used, room - used, "%.*s%s", count, key,
+                                 path[length] ? "." : "");
+        if (!path[length])
+            break;
+    }
+    return found && used < room;
+}
+
 bool sl_look_find(const bson_t *document, const char *path, bson_iter_t *value) {
     bson_iter_t iter;
-    return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, value);
+    char earlier[100];
+    return (bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, value)) ||
+           (earlier_path(path, earlier, sizeof earlier) && bson_iter_init(&iter, document) &&
+            bson_iter_find_descendant(&iter, earlier, value));
 }
 
 double sl_value_number(const bson_iter_t *at) {

@@ -13,6 +13,7 @@
 #define SL_DATE_ROOM 32
 #define SL_ARRAY_KEY_ROOM 16
 
+/* A path with keys of run.json also finds their earlier names. */
 bool sl_look_find(const bson_t *document, const char *path, bson_iter_t *value);
 
 /* A number from -1e18 to 1e18, or NAN. */

@@ -162,7 +162,7 @@ const sl_option_row sl_load_rows[] = {
      .help = "Embed the records of a second source as an array in the documents that have the "
              "same values of the fields of --on. The second source is first stored by key in the "
              "work directory; neither source has to be sorted. Records that belong to no "
-             "document are counted, and written to embed/orphans.json in the work directory.",
+             "document are counted, and written to embed/unmatched.json in the work directory.",
      .check = sl_check_embed},
     {.name = "on", SL_ROW_TEXT("NAME,..."), SL_ROW_OF(LOAD | VERIFY, "Source", DOCUMENTS),
      .help = "The fields by which --embed joins, such as test_id. If the names differ between the "

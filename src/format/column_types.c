@@ -77,6 +77,16 @@ static uint8_t *put_int(const sl_value *v, uint8_t *to) {
                                                                         : NULL;
 }
 
+static uint8_t *put_int64(const sl_value *v, uint8_t *to) {
+    char room[SL_NUMBER_ROOM + SL_SLACK];
+    sl_text field;
+    int64_t whole;
+    bool fits = read_form(v, room, &field) &&
+                (v->schema->lossless ? sl_convert_whole(field.bytes, field.length, &whole)
+                                     : convert_int(v->schema, field, &whole));
+    return fits ? sl_bson_put_int64(to, whole) : NULL;
+}
+
 static bool convert_double(const sl_schema_column *schema, sl_text field, double *value) {
     return sl_convert_short_decimal(field.bytes, field.length, value) ||
            (schema->lossless ? sl_convert_lossless : sl_convert_double)(field.bytes, field.length,
@@ -761,6 +771,8 @@ const sl_column_type sl_column_types[] = {
     {"array", SL_BSON_ARRAY, 16, SLOW, SL_CLASS_TEXT, .grows = true, .has_format = true,
      .put = sl_put_array},
     {"bool", SL_BSON_BOOL, 8, SLOW, SL_CLASS_FLAGS, .put = sl_put_bool},
+    {"int64", SL_BSON_INT64, 8, SLOW, SL_CLASS_NUMBERS, .has_format = true, .put = put_int64},
+    {"base32", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_base32},
     {"hex", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_hex},
     {"base64", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_base64},
     {"binary", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_raw},

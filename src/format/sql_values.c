@@ -259,6 +259,26 @@ uint8_t *sl_put_base64(const sl_value *v, uint8_t *to) {
     return count % 4 == 0 ? end_binary(to, out) : NULL;
 }
 
+uint8_t *sl_put_base32(const sl_value *v, uint8_t *to) {
+    uint8_t *out = to + BINARY_HEAD;
+    uint32_t bits = 0, width = 0, count = 0, padding = 0;
+    for (size_t i = 0; i < v->field.length; i++, count++) {
+        const char byte = v->field.bytes[i];
+        const bool letter = byte >= 'A' && byte <= 'Z';
+        padding += byte == '=';
+        if (byte == '=')
+            continue;
+        if (padding > 0 || (!letter && (byte < '2' || byte > '7')))
+            return NULL;
+        bits = bits << 5 | (uint32_t)(letter ? byte - 'A' : byte - '2' + 26);
+        width += 5;
+        if (width >= 8)
+            *out++ = (uint8_t)(bits >> (width -= 8));
+    }
+    return count % 8 == 0 && padding <= 6 && padding != 2 && padding != 5 ? end_binary(to, out)
+                                                                          : NULL;
+}
+
 uint8_t *sl_put_raw(const sl_value *v, uint8_t *to) {
     memcpy(to + BINARY_HEAD, v->field.bytes, v->field.length);
     return end_binary(to, to + BINARY_HEAD + v->field.length);

@@ -18,6 +18,7 @@ uint8_t *sl_put_hex(const sl_value *value, uint8_t *to);
 
 /* Base64 (RFC 4648), with or without line ends, as binary data. */
 uint8_t *sl_put_base64(const sl_value *value, uint8_t *to);
+uint8_t *sl_put_base32(const sl_value *value, uint8_t *to);
 
 /* The bytes of the field as binary data. */
 uint8_t *sl_put_raw(const sl_value *value, uint8_t *to);

@@ -250,68 +250,68 @@ bool sl_embed_parse(sl_embed *embed, const sl_format *format, const sl_plan *pla
 
 /* ---- the records that are in no document, as JSON lines ---- */
 
-typedef struct sl_orphans {
+typedef struct sl_unmatched {
     const sl_embed *embed;
     const char *path;
     FILE *file; /* NULL before the first record */
     uint64_t count;
     sl_error *error;
-} sl_orphans;
+} sl_unmatched;
 
-static bool cannot(const sl_orphans *orphans, const char *what, const char *path) {
-    return sl_error_errno(orphans->error, SL_EXIT_USAGE, "cannot %s %s", what, path);
+static bool cannot(const sl_unmatched *unmatched, const char *what, const char *path) {
+    return sl_error_errno(unmatched->error, SL_EXIT_USAGE, "cannot %s %s", what, path);
 }
 
-static bool write_line(sl_orphans *orphans, const bson_t *document, uint64_t records) {
-    if (!orphans->file) {
-        orphans->file = sl_private_file_stream(orphans->path, O_WRONLY | O_APPEND, orphans->error);
-        if (!orphans->file)
+static bool write_line(sl_unmatched *unmatched, const bson_t *document, uint64_t records) {
+    if (!unmatched->file) {
+        unmatched->file = sl_private_file_stream(unmatched->path, O_WRONLY | O_APPEND, unmatched->error);
+        if (!unmatched->file)
             return false;
     }
     char *json = bson_as_relaxed_extended_json(document, NULL);
     if (!json)
-        return sl_error_memory(orphans->error, "writing records without a document");
-    bool ok = (fputs(json, orphans->file) >= 0 && fputc('\n', orphans->file) >= 0) ||
-              cannot(orphans, "write", orphans->path);
+        return sl_error_memory(unmatched->error, "writing records without a document");
+    bool ok = (fputs(json, unmatched->file) >= 0 && fputc('\n', unmatched->file) >= 0) ||
+              cannot(unmatched, "write", unmatched->path);
     bson_free(json);
-    orphans->count += records;
+    unmatched->count += records;
     return ok;
 }
 
 /* Writes a document of the key's fields and the array. */
-static bool write_group(sl_orphans *orphans, const uint8_t *key, size_t key_length,
+static bool write_group(sl_unmatched *unmatched, const uint8_t *key, size_t key_length,
                         const bson_t *array, uint64_t records) {
-    const sl_embed *embed = orphans->embed;
+    const sl_embed *embed = unmatched->embed;
     bson_t document = BSON_INITIALIZER;
     sl_join_key_append(key, key_length, embed->join.documents, embed->join.count, &document);
     bool ok = bson_append_array(&document, embed->field, -1, array) ||
-              sl_error_memory(orphans->error, "writing records without a document");
-    ok = ok && write_line(orphans, &document, records);
+              sl_error_memory(unmatched->error, "writing records without a document");
+    ok = ok && write_line(unmatched, &document, records);
     bson_destroy(&document);
     return ok;
 }
 
-static bool write_unused(sl_orphans *orphans) {
-    const sl_store *store = orphans->embed->store;
+static bool write_unused(sl_unmatched *unmatched) {
+    const sl_store *store = unmatched->embed->store;
     bool ok = true;
     for (const sl_group *group = sl_store_next(store, NULL); ok && group;
          group = sl_store_next(store, group)) {
         bson_t array;
         if (group->array_length > 0 && !sl_store_is_used(store, group) &&
             bson_init_static(&array, sl_group_array(group), group->array_length))
-            ok = write_group(orphans, sl_group_key(group), group->key_length, &array,
+            ok = write_group(unmatched, sl_group_key(group), group->key_length, &array,
                              group->records);
         if (ok && group->ordinal % 4096 == 0 && sl_interrupt_requested())
-            ok = sl_error_set(orphans->error, SL_EXIT_INTERRUPTED,
+            ok = sl_error_set(unmatched->error, SL_EXIT_INTERRUPTED,
                               "interrupted: all documents are loaded, but the records that are in "
                               "no document have not been written to %s",
-                              orphans->path);
+                              unmatched->path);
     }
     return ok;
 }
 
 /* Writes the records of the partition "apart", each as one line. */
-static bool write_apart(sl_orphans *orphans, FILE *from, const char *path) {
+static bool write_apart(sl_unmatched *unmatched, FILE *from, const char *path) {
     uint8_t *record = NULL;
     size_t room = 0;
     sl_partition_head head;
@@ -321,39 +321,39 @@ static bool write_apart(sl_orphans *orphans, FILE *from, const char *path) {
         if (rest > room) {
             uint8_t *more = realloc(record, rest);
             if (!more) {
-                ok = sl_error_memory(orphans->error, "writing records without a document");
+                ok = sl_error_memory(unmatched->error, "writing records without a document");
                 break;
             }
             record = more;
             room = rest;
         }
         bson_t document, array = BSON_INITIALIZER;
-        ok = fread(record, rest, 1, from) == 1 || cannot(orphans, "read", path);
+        ok = fread(record, rest, 1, from) == 1 || cannot(unmatched, "read", path);
         ok = ok && bson_init_static(&document, record + head.key_length, rest - head.key_length) &&
              BSON_APPEND_DOCUMENT(&array, "0", &document) &&
-             write_group(orphans, record, head.key_length, &array, 1);
+             write_group(unmatched, record, head.key_length, &array, 1);
         bson_destroy(&array);
     }
     free(record);
-    return ok && (!ferror(from) || cannot(orphans, "read", path));
+    return ok && (!ferror(from) || cannot(unmatched, "read", path));
 }
 
-bool sl_embed_write_orphans(const sl_embed *embed, const char *folder, const char *path,
+bool sl_embed_write_unmatched(const sl_embed *embed, const char *folder, const char *path,
                             uint64_t *count, sl_error *error) {
-    sl_orphans orphans = {.embed = embed, .path = path, .error = error};
+    sl_unmatched unmatched = {.embed = embed, .path = path, .error = error};
     char records[SL_PARTITION_PATH], apart[SL_PARTITION_PATH];
     snprintf(records, sizeof records, "%s/records", folder);
     sl_private_file_remove(path);
     FILE *from =
         sl_private_file_stream(sl_partition_path(records, SL_PARTITIONS, apart), O_RDONLY, error);
-    bool ok = from && write_unused(&orphans) && write_apart(&orphans, from, apart);
+    bool ok = from && write_unused(&unmatched) && write_apart(&unmatched, from, apart);
     if (from)
         fclose(from);
-    if (orphans.file) {
-        bool closed = fflush(orphans.file) == 0 && fsync(fileno(orphans.file)) == 0;
-        closed = fclose(orphans.file) == 0 && closed;
-        ok = ok && (closed || cannot(&orphans, "write", path));
+    if (unmatched.file) {
+        bool closed = fflush(unmatched.file) == 0 && fsync(fileno(unmatched.file)) == 0;
+        closed = fclose(unmatched.file) == 0 && closed;
+        ok = ok && (closed || cannot(&unmatched, "write", path));
     }
-    *count = orphans.count;
+    *count = unmatched.count;
     return ok;
 }

@@ -465,13 +465,13 @@ bool sl_embedding_finish(sl_job *job, const char *work_directory, sl_error *erro
     if (!embed)
         return true;
     snprintf(folder, sizeof folder, "%s/embed", work_directory);
-    snprintf(path, sizeof path, "%s/orphans.json", folder);
-    if (!sl_embed_write_orphans(embed, folder, path, &embed->orphans, error))
+    snprintf(path, sizeof path, "%s/unmatched.json", folder);
+    if (!sl_embed_write_unmatched(embed, folder, path, &embed->unmatched, error))
         return false;
-    if (embed->orphans > 0)
-        sl_log_warning("%s records of %s are in no document, because no document has their key: "
+    if (embed->unmatched > 0)
+        sl_log_warning("%s records of %s are unmatched, because no document has their key: "
                        "see %s",
-                       sl_human_count(embed->orphans, count), job->config->embed_path, path);
+                       sl_human_count(embed->unmatched, count), job->config->embed_path, path);
     if (embed->facts.rejects > 0)
         sl_log_warning("%s records of %s are rejected: see %s/load/rejects.tsv",
                        sl_human_count(embed->facts.rejects, count), job->config->embed_path,
@@ -509,7 +509,7 @@ void sl_embedding_record(const sl_job *job, bson_t *record) {
         {"withoutKey", embed->facts.without_key},
         {"tooManyOfOneKey", embed->facts.too_many},
         {"keys", embed->facts.keys},
-        {"inNoDocument", embed->orphans},
+        {"unmatched", embed->unmatched},
         {"documentsWith", atomic_load(&embed->documents)},
         {"embedded", atomic_load(&embed->embedded)},
         {"documentsWithoutKey", atomic_load(&embed->keyless)},

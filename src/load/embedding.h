@@ -6,7 +6,7 @@
  *   records/   the records, divided by the hash of their key (embed_store.h)
  *   groups, index, used, complete    the store (embed_store.h)
  *   sources    the identity of each source, and a hash of their text
- *   orphans.json    at the end: the records that are in no document */
+ *   unmatched.json    at the end: the records that are in no document */
 #ifndef SHARDLOAD_EMBEDDING_H
 #define SHARDLOAD_EMBEDDING_H
 

@@ -209,7 +209,7 @@ static bool on_prepare_step(void *context, size_t done, size_t all) {
     placing *work = context;
     work->load->placing_steps = done;
     if (sl_seconds_since(work->logged) > 2) {
-        sl_log_info("placing ranges: step %zu of %zu", done, all);
+        sl_log_info("distributing ranges: step %zu of %zu", done, all);
         work->logged = sl_clock_ns();
     }
     return !sl_interrupt_requested();
@@ -710,7 +710,7 @@ static bool run_phases(sl_load *load, sl_error *error) {
         {SL_PHASE_INDEXES, build_late_indexes, .cluster_only = true, .change = true},
         /* It may also run in the thread of the signal handler. */
         {SL_PHASE_BALANCER, restore_balancer, .cluster_only = true},
-        {SL_PHASE_ORPHANS, finish_embedding, .embed_only = true},
+        {SL_PHASE_UNMATCHED, finish_embedding, .embed_only = true},
         {SL_PHASE_VERIFY, verify, .cluster_only = true},
     };
     bool cluster = load->job.config->sink == SL_SINK_CLUSTER;
@@ -755,7 +755,7 @@ static uint64_t rejects_of(const sl_load *load) {
     sl_run_totals sum = sl_run_sum(&load->run);
     const sl_embed *embed = load->job.embed;
     return sum.parser_rejects + sum.server_rejects +
-           (embed ? embed->facts.rejects + embed->orphans : 0);
+           (embed ? embed->facts.rejects + embed->unmatched : 0);
 }
 
 static void start_status(sl_load *load) {

@@ -61,7 +61,7 @@ static void record_cluster(const sl_load *load, bson_t *record) {
     if (key)
         BSON_APPEND_DOCUMENT(record, "shardKey", key);
     if (load->job.by_range)
-        BCON_APPEND(record, "placing", "{", "ranges", BCON_INT64((int64_t)load->job.range_count),
+        BCON_APPEND(record, "distribution", "{", "ranges", BCON_INT64((int64_t)load->job.range_count),
                     "steps", BCON_INT64((int64_t)load->placing_steps), "seconds",
                     BCON_DOUBLE(load->placing_seconds), "}");
     if (before[0])
@@ -83,9 +83,9 @@ static void record_sources(const sl_load *load, bson_t *record) {
             INT64(&item, "records", sl_source_records(facts));
         else
             INT64(&item, "storedBytes", facts->stored_bytes);
-        /* "cut": splittable. Otherwise the source is sequential, and the length of its text is
+        /* Otherwise the source is sequential, and the length of its text is
          * known only at its end. */
-        BSON_APPEND_BOOL(&item, "cut", sl_source_is_splittable(facts));
+        BSON_APPEND_BOOL(&item, "splittable", sl_source_is_splittable(facts));
         if (source->skipped || !source->format) {
             BSON_APPEND_BOOL(&item, "leftOut", true);
         } else {
@@ -131,7 +131,7 @@ static sl_load_counts sum_counts(const sl_load *load, const sl_run_totals *total
     if (embed) {
         sum.embedding_documents = atomic_load(&embed->documents);
         sum.embedded = atomic_load(&embed->embedded);
-        sum.orphans = embed->orphans;
+        sum.unmatched = embed->unmatched;
         sum.embed_rejects = embed->facts.rejects;
         sum.embed_left_out = embed->facts.left_out;
     }
@@ -189,7 +189,7 @@ static bool record_accounting(const sl_load *load, const sl_load_counts *counts,
     bson_t section;
     BSON_APPEND_DOCUMENT_BEGIN(record, "accounting", &section);
     append_counts(load, counts, false, &section);
-    BSON_APPEND_BOOL(&section, "holds", holds);
+    BSON_APPEND_BOOL(&section, "addsUp", holds);
     BSON_APPEND_DOUBLE(&section, "loadSeconds", load->run.seconds);
     if (mode->matches)
         BSON_APPEND_UTF8(&section, "mode", mode->name);
@@ -206,7 +206,7 @@ static bool record_accounting(const sl_load *load, const sl_load_counts *counts,
     if (load->job.resumed) {
         const sl_load_counts recovered = earlier_counts(&load->ledger.recovered);
         bson_t earlier;
-        BSON_APPEND_DOCUMENT_BEGIN(&section, "ofThoseByEarlierRuns", &earlier);
+        BSON_APPEND_DOCUMENT_BEGIN(&section, "earlierRuns", &earlier);
         append_counts(load, &recovered, true, &earlier);
         bson_append_document_end(&section, &earlier);
     }
@@ -546,7 +546,7 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
         if (code == SL_EXIT_OK || code == SL_EXIT_INTERRUPTED)
             code = SL_EXIT_VERIFICATION;
     }
-    if (code == SL_EXIT_OK && rejects + counts.embed_rejects + counts.orphans > 0)
+    if (code == SL_EXIT_OK && rejects + counts.embed_rejects + counts.unmatched > 0)
         code = SL_EXIT_REJECTS;
     sl_record_tail(record, code);
 

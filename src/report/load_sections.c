@@ -158,7 +158,7 @@ static const char *step_of(sl_page *page, const sl_series *series) {
 /* The inserted, changed and already stored documents; NAN if the record has no totals. */
 static double documents_of(const bson_t *record) {
     return sl_look_number(record, "accounting.inserted") +
-           sl_look_amount(record, "accounting.alreadyThere", 0) +
+           sl_look_amount(record, "accounting.alreadyStored", 0) +
            sl_look_amount(record, "accounting.changed", 0);
 }
 
@@ -178,9 +178,9 @@ static double load_seconds(const bson_t *record) {
 static double rate_of(const bson_t *record) {
     double seconds = load_seconds(record);
     double documents = documents_of(record) -
-                       sl_look_amount(record, "accounting.ofThoseByEarlierRuns.inserted", 0) -
-                       sl_look_amount(record, "accounting.ofThoseByEarlierRuns.alreadyThere", 0) -
-                       sl_look_amount(record, "accounting.ofThoseByEarlierRuns.changed", 0);
+                       sl_look_amount(record, "accounting.earlierRuns.inserted", 0) -
+                       sl_look_amount(record, "accounting.earlierRuns.alreadyStored", 0) -
+                       sl_look_amount(record, "accounting.earlierRuns.changed", 0);
     return seconds > 0 && documents >= 0 ? documents / seconds : NAN;
 }
 
@@ -192,7 +192,7 @@ static const char *describe_outcomes(sl_page *page, const bson_t *record) {
         const char *label, *path;
     } rows[] = {{mode->inserted, "accounting.inserted"},
                 {mode->changed, "accounting.changed"},
-                {mode->already_stored, "accounting.alreadyThere"}};
+                {mode->already_stored, "accounting.alreadyStored"}};
     if (!mode->matches)
         return sl_page_text(page, "%s documents",
                             sl_section_number(page, documents_of(record), SL_UNIT_COUNT));
@@ -257,7 +257,7 @@ static void add_verdict(sl_page *page, const bson_t *record) {
                                                  sl_section_number(page, rate, SL_UNIT_COUNT))
                                   : "";
     double took = sl_section_phase_seconds(record, "phases", NULL);
-    int holds = sl_look_truth(record, "accounting.holds");
+    int holds = sl_look_truth(record, "accounting.addsUp");
     int verified = sl_look_truth(record, "verification.ok");
     if (holds == 0)
         tone = SL_TONE_BAD;
@@ -280,7 +280,7 @@ static double speed_of(const bson_t *record, const char *total, const char *earl
 }
 
 static double text_speed(const bson_t *record) {
-    return speed_of(record, "accounting.textBytes", "accounting.ofThoseByEarlierRuns.textBytes");
+    return speed_of(record, "accounting.textBytes", "accounting.earlierRuns.textBytes");
 }
 
 static double bson_speed(const bson_t *record) {
@@ -697,7 +697,7 @@ static verdict judge(const sl_records *records) {
         all.interrupted = all.interrupted || code == 130;
         all.complete = all.complete && (code == 0 || code == 1);
         all.failed = all.failed || !(code == 0 || code == 1 || code == 130);
-        all.holds = all.holds && sl_look_truth(one, "accounting.holds") == 1;
+        all.holds = all.holds && sl_look_truth(one, "accounting.addsUp") == 1;
         all.counted = all.counted || verified == 1;
         all.miscounted = all.miscounted || verified == 0;
     }

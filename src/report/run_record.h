@@ -11,9 +11,9 @@
 
 #include "util/error.h"
 
-/* The version of the records' keys: docs/run-record-1.schema.json. It is raised when a key is
+/* The version of the records' keys: docs/run-record-2.schema.json. It is raised when a key is
  * removed or changes its meaning. */
-#define SL_RECORD_SCHEMA 1
+#define SL_RECORD_SCHEMA 2
 
 /* Append the first fields of every record (program, command, schema, version, startedAt, client,
  * options) and the last ones (endedAt, exitCode). `started` is in milliseconds since 1970. */

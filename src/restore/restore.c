@@ -697,7 +697,7 @@ static bool restore_append(const sl_restore *restore, bson_t *record) {
         BSON_APPEND_BOOL(&item, "existed", o->existed);
         BSON_APPEND_INT64(&item, "records", (int64_t)o->records);
         BSON_APPEND_INT64(&item, "inserted", (int64_t)o->inserted);
-        BSON_APPEND_INT64(&item, "alreadyThere", (int64_t)o->already_stored);
+        BSON_APPEND_INT64(&item, "alreadyStored", (int64_t)o->already_stored);
         BSON_APPEND_INT64(&item, "rejected", (int64_t)o->rejected);
         BSON_APPEND_INT32(&item, "indexes", (int32_t)o->indexes);
         BSON_APPEND_DOUBLE(&item, "seconds", o->seconds);

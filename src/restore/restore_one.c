@@ -470,7 +470,7 @@ static bool read_earlier(step *s, bool loaded, sl_error *error) {
                                 .existed = (uint64_t)sl_look_int64(read, "existed", 0) > 0,
                                 .records = (uint64_t)sl_look_int64(read, "records", 0),
                                 .inserted = (uint64_t)sl_look_int64(read, "inserted", 0),
-                                .already_stored = (uint64_t)sl_look_int64(read, "alreadyThere", 0),
+                                .already_stored = (uint64_t)sl_look_int64(read, "alreadyStored", 0),
                                 .rejected = (uint64_t)sl_look_int64(read, "rejected", 0),
                                 .indexes = (uint32_t)sl_look_int64(read, "indexes", 0)};
     bson_destroy(read);
@@ -486,7 +486,7 @@ static bool write_outcome(const step *s, const char *name, sl_error *error) {
         BCON_NEW("namespace", BCON_UTF8(s->name), "uuid", BCON_UTF8(facts.uuid), "exitCode",
                  BCON_INT32((int32_t)o->code), "existed", BCON_INT32(o->existed), "records",
                  BCON_INT64((int64_t)o->records), "inserted", BCON_INT64((int64_t)o->inserted),
-                 "alreadyThere", BCON_INT64((int64_t)o->already_stored), "rejected",
+                 "alreadyStored", BCON_INT64((int64_t)o->already_stored), "rejected",
                  BCON_INT64((int64_t)o->rejected), "indexes", BCON_INT32((int32_t)o->indexes));
     if (known && s->uuid[0] && strcmp(s->uuid, facts.uuid) != 0)
         known = sl_error_set(error, SL_EXIT_CLUSTER,
@@ -641,7 +641,7 @@ static bool prepare(step *s, sl_error *error) {
 static void take_totals(step *s, const bson_t *record) {
     s->outcome->records = (uint64_t)sl_look_int64(record, "accounting.records", 0);
     s->outcome->inserted = (uint64_t)sl_look_int64(record, "accounting.inserted", 0);
-    s->outcome->already_stored = (uint64_t)sl_look_int64(record, "accounting.alreadyThere", 0);
+    s->outcome->already_stored = (uint64_t)sl_look_int64(record, "accounting.alreadyStored", 0);
     s->outcome->rejected = (uint64_t)sl_look_int64(record, "accounting.rejectedByParser", 0) +
                            (uint64_t)sl_look_int64(record, "accounting.rejectedByServer", 0);
     /* Some may have been sent before this load. */

@@ -33,7 +33,7 @@
 #define PARTS 5
 #define SHORT 0.25
 #define ONCE 0.3
-/* Seconds for a split or a move, for records without "placing". */
+/* Seconds for a split or a move, for records without "distribution". */
 #define STEP                                                                                       \
     { 0.1, 0.03, 0.5 }
 #define UNKNOWN                                                                                    \
@@ -107,8 +107,8 @@ static bool unusable(const char *path, const char *why, sl_error *error) {
 
 /* Reads the rates of the phases besides the load phase. */
 static void take_phases(const bson_t *record, double documents, sl_rates *rates) {
-    double placing = sl_look_number(record, "placing.seconds");
-    double steps = sl_look_number(record, "placing.steps");
+    double placing = sl_look_number(record, "distribution.seconds");
+    double steps = sl_look_number(record, "distribution.steps");
     double prepare = phase_seconds(record, SL_PHASE_PREPARE),
            indexes = phase_seconds(record, SL_PHASE_INDEXES);
     double verify = phase_seconds(record, SL_PHASE_VERIFY),
@@ -139,7 +139,7 @@ static bool from_load(const bson_t *record, const char *path, sl_rates *rates, s
         return unusable(path, "its load did not complete", error);
     if (sink && strcmp(sink, "cluster") != 0)
         return unusable(path, "its load did not write to a cluster", error);
-    if (sl_look_number(record, "accounting.ofThoseByEarlierRuns.inserted") > 0)
+    if (sl_look_number(record, "accounting.earlierRuns.inserted") > 0)
         return unusable(path, "its load was completed by --resume: its rate is unknown", error);
     rates->documents = rate_of(record, "documents", documents, seconds);
     rates->bson_bytes = rate_of(record, "bsonBytes", bytes, seconds);

@@ -98,7 +98,7 @@ static sl_exit load(sl_drill *drill, sl_drill_step *step, const char *work_direc
     read_phases(step, wall);
     read_series(step);
     step->documents = sl_look_amount(&step->load_record, "accounting.inserted", 0) +
-                      sl_look_amount(&step->load_record, "accounting.alreadyThere", 0);
+                      sl_look_amount(&step->load_record, "accounting.alreadyStored", 0);
     step->text_bytes = sl_look_amount(&step->load_record, "accounting.textBytes", 0);
     return code;
 }
@@ -291,7 +291,7 @@ static source_sums sum_of_sources(const bson_t *load_record) {
             continue;
         sum.records += figure(&walk.item, "records");
         sum.stored_bytes += figure(&walk.item, "storedBytes");
-        sum.splittable = sum.splittable && sl_look_truth(&walk.item, "cut") == 1;
+        sum.splittable = sum.splittable && sl_look_truth(&walk.item, "splittable") == 1;
     }
     return sum;
 }

@@ -297,7 +297,7 @@ static const char *text_of(const bson_t *record, const char *path) {
 
 static double documents_of(const bson_t *record) {
     return sl_look_amount(record, "accounting.inserted", 0) +
-           sl_look_amount(record, "accounting.alreadyThere", 0);
+           sl_look_amount(record, "accounting.alreadyStored", 0);
 }
 
 /* ---- differences of options, servers and hosts ---- */

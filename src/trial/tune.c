@@ -159,7 +159,7 @@ static void read_sources(const bson_t *record, double record_bytes, tune_load *f
             continue;
         double text = sl_look_amount(&walk.item, "records", 0) * record_bytes +
                       sl_look_amount(&walk.item, "storedBytes", 0);
-        bool splittable = sl_look_truth(&walk.item, "cut") == 1;
+        bool splittable = sl_look_truth(&walk.item, "splittable") == 1;
         figures->splittable = figures->splittable && splittable;
         figures->source_text += text;
         figures->source_blocks += splittable ? fmax(1, ceil(text / (double)SL_BLOCK_BYTES)) : 1;

@@ -11,7 +11,7 @@
 #define SL_PHASE_LOAD "load"
 #define SL_PHASE_INDEXES "indexes"
 #define SL_PHASE_BALANCER "balancer"
-#define SL_PHASE_ORPHANS "orphans"
+#define SL_PHASE_UNMATCHED "unmatched"
 #define SL_PHASE_VERIFY "verify"
 
 #endif

@@ -53,24 +53,24 @@ class Tables(support.Case):
             figures = support.run_record(work)["embed"]
             count = sum(map(len, items.values()))
             self.assertEqual([figures[name] for name in
-                              ("records", "embedded", "keys", "documentsWith", "inNoDocument")],
+                              ("records", "embedded", "keys", "documentsWith", "unmatched")],
                              [count, count, len(items), len(items), 0])
-            self.assertFalse((work / "embed/orphans.json").exists())
+            self.assertFalse((work / "embed/unmatched.json").exists())
 
     def test_records_in_no_document_are_written_to_a_file(self):
         orders, lines, items = tables(2)
         lines += "2000001,a,1\n2000002,b,2\n2000001,c,3\n,d,4\n"
         work = self.assert_joined(orders, self.file("items.csv", lines), items, code=support.EXIT_REJECTS)
-        found = [json.loads(line) for line in (work / "embed/orphans.json").open()]
+        found = [json.loads(line) for line in (work / "embed/unmatched.json").open()]
         self.assertCountEqual(found, [
             {"o_orderkey": 2000001, "items": [{"l_part": "a", "l_quantity": 1},
                                               {"l_part": "c", "l_quantity": 3}]},
             {"o_orderkey": 2000002, "items": [{"l_part": "b", "l_quantity": 2}]},
             {"items": [{"l_part": "d", "l_quantity": 4}]}])
         figures = support.run_record(work)["embed"]
-        self.assertEqual((figures["inNoDocument"], figures["withoutKey"]), (4, 1))
+        self.assertEqual((figures["unmatched"], figures["withoutKey"]), (4, 1))
         # The file is a source like any other.
-        again, _ = self.dump(work / "embed/orphans.json")
+        again, _ = self.dump(work / "embed/unmatched.json")
         self.assertEqual(len(again), 3)
 
     def test_rejected_records_of_either_source_are_reported(self):
@@ -108,7 +108,7 @@ class Tables(support.Case):
                       row["reason"])
         self.assertEqual((row["offset"], row["column"]), ("4", "items"))
         self.assert_accounting(work, records=2, inserted=1, rejectedByParser=1)
-        orphans = [json.loads(line) for line in (work / "embed/orphans.json").open()]
+        orphans = [json.loads(line) for line in (work / "embed/unmatched.json").open()]
         self.assertEqual([(one["k"], len(one["items"])) for one in orphans], [(1, 1)] * 17)
 
     def test_a_repeated_load_reads_a_changed_table_again(self):
@@ -225,7 +225,7 @@ class OtherFormats(support.Case):
                     self.assertEqual(item["q" if names == "short" else "rfr_id"], 31000 + i)
                     self.assertNotIn("_id", item)
                     self.assertNotIn("test_id", item)
-            self.assertEqual(support.run_record(work)["embed"]["inNoDocument"], 0)
+            self.assertEqual(support.run_record(work)["embed"]["unmatched"], 0)
 
     def test_json_by_paths_and_several_fields(self):
         """Numbers are equal whatever their types; an _id of a record stays, one that was made for
@@ -244,7 +244,7 @@ class OtherFormats(support.Case):
                         if child["p"] == document["a"] and child["q"] == document["b"]["c"]]
             self.assertEqual(document.get("list", []), expected)
         orphans = sum(child["p"] >= 50 for child in children)
-        self.assertEqual(support.run_record(work)["embed"]["inNoDocument"], orphans)
+        self.assertEqual(support.run_record(work)["embed"]["unmatched"], orphans)
 
     def test_decimals_join_numbers_of_other_types(self):
         """Each decimal with the double and the integer of its value, if there is one."""
@@ -311,7 +311,7 @@ class Refused(support.Case):
         documents = [bson.decode(one) for one in raw]
         self.assertEqual([one["i"] for one in documents if "i" in one], [[{"w": 6}]])
         self.assertEqual(len(documents), 121)
-        self.assertEqual(support.run_record(work)["embed"]["inNoDocument"], 120)
+        self.assertEqual(support.run_record(work)["embed"]["unmatched"], 120)
         self.assertIn("have no o; their fields are _id, v",
                       self.refused("--embed", f"i={items}", "--id-field", "o", "--on", "o=l",
                                    self.file("with-ids.csv", "o,v\n1,a\n")))

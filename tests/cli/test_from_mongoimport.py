@@ -38,3 +38,24 @@ class Tables(support.Case):
                          [{"_id": 5, "a": "x"}, {"_id": 6, "a": "y"}])
         outcome, _ = self.parse("--format", "delimited", *words, path, code=support.EXIT_SOURCE)
         self.assertIn("make it the _id with --id-field _id", outcome.err)
+
+    def test_declared_integers_words_and_binary_data(self):
+        schema = self.file("s.yaml", """name: t
+columns:
+- {name: i, type: int64}
+- {name: f, type: flag, "yes": ja, "no": nein}
+- {name: h, type: hex}
+- {name: b, type: base64}
+- {name: c, type: base32}
+""")
+        words = "--schema", schema
+        text = "i,f,h,b,c\n-5,ja,00ff,AQID,AEBAG===\n9223372036854775807,nein,,,MFRGGZDF\n"
+        found = self.without_ids(text, *words)
+        self.assertEqual(found, [{"i": -5, "f": True, "h": b"\x00\xff", "b": b"\1\2\3", "c": b"\1\2\3"},
+                                 {"i": (1 << 63) - 1, "f": False, "c": b"abcde"}])
+        self.assertIsInstance(found[0]["i"], support.bson.Int64)
+        for wrong in ("1.5,ja,,,", "9223372036854775808,ja,,,", "1,yes,,,", "1,ja,0g,,", "1,ja,,AQI,", "1,ja,,,AEBAG==",
+                      "1,ja,,,aebag===", "1,ja,,,A=EBAG==", "1,ja,,,AE=====A"):
+            path = self.file("t.csv", f"i,f,h,b,c\n{wrong}\n1,ja,,,\n")
+            outcome, _ = self.parse(*words, path, code=support.EXIT_REJECTS)
+            self.assertRegex(outcome.text, r"rejected by the parser +1\n")

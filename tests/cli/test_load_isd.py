@@ -201,7 +201,7 @@ class Samples(support.Case):
                         self.assert_reading(raw, work, reading, name)
                         loaded = sorted(raw)
                     self.assertTrue(sorted(raw) == loaded, "the documents differ")
-                    self.assert_accounting(work, records=reading.records, inserted=len(raw), alreadyThere=0,
+                    self.assert_accounting(work, records=reading.records, inserted=len(raw), alreadyStored=0,
                                            rejectedByParser=0, transcoded=0, malformedFields=0,
                                            unknownGroups=0, lengthMismatches=reading.length_mismatches)
 

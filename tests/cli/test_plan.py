@@ -164,7 +164,7 @@ class Plan(support.Case):
                   "client": {"host": "elsewhere"},
                   "options": {"sink": "cluster", "index": ["{}", "{}"], "no-verify": "false"},
                   "accounting": {"inserted": 10000, "bsonBytes": 2000000},
-                  "placing": {"ranges": 3, "steps": 4, "seconds": 2.0},
+                  "distribution": {"ranges": 3, "steps": 4, "seconds": 2.0},
                   "phases": [{"name": "connect", "seconds": 0.5}, {"name": "prepare", "seconds": 3},
                              {"name": "load", "seconds": 50}, {"name": "indexes", "seconds": 8},
                              {"name": "verify", "seconds": 2}],
@@ -215,7 +215,7 @@ class Plan(support.Case):
     def test_impossible_rates_are_refused(self):
         words = ("--format", "ycsb", "--records", 50000)
         setting = {"rate": 500, "low": 400, "high": 625}
-        for more in ({"placing": {"ranges": 3, "steps": 4, "seconds": -2.0}},
+        for more in ({"distribution": {"ranges": 3, "steps": 4, "seconds": -2.0}},
                      {"accounting": {"inserted": 10000, "bsonBytes": 0}},
                      {"command": "tune", "recommended": 0, "settings": [{**setting, "low": 0}]},
                      {"command": "tune", "recommended": 0, "settings": [{**setting, "low": -9}]}):
@@ -270,7 +270,7 @@ class Plan(support.Case):
                            "did not complete"),
                           ({"command": "reload"}, "contains no load"),
                           ({"accounting": {"inserted": 5, "bsonBytes": 5,
-                                           "ofThoseByEarlierRuns": {"inserted": 3}}}, "--resume")):
+                                           "earlierRuns": {"inserted": 3}}}, "--resume")):
             self.refused("--from", self.record(**more), "--format", "ycsb", "--records", 5, contains=[why])
 
     # Wrong options

@@ -99,6 +99,18 @@ class ReportCase(support.Case):
 class Kinds(ReportCase):
     """Every kind of record, with unusual values, as a page and as text."""
 
+    def test_a_record_of_an_earlier_version(self):
+        """Its keys have other names; the report is the same as of a record with today's names."""
+        earlier = support.TREE / "tests" / "data" / "run-record-earlier.json"
+        text = earlier.read_text("utf-8")
+        for old, new in (("holds", "addsUp"), ("alreadyThere", "alreadyStored"), ("cut", "splittable"),
+                         ("ofThoseByEarlierRuns", "earlierRuns"), ("placing", "distribution")):
+            self.assertIn(f'"{old}"', text)
+            text = text.replace(f'"{old}"', f'"{new}"')
+        shown = self.text(earlier)
+        self.assertIn("already stored", shown)
+        self.assertEqual(shown, self.text(self.record(earlier.stem, json.loads(text))))
+
     def test_every_kind_is_drawn(self):
         for name, make in record_maker.ALL.items():
             with self.subTest(name):
@@ -168,7 +180,7 @@ class Kinds(ReportCase):
 
     def test_outcomes_have_the_words_of_the_mode_and_stages_those_of_people(self):
         record = record_maker.load(60)
-        record["accounting"].update(mode="delete", changed=77, inserted=0, alreadyThere=5)
+        record["accounting"].update(mode="delete", changed=77, inserted=0, alreadyStored=5)
         page = self.page(self.record("delete", record)).text
         self.assertRegex(page, r"= deleted 77 .*\+ not found 5 ")
         self.assertNotIn("inserted", page[page.index("Outcome of the records"):page.index("= deleted")])
@@ -179,7 +191,7 @@ class Kinds(ReportCase):
 
     def test_totals_that_do_not_add_up_are_an_error_on_the_page(self):
         record = record_maker.load(5)
-        record["accounting"]["holds"] = False
+        record["accounting"]["addsUp"] = False
         record["verification"]["ok"] = False
         path = self.record("load", record)
         for text in (self.page(path).text, " ".join(self.text(path).split())):
@@ -623,7 +635,7 @@ class Shared(ReportCase):
             return record_maker.load(60, **options)
         numbers = {name: load(part=name.replace("-", "/")) for name in ("01-2", "2-2")}
         two, shards = parts(1, 2, of=2), {name: load(**{"only-shards": name}) for name in ("s0", "s1")}
-        wrong = {**two["part-1"]["accounting"], "holds": False}
+        wrong = {**two["part-1"]["accounting"], "addsUp": False}
         for records, shown, absent in (
                 (parts(1, 3), ["Records of some loaders are missing", "No record for part 2/4, 4/4."], []),
                 ({"one": load(part="2/4")}, ["This loader's share (2/4) was loaded: "], ["Everything was loaded"]),
@@ -656,7 +668,7 @@ class Shared(ReportCase):
         records = parts(1, 2, of=2)
         plain, _ = self.pages(records)
         account = records["part-2"]["accounting"]
-        account["ofThoseByEarlierRuns"] = {"inserted": account["inserted"]}
+        account["earlierRuns"] = {"inserted": account["inserted"]}
         page, _ = self.pages(records)
 
         def rate(one):
@@ -726,7 +738,7 @@ class Words(ReportCase):
     def test_words_follow_the_mode(self):
         record = record_maker.load(5)
         totals = record["accounting"]
-        totals.update(mode="delete", changed=totals["inserted"] - 12, alreadyThere=12, inserted=0)
+        totals.update(mode="delete", changed=totals["inserted"] - 12, alreadyStored=12, inserted=0)
         page = self.page(self.record("load", record))
         deleted = f"{totals['changed']:,}"
         for words in (f"Everything was deleted: {deleted} deleted, 12 not found in", "documents/s while deleting",

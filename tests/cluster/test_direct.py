@@ -29,7 +29,7 @@ class Direct(support.ClusterCase):
     def assert_loaded(self, work, *sources):
         """`verify --content` through the router finds every document of the sources."""
         record = support.run_record(work)
-        self.assertIs(record["accounting"]["holds"], True)
+        self.assertIs(record["accounting"]["addsUp"], True)
         self.assertIs(record["verification"]["ok"], True)
         self.shardload("verify", "--uri", self.uri, "-d", self.database_name, "-c", "t",
                        "--content", "--progress", "none", *sources)
@@ -85,7 +85,7 @@ class Direct(support.ClusterCase):
         self.proxy.counts["batch"] = 0
         _, work = self.load(*DIRECT, "--again", "-j", 2, "--batch-size", 500, *sources)
         figures = self.assert_loaded(work, *sources)
-        self.assertEqual((figures["inserted"], figures["alreadyThere"]), (29997, 3))
+        self.assertEqual((figures["inserted"], figures["alreadyStored"]), (29997, 3))
         self.assertGreater(self.proxy.batches, 0, "no batch of the divided block passed the router")
         self.assertLess(self.proxy.batches, figures["batches"])
 

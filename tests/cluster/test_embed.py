@@ -51,7 +51,7 @@ class Embedding(support.ClusterCase):
     def test_load_and_verify_by_shard_key(self):
         self.shardload(*self.words("--shard-key", '{"key": "hashed"}'), code=support.EXIT_REJECTS)
         self.assert_stored()
-        self.assertEqual(support.run_record(self.work)["embed"]["inNoDocument"], 3)
+        self.assertEqual(support.run_record(self.work)["embed"]["unmatched"], 3)
         again = self.shardload(*self.words("--resume"), code=support.EXIT_REJECTS)
         self.assertIn("nothing to resume", again.text)
         self.verify("--content", code=support.EXIT_OK)
@@ -82,9 +82,9 @@ class Embedding(support.ClusterCase):
         self.shardload(*self.words("--resume"), code=support.EXIT_REJECTS)
         self.assert_stored()
         figures = support.run_record(self.work)["embed"]
-        self.assertEqual((figures["inNoDocument"], figures["records"]),
+        self.assertEqual((figures["unmatched"], figures["records"]),
                          (3, sum(map(len, self.items.values()))))
-        self.assertEqual(len((self.work / "embed/orphans.json").read_text().splitlines()), 2)
+        self.assertEqual(len((self.work / "embed/unmatched.json").read_text().splitlines()), 2)
 
     def test_other_records_are_no_resume(self):
         running = self.start("shardload", *self.words("-j", 1, "--batch-size", 100,

@@ -84,7 +84,7 @@ class Existing(support.ClusterCase):
                 self.assertEqual(self.shard_key(), key)
                 self.assertEqual(self.database.t.count_documents({}), ROWS + 5)
                 if key == {"_id": 1}:
-                    steps = support.run_record(work)["placing"]["steps"]
+                    steps = support.run_record(work)["distribution"]["steps"]
                     self.assertEqual(steps, plan["layout"]["splits"] + plan["layout"]["moves"])
 
     def test_without_an_index_of_the_key_nothing_is_loaded(self):

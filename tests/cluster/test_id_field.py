@@ -61,7 +61,7 @@ class Standalone(support.ClusterCase):
         self.load("--id-field", "id", source)
         self.database.t.delete_many({"_id": {"$lt": 100}})
         _, work = self.load("--id-field", "id", "--again", source)
-        self.assert_accounting(work, records=COUNT, inserted=100, alreadyThere=COUNT - 100)
+        self.assert_accounting(work, records=COUNT, inserted=100, alreadyStored=COUNT - 100)
 
     def test_resumed_only_with_the_same_fields(self):
         source = self.file("a.csv", text_of(rows()))

@@ -100,7 +100,7 @@ class CtrlC(InterruptCase):
         stored = self.database.t.count_documents({})
         _, work = self.load(path)
         self.assert_complete(path)
-        self.assert_accounting(work, alreadyThere=stored)
+        self.assert_accounting(work, alreadyStored=stored)
         self.assertEqual(self.balancer_mode(), "full")
 
     def test_while_the_load_waits_for_its_input(self):
@@ -158,8 +158,8 @@ class Killed(InterruptCase):
         self.assert_complete(path)
         # The last batch may have arrived after the count was taken.
         figures = support.run_record(work)["accounting"]
-        self.assertTrue(stored <= figures["alreadyThere"] <= stored + 5, figures)
-        self.assert_accounting(work, records=figures["inserted"] + figures["alreadyThere"])
+        self.assertTrue(stored <= figures["alreadyStored"] <= stored + 5, figures)
+        self.assert_accounting(work, records=figures["inserted"] + figures["alreadyStored"])
         self.assertEqual(self.balancer_mode(), "full", outcome.text)
 
     def test_a_balancer_that_was_off_is_not_started_by_the_next_run(self):

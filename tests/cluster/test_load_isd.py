@@ -198,4 +198,4 @@ class Weather(support.ClusterCase):
         self.load("--shard-key", '{"st": "hashed"}', path, code=support.EXIT_SOURCE)
         _, work = self.load("--shard-key", '{"st": "hashed"}', "--again", path)
         self.assertEqual(sorted(self.stored()), before)
-        self.assert_accounting(work, records=1328, inserted=0, alreadyThere=1328)
+        self.assert_accounting(work, records=1328, inserted=0, alreadyStored=1328)

@@ -51,7 +51,7 @@ class AnyServer:
         self.assert_rejects(work, path.name, [reject.place for reject in reading.rejects])
         self.assert_accounting(work, records=reading.records, rejectedByParser=25,
                                inserted=30000 - 25, rejectedByServer=0,
-                               alreadyThere=0)
+                               alreadyStored=0)
         record = support.run_record(work)
         self.assertIs(record["verification"]["ok"], True)
         self.assertEqual(record["exitCode"], support.EXIT_REJECTS)
@@ -91,7 +91,7 @@ class AnyServer:
         before = sorted(self.stored())
         _, work = self.load("--again", path)
         self.assertEqual(sorted(self.stored()), before)
-        self.assert_accounting(work, records=3, inserted=0, alreadyThere=3)
+        self.assert_accounting(work, records=3, inserted=0, alreadyStored=3)
 
     def test_a_file_of_the_same_name_with_other_content_is_another_file(self):
         path = self.file("year.txt", mot_text([1, 2, 3]))
@@ -174,7 +174,7 @@ class AnyServer:
         self.database.t.insert_one({"_id": "mine", "t": 2})
         path = self.file("year.txt", mot_text([1, 2, 3]))
         _, work = self.load("--shard-key", "none", path, code=support.EXIT_REJECTS)
-        self.assert_accounting(work, records=3, inserted=2, alreadyThere=0, rejectedByServer=1)
+        self.assert_accounting(work, records=3, inserted=2, alreadyStored=0, rejectedByServer=1)
         (row,) = support.reject_rows(work)
         self.assertIn("11000", row["reason"])
 
@@ -186,7 +186,7 @@ class AnyServer:
         self.database.t.update_one({"_id": ids[4]}, {"$unset": {"o": 1}, "$set": {"note": "mine"}})
         self.database.t.delete_one({"_id": ids[3]})
         _, work = self.load("--again", path, code=support.EXIT_REJECTS)
-        self.assert_accounting(work, records=5, inserted=1, alreadyThere=2, rejectedByServer=2,
+        self.assert_accounting(work, records=5, inserted=1, alreadyStored=2, rejectedByServer=2,
                                rejectedByParser=0)
         rows = support.reject_rows(work)
         text = path.read_bytes()
@@ -204,11 +204,11 @@ class AnyServer:
         self.load(path)
         outcome, work = self.load("--again", "--names", "long", path, code=support.EXIT_SOURCE)
         self.assertIn("--names", outcome.err.split("all 3000 records were rejected")[-1])
-        self.assert_accounting(work, records=3000, inserted=0, alreadyThere=0,
+        self.assert_accounting(work, records=3000, inserted=0, alreadyStored=0,
                                rejectedByServer=3000)
         self.database.t.update_many({}, [{"$set": {"m": {"$toLong": "$m"}}}])
         _, work = self.load("--again", path, code=support.EXIT_SOURCE)
-        self.assert_accounting(work, alreadyThere=0, rejectedByServer=3000)
+        self.assert_accounting(work, alreadyStored=0, rejectedByServer=3000)
         self.assertIn("m is 49828 as int64, not as int32", support.reject_rows(work)[0]["reason"])
 
     def test_an_id_stored_as_another_numeric_type_is_a_reject(self):
@@ -219,7 +219,7 @@ class AnyServer:
         self.database.t.delete_one({"_id": taken})
         self.database.t.insert_one({"_id": float(taken)})
         _, work = self.load("--again", path, code=support.EXIT_REJECTS)
-        self.assert_accounting(work, inserted=0, alreadyThere=2, rejectedByServer=1)
+        self.assert_accounting(work, inserted=0, alreadyStored=2, rejectedByServer=1)
 
     def test_a_view_cannot_be_loaded_into(self):
         self.database.create_collection("v", viewOn="t", pipeline=[])
@@ -233,7 +233,7 @@ class AnyServer:
                                   code=support.EXIT_CLUSTER)
         self.assertNotIn("E11000", outcome.text)
         figures = support.run_record(work)["accounting"]
-        self.assertEqual((figures["inserted"], figures["alreadyThere"]), (0, 0))
+        self.assertEqual((figures["inserted"], figures["alreadyStored"]), (0, 0))
 
     def test_documents_removed_during_the_load_are_noticed(self):
         running, feed = self.start_with_pipe(

@@ -57,7 +57,7 @@ class Generated(support.ClusterCase):
         self.load(*words(), code=support.EXIT_SOURCE,
                   message=("has been loaded", f"ycsb records 0 to {RECORDS - 1} of seed 1"))
         _, work = self.load("--again", *words())
-        self.assert_accounting(work, records=RECORDS, inserted=0, alreadyThere=RECORDS)
+        self.assert_accounting(work, records=RECORDS, inserted=0, alreadyStored=RECORDS)
         self.load(*words(SMALL._replace(seed=2)))
         self.assertEqual(self.database.t.count_documents({}), 2 * RECORDS)
 
@@ -77,7 +77,7 @@ class Generated(support.ClusterCase):
                     expected = ycsb_maker.document(options, record, number)
                     self.assertEqual(stored[expected["f1"][-8:]], expected)
                 _, work = self.load("--again", *command)
-                self.assert_accounting(work, inserted=0, alreadyThere=records)
+                self.assert_accounting(work, inserted=0, alreadyStored=records)
         self.assertGreater(min(self.counts_by_shard().values()), 100)
         self.run_program("shardload", "verify", "--content", *self.target(), *command).expect(0)
         self.database.t.update_one({"_id": 2 << 40}, {"$set": {"n0": -1}})
@@ -90,7 +90,7 @@ class Generated(support.ClusterCase):
         lost = self.database.t.find_one({"n0": 0}, sort=[("_id", 1)])
         self.database.t.delete_one({"_id": lost["_id"]})
         _, work = self.load("--again", *words())
-        self.assert_accounting(work, inserted=1, alreadyThere=RECORDS - 1)
+        self.assert_accounting(work, inserted=1, alreadyStored=RECORDS - 1)
         self.assertEqual(self.database.t.find_one({"_id": lost["_id"]}), lost)
 
     def test_loaders_with_different_seeds_run_side_by_side(self):

@@ -34,7 +34,7 @@ class Modes:
         changed = [*rows(100, 50, "new"), *rows(150, COUNT)]
         outcome, work = self.run_mode("upsert", changed)
         self.assert_accounting(work, records=COUNT + 50, inserted=150, changed=50,
-                               alreadyThere=COUNT - 150, rejectedByServer=0, mode="upsert")
+                               alreadyStored=COUNT - 150, rejectedByServer=0, mode="upsert")
         self.assertRegex(outcome.text, r"= inserted +150\n.*\+ modified +50\n.*\+ unchanged +8,850\n")
         self.check_stored(documents([*rows(0, 100), *changed]))
         total = support.run_record(work)["verification"]
@@ -47,18 +47,18 @@ class Modes:
         self.load("--mode", "upsert", *self.by_id, path)
         path.write_bytes(text_of(rows(0, COUNT + 1)))
         outcome, work = self.load("--mode", "upsert", *self.by_id, path)
-        self.assert_accounting(work, records=COUNT + 1, inserted=1, changed=0, alreadyThere=COUNT)
+        self.assert_accounting(work, records=COUNT + 1, inserted=1, changed=0, alreadyStored=COUNT)
         self.assertNotIn("warning", outcome.text.lower())
         self.check_stored(documents(rows(0, COUNT + 1)))
         self.shardload("verify", *self.target(), "--progress", "none", *self.by_id, "--content",
                        "--work-dir", self.scratch / "verify", path)
         # The same file once more is no error, and changes nothing.
         _, work = self.load("--mode", "upsert", *self.by_id, path)
-        self.assert_accounting(work, inserted=0, changed=0, alreadyThere=COUNT + 1)
+        self.assert_accounting(work, inserted=0, changed=0, alreadyStored=COUNT + 1)
 
     def test_upsert_into_a_new_collection(self):
         _, work = self.run_mode("upsert", rows())
-        self.assert_accounting(work, inserted=COUNT, changed=0, alreadyThere=0)
+        self.assert_accounting(work, inserted=COUNT, changed=0, alreadyStored=0)
         self.check_stored(documents(rows()))
 
     def test_merge(self):
@@ -66,7 +66,7 @@ class Modes:
         self.database.t.update_many({"_id": {"$lt": 10}}, {"$set": {"more": 1}})
         lines = [f"{number},,new" for number in (3, 4, 20)] + ["100000,5,added"]
         _, work = self.run_mode("merge", [*lines, "5,5,text 5"])
-        self.assert_accounting(work, inserted=1, changed=3, alreadyThere=1)
+        self.assert_accounting(work, inserted=1, changed=3, alreadyStored=1)
         stored = {number: self.database.t.find_one({"_id": number}) for number in (3, 5, 20, 100000)}
         self.assertEqual(stored, {3: {"_id": 3, "k": 3, "t": "new", "more": 1},
                                   5: {"_id": 5, "k": 5, "t": "text 5", "more": 1},
@@ -77,7 +77,7 @@ class Modes:
         self.store()
         lines = [*rows(0, 500, "new"), *rows(COUNT - 5, 10, "other"), *rows(1000, 100)]
         outcome, work = self.run_mode("replace", lines, code=support.EXIT_REJECTS)
-        self.assert_accounting(work, inserted=0, changed=505, alreadyThere=100, rejectedByServer=5)
+        self.assert_accounting(work, inserted=0, changed=505, alreadyStored=100, rejectedByServer=5)
         self.check_stored(documents([*rows(0, 500, "new"), *rows(500, COUNT - 505),
                                      *rows(COUNT - 5, 5, "other")]))
         found = support.reject_rows(work)
@@ -89,11 +89,11 @@ class Modes:
     def test_delete(self):
         self.store()
         outcome, work = self.run_mode("delete", [*rows(0, 3000), *rows(COUNT, 7)])
-        self.assert_accounting(work, inserted=0, changed=3000, alreadyThere=7, rejectedByServer=0)
+        self.assert_accounting(work, inserted=0, changed=3000, alreadyStored=7, rejectedByServer=0)
         self.assertRegex(outcome.text, r"= deleted +3,000\n.*\+ not found +7\n")
         self.check_stored(documents(rows(3000, COUNT - 3000)))
         _, work = self.run_mode("delete", [*rows(0, 3000), *rows(COUNT, 7)])
-        self.assert_accounting(work, changed=0, alreadyThere=3007)
+        self.assert_accounting(work, changed=0, alreadyStored=3007)
 
     def test_values_are_no_operators(self):
         """A record whose _id looks like a query matches nothing but itself."""
@@ -101,7 +101,7 @@ class Modes:
         source = self.file("a.json", b'{"_id":{"$gt":0}}\n{"_id":{"a":{"b":0}}}\n'
                                      b'{"_id":{"$regex":"t","$options":""}}\n{"_id":null}\n{"n":1}\n')
         _, work = self.load("--mode", "delete", source, code=support.EXIT_REJECTS)
-        self.assert_accounting(work, records=5, changed=0, alreadyThere=1, rejectedByParser=4)
+        self.assert_accounting(work, records=5, changed=0, alreadyStored=1, rejectedByParser=4)
         self.assertEqual(self.database.t.count_documents({}), 50)
 
     def test_names_that_are_operators_or_paths(self):
@@ -158,7 +158,7 @@ class Modes:
         self.database.command("collMod", "t", validator={"t": {"$ne": "bad"}})
         _, work = self.run_mode("upsert", [*rows(0, 20), "21,1,bad", "1000,1,bad"],
                                 code=support.EXIT_REJECTS)
-        self.assert_accounting(work, inserted=0, changed=0, alreadyThere=20, rejectedByServer=2)
+        self.assert_accounting(work, inserted=0, changed=0, alreadyStored=20, rejectedByServer=2)
         found = support.reject_rows(work)
         self.assertIn("code 121", found[0]["reason"])
         self.assertEqual([row["line"] for row in found], ["22", "23"])
@@ -201,7 +201,7 @@ class Standalone(Modes, support.ClusterCase):
         self.assert_accounting(work, inserted=COUNT)
         _, work = self.run_mode("upsert", [*rows(0, 10, "new"), *rows(10)], *words)
         # A server that matches by other fields than _id does not notice that nothing changes.
-        self.assert_accounting(work, inserted=10, changed=COUNT, alreadyThere=0)
+        self.assert_accounting(work, inserted=10, changed=COUNT, alreadyStored=0)
         self.assertEqual(self.database.t.count_documents({}), COUNT + 10)
         self.assertEqual(self.database.t.find_one({"id": 3})["t"], "new 3")
         self.assertIsInstance(self.database.t.find_one({"id": 3})["_id"], bson.ObjectId)

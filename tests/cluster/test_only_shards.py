@@ -34,7 +34,7 @@ class OnlyShardsCase(support.ClusterCase):
 
     def figures(self, work):
         record = support.run_record(work)
-        self.assertIs(record["accounting"]["holds"], True)
+        self.assertIs(record["accounting"]["addsUp"], True)
         self.assertIs(record["verification"]["ok"], True)
         return record["accounting"]
 
@@ -53,7 +53,7 @@ class OnlyShardsCase(support.ClusterCase):
             outcome, work = self.only(name, *route, *words)
             figures = self.figures(work)
             self.assertGreater(figures["inserted"], 0)
-            self.assertEqual(figures["alreadyThere"], 0)
+            self.assertEqual(figures["alreadyStored"], 0)
             self.assertEqual(support.run_record(work)["options"]["only-shards"], name)
             stored[name] += figures["inserted"]
             self.assertEqual(self.counts_by_shard(), stored)
@@ -152,7 +152,7 @@ class Together(OnlyShardsCase):
         for name in (self.first, self.second):
             _, work = self.only(name, "--again", *sources)
             figures = self.figures(work)
-            self.assertEqual((figures["inserted"], figures["alreadyThere"]), (0, stored[name]))
+            self.assertEqual((figures["inserted"], figures["alreadyStored"]), (0, stored[name]))
         self.assert_complete(*sources, documents=documents)
 
 
@@ -191,7 +191,7 @@ class Agreement(OnlyShardsCase):
             "moveChunk", f"{self.database_name}.t",
             find={"_id": support.bson.int64.Int64(bounds["minimum"])}, to=self.second)
         _, work = self.only(self.first, "--again", self.source, message="are on other shards")
-        self.assertEqual(self.figures(work)["alreadyThere"], loaded)
+        self.assertEqual(self.figures(work)["alreadyStored"], loaded)
         _, work = self.only(self.second, self.source)
         self.assertEqual(self.figures(work)["inserted"], 6000 - loaded)
         self.assert_complete(self.source, documents=6000)
@@ -209,7 +209,7 @@ class Agreement(OnlyShardsCase):
         self.assertEqual(self.states(), {"started"})
         # The message advises a load without --only-shards.
         _, work = self.load(self.source)
-        self.assertEqual(self.figures(work)["alreadyThere"], before)
+        self.assertEqual(self.figures(work)["alreadyStored"], before)
         self.assert_complete(self.source, documents=6000)
 
     def test_parts_by_part_do_not_count_as_parts_by_only_shards(self):
@@ -224,7 +224,7 @@ class Agreement(OnlyShardsCase):
         for names in (self.first, both):
             self.only(names, self.source, code=support.EXIT_SOURCE, message="this part of it")
         _, work = self.only(both, "--again", self.source)
-        self.assertEqual(self.figures(work)["alreadyThere"], self.figures(first)["inserted"])
+        self.assertEqual(self.figures(work)["alreadyStored"], self.figures(first)["inserted"])
         self.assert_complete(self.source, documents=6000)
 
     def test_the_last_loader_notices_a_removed_document(self):

@@ -42,7 +42,7 @@ class Standalone(support.ClusterCase):
         twin, other = made[300], {**made[600], "text": "another"}
         source = self.file("a.bson", making.dump([*made, twin, other, twin]))
         outcome, work = self.load("-j", 2, "--batch-size", 100, source, code=support.EXIT_REJECTS)
-        self.assert_accounting(work, records=3003, inserted=3000, alreadyThere=0,
+        self.assert_accounting(work, records=3003, inserted=3000, alreadyStored=0,
                                rejectedByServer=3, identicalDuplicates=2)
         self.assertRegex(outcome.text, r"of these, identical duplicates +2\n")
         rows = support.reject_rows(work)
@@ -92,7 +92,7 @@ class Standalone(support.ClusterCase):
         self.assertNotEqual(outcome.code, 0)
         self.assertIn("--again", outcome.err)
         _, work = self.load("--again", source)
-        self.assert_accounting(work, records=5000, inserted=0, alreadyThere=5000)
+        self.assert_accounting(work, records=5000, inserted=0, alreadyStored=5000)
         self.check_stored(made)
 
     def test_ids_that_no_server_stores(self):
@@ -103,7 +103,7 @@ class Standalone(support.ClusterCase):
         _, work = self.load(source, code=support.EXIT_REJECTS)
         self.assert_accounting(work, records=8, inserted=3, rejectedByServer=5)
         _, work = self.load("--again", source, code=support.EXIT_REJECTS)
-        self.assert_accounting(work, records=8, inserted=0, alreadyThere=3, rejectedByServer=5)
+        self.assert_accounting(work, records=8, inserted=0, alreadyStored=3, rejectedByServer=5)
         outcome = self.verify(source, "--content", code=support.EXIT_VERIFICATION)
         self.assertRegex(outcome.text, r"total +8 +3 +5 +0 +0")
 

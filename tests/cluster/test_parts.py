@@ -29,8 +29,8 @@ class Parts(support.ClusterCase):
         sums = {}
         for work in works:
             accounting = support.run_record(work)["accounting"]
-            self.assertIs(accounting["holds"], True)
-            for name in ("records", "inserted", "alreadyThere", "rejectedByParser"):
+            self.assertIs(accounting["addsUp"], True)
+            for name in ("records", "inserted", "alreadyStored", "rejectedByParser"):
                 sums[name] = sums.get(name, 0) + accounting[name]
         return sums
 
@@ -128,7 +128,7 @@ class Parts(support.ClusterCase):
         _, work_1 = self.part(1, 2, *sources, *more)
         _, work_2 = self.part(2, 2, additional, *more, *sources)
         sums = self.figures(work_1, work_2)
-        self.assertEqual(sums["alreadyThere"], 0)
+        self.assertEqual(sums["alreadyStored"], 0)
         self.shardload("verify", *self.target(), "--content", "--progress", "none", *sources, *more)
         states = {source["name"]: source["state"] for source in self.registered()}
         self.assertEqual([states[str(path)] for path in [*sources, *more]], ["loaded", "loaded"])
@@ -150,7 +150,7 @@ class Parts(support.ClusterCase):
         words = ["--format", "ycsb", "--records", 20000, "--field-count", 1]
         works = [self.part(number, 4, *words)[1] for number in (1, 2, 3, 4)]
         sums = self.figures(*works)
-        self.assertEqual((sums["inserted"], sums["alreadyThere"]), (20000, 0))
+        self.assertEqual((sums["inserted"], sums["alreadyStored"]), (20000, 0))
         self.assert_complete(*words, documents=20000)
 
     def test_a_part_is_loaded_once(self):
@@ -159,7 +159,7 @@ class Parts(support.ClusterCase):
         self.part(1, 2, *sources, code=support.EXIT_SOURCE, message="this part of it")
         loaded = self.figures(first)["inserted"]
         _, again = self.part(1, 2, "--again", *sources)
-        self.assertEqual(self.figures(again)["alreadyThere"], loaded)
+        self.assertEqual(self.figures(again)["alreadyStored"], loaded)
         self.assertEqual(self.figures(again)["inserted"], 0)
         # Parts of another division do not complete this one.
         _, third = self.part(1, 3, *sources)

@@ -41,10 +41,10 @@ class Standalone(support.ClusterCase):
             outcome = running.wait().expect(code)
             self.assertNotIn(" 0 documents in total", outcome.text)  # they were changed
             accounting = support.run_record(work)["accounting"]
-            self.assertTrue(accounting["holds"])
+            self.assertTrue(accounting["addsUp"])
             self.assertGreater(accounting["records"], 0)
             sums.update({name: accounting.get(name, 0) for name in (
-                "records", "inserted", "alreadyThere", "changed", "rejectedByServer")})
+                "records", "inserted", "alreadyStored", "changed", "rejectedByServer")})
         return dict(sums)
 
     def states(self):
@@ -94,7 +94,7 @@ class Standalone(support.ClusterCase):
         self.assertEqual((sums["changed"], sums["inserted"]), (2500, 500))
         self.check_stored(documents([*newer[:2000], *merged]))
         sums = self.load_parts("--mode", "delete", *BY_ID, self.source(lines(100, COUNT)))
-        self.assertEqual((sums["changed"], sums["alreadyThere"]), (4000, 0))
+        self.assertEqual((sums["changed"], sums["alreadyStored"]), (4000, 0))
         self.check_stored(documents([*newer[:100], *merged[2100:]]))
 
     def test_a_part_is_killed_and_resumed_while_the_others_load(self):

@@ -137,7 +137,7 @@ class Sharded(AnyServer, support.ClusterCase):
                 {"_id": {"$gte": planned["minimum"], "$lt": planned["maximum"]}})
             self.assertAlmostEqual(found, planned["documents"], delta=0.1 * found + 1)
             per_shard[planned["shard"]] = per_shard.get(planned["shard"], 0) + found
-        placing = support.run_record(work)["placing"]
+        placing = support.run_record(work)["distribution"]
         self.assertEqual(placing["ranges"], len(plan["ranges"]))
         self.assertEqual(placing["steps"], plan["layout"]["splits"] + plan["layout"]["moves"])
         for shard in plan["shards"]:

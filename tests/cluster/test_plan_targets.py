@@ -99,7 +99,7 @@ class AnyServer:
         if entry:
             self.assertEqual(entry["key"], layout["shardKey"])
         if layout["kind"] == "ranges":
-            self.assertEqual(record["placing"]["steps"], layout["splits"] + layout["moves"])
+            self.assertEqual(record["distribution"]["steps"], layout["splits"] + layout["moves"])
         for place, word in enumerate(words):
             if word == "--index":
                 wanted = json.loads(words[place + 1])

@@ -177,7 +177,7 @@ class LargeRepliesOfACluster(support.ClusterCase):
                          list(range(1, rows, 2)))
         figures = support.run_record(work)["accounting"]
         self.assertEqual((figures["records"], figures["rejectedByServer"],
-                          figures["inserted"] + figures["alreadyThere"]),
+                          figures["inserted"] + figures["alreadyStored"]),
                          (rows, rows // 2, rows // 2), figures)
         self.assertGreater(figures["retries"], 0, "the reply was not too large")
         for row in support.reject_rows(work):
@@ -219,7 +219,7 @@ class IdsOnALoneServer(support.ClusterCase):
             self.assertEqual(self.database.t.delete_one({"_id": taken}).deleted_count, 1)
             self.database.t.insert_one({"_id": kind(taken), "note": "mine"})
         _, work = self.load("--again", "--retry-timeout", 5, *words, path, code=support.EXIT_REJECTS)
-        self.assert_accounting(work, inserted=0, retries=0, alreadyThere=7 - len(kinds),
+        self.assert_accounting(work, inserted=0, retries=0, alreadyStored=7 - len(kinds),
                                rejectedByServer=len(kinds))
         for row in support.reject_rows(work):
             self.assertIn("another document has this _id: _id is", row["reason"])

@@ -158,7 +158,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         self.assertEqual(self.collections(), ["t"], "a collection besides the target is left")
         self.assertEqual(self.database.t.count_documents({}), 1)
         self.assertEqual(record["sample"], 0.3)
-        self.assertIs(record["load"]["sources"][0]["cut"], True)
+        self.assertIs(record["load"]["sources"][0]["splittable"], True)
         self.assert_predicted(record, 20000)
         shares = [step["share"] for step in record["steps"]]
         self.assertEqual(shares, [0.3 / 16] + [0.3 / 4, 0.3] * 3)
@@ -201,7 +201,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         _, record, _ = self.reload("--sample", "15%", path)
         self.assertEqual(len(record["steps"]), 5)
         source = record["load"]["sources"][0]
-        self.assertIs(source["cut"], False)
+        self.assertIs(source["splittable"], False)
         share = record["accounting"]["inserted"] / 0.15
         self.assertAlmostEqual(record["predicted"]["documents"] / share, 1, places=3)
         self.assertLess(source["storedBytes"] / record["accounting"]["textBytes"] * 0.15, 0.5)
@@ -382,7 +382,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         self.refused("--compare", answers, path, code=support.EXIT_SOURCE,
                      message="not the record of a reload")
         empty = self.file("empty.json", json.dumps({"command": "reload", "accounting": {
-            "inserted": 0, "alreadyThere": 0}}))
+            "inserted": 0, "alreadyStored": 0}}))
         self.refused("--compare", empty, path, code=support.EXIT_SOURCE,
                      message="the earlier drill loaded no document")
         self.assertEqual(self.collections(), [])

@@ -153,14 +153,14 @@ class Standalone(Restoring):
         dump = self.dump_folder(self.namespace("t", made, options=VALIDATOR))
         self.database.t.insert_many([*made[:200], {"_id": "own"}])
         outcome, rows = self.restore(dump)
-        self.assertEqual((rows["t"]["inserted"], rows["t"]["alreadyThere"], rows["t"]["existed"]),
+        self.assertEqual((rows["t"]["inserted"], rows["t"]["alreadyStored"], rows["t"]["existed"]),
                          (300, 200, True))
         self.assertIn("exists with other options than in the dump, which are not set: validator; `shardload verify",
                       outcome.err)
         self.assertEqual(self.facts("t")[1], {})
         self.database.t.update_one({"_id": made[3]["_id"]}, {"$set": {"s": "changed"}})
         outcome, rows = self.restore(dump, code=support.EXIT_REJECTS)
-        self.assertEqual((rows["t"]["alreadyThere"], rows["t"]["rejected"]), (499, 1))
+        self.assertEqual((rows["t"]["alreadyStored"], rows["t"]["rejected"]), (499, 1))
         self.database["t.sources"].insert_one({"_id": "a collection of the user"})
         self.restore(dump, "--drop")
         self.check("t", made)
@@ -242,7 +242,7 @@ class Standalone(Restoring):
             self.check(name, some)
             self.assertEqual(self.facts(name)[1], VALIDATOR)
             self.assertEqual(set(self.facts(name)[2]), {"_id_", "n_1__id_1", "ttl"})
-            self.assertEqual(rows[name]["inserted"] + rows[name]["alreadyThere"], 4000)
+            self.assertEqual(rows[name]["inserted"] + rows[name]["alreadyStored"], 4000)
         self.assertEqual(set(self.database.list_collection_names()) - {"system.views"},
                          {*made, "z"})
         self.assertRegex(outcome.text, r"\.a .*earlier run")
@@ -404,14 +404,14 @@ class Standalone(Restoring):
         self.restore(dump)
         self.database.command("collMod", "t", validator=dict(reversed(validator["validator"].items())))
         outcome, rows = self.restore(dump)
-        self.assertEqual((rows["t"]["alreadyThere"], rows["t"]["rejected"]), (300, 0))
+        self.assertEqual((rows["t"]["alreadyStored"], rows["t"]["rejected"]), (300, 0))
         self.assertNotIn("other options", outcome.text)
         self.shardload("verify", "--uri", self.uri, "--content", "--dump", dump)
         self.database.t.update_one({"_id": made[3]["_id"]}, {"$set": {"s": "changed"}},
                                    bypass_document_validation=True)
         self.database.t.delete_one({"_id": made[4]["_id"]})
         _, rows = self.restore(dump, code=support.EXIT_REJECTS)
-        self.assertEqual((rows["t"]["alreadyThere"], rows["t"]["rejected"]), (298, 2))
+        self.assertEqual((rows["t"]["alreadyStored"], rows["t"]["rejected"]), (298, 2))
         self.shardload("verify", "--uri", self.uri, "--dump", dump, code=support.EXIT_VERIFICATION)
 
     def test_options_and_indexes_are_left_out_on_request(self):
@@ -468,7 +468,7 @@ class Standalone(Restoring):
         self.check("t", made)
         self.database.t.update_one({"_id": 1}, {"$set": {"n": "changed"}})
         _, rows = self.restore(dump, code=support.EXIT_REJECTS)
-        self.assertEqual((rows["t"]["alreadyThere"], rows["t"]["rejected"]), (2, 1))
+        self.assertEqual((rows["t"]["alreadyStored"], rows["t"]["rejected"]), (2, 1))
         self.assertEqual(self.database.t.find_one({"_id": 1})["n"], "changed")
         self.shardload("verify", "--uri", self.uri, "--content", "--dump", dump, code=support.EXIT_VERIFICATION)
 
@@ -694,7 +694,7 @@ class Sharded(Standalone):
         self.assertEqual(set(counts.values()), {2000})
         # Into the sharded collection again, and into a new one.
         _, rows = self.restore(dump, *keys)
-        self.assertEqual(rows["t"]["alreadyThere"], 4000)
+        self.assertEqual(rows["t"]["alreadyStored"], 4000)
         self.restore(dump, "--drop", *keys, "--route", "direct", "--ns-exclude", "*.u")
         self.check("t", made)
         self.restore(dump, "--ns-include", "*.u", *self.keys("DB.u: {key: {n: 1}}"),
@@ -714,7 +714,7 @@ class Sharded(Standalone):
         self.restore(dump, "--drop", *keys)
         self.check("system.buckets.t", made)
         outcome, rows = self.restore(dump, *keys)
-        self.assertEqual(rows["t"]["alreadyThere"], len(made))
+        self.assertEqual(rows["t"]["alreadyStored"], len(made))
 
     def test_a_unique_index_without_the_shard_key_is_named(self):
         made = documents(100)

@@ -83,7 +83,7 @@ class Standalone(Restoring):
         for name, some in made.items():
             self.check(name, some)
             self.assertEqual(set(self.facts(name)[2]), {"_id_", "n_1__id_1", "ttl"})
-            self.assertEqual(rows[name]["inserted"] + rows[name]["alreadyThere"], 3000)
+            self.assertEqual(rows[name]["inserted"] + rows[name]["alreadyStored"], 3000)
         self.assertEqual(set(self.database.list_collection_names()) - {"system.views"},
                          {*made, "z"})
 

@@ -93,7 +93,7 @@ class Routing(support.ClusterCase):
         before = self.insert_commands()
         _, work = self.load(*options, *second)
         arrived = self.arrived_since(before)
-        self.assert_accounting(work, alreadyThere=0, rejectedByParser=0, rejectedByServer=0,
+        self.assert_accounting(work, alreadyStored=0, rejectedByParser=0, rejectedByServer=0,
                                retries=0)
         record = support.run_record(work)
         self.assertIs(record["verification"]["ok"], True)
@@ -212,7 +212,7 @@ class Routing(support.ClusterCase):
         _, work = self.load("--shard-key", '{"position": "hashed"}', *first, *second)
         record = support.run_record(work)
         self.assertIs(record["verification"]["ok"], True)
-        self.assertIs(record["accounting"]["holds"], True)
+        self.assertIs(record["accounting"]["addsUp"], True)
         held = self.assert_documents_are_where_the_map_says({"position": "hashed"})
         self.assertEqual(sum(held.values()), record["accounting"]["inserted"])
         self.assertGreater(min(held.values()), 1000)
@@ -224,7 +224,7 @@ class Routing(support.ClusterCase):
         before = self.insert_commands()
         _, work = self.load("--batch-size", 20, "--again", path)
         arrived = self.arrived_since(before)
-        self.assert_accounting(work, inserted=0, alreadyThere=total)
+        self.assert_accounting(work, inserted=0, alreadyStored=total)
         self.assert_arrived(arrived, support.run_record(work)["accounting"]["batches"])
         held = self.assert_documents_are_where_the_map_says({"_id": 1})
         self.assertGreater(min(held.values()), total / 3)
@@ -235,10 +235,10 @@ class Routing(support.ClusterCase):
         options = ["--shard-key", '{"v": "hashed"}', "-j", 4, "--batch-size", 300]
         total = 20000 - 25
         _, work = self.load(*options, path, code=support.EXIT_REJECTS)
-        self.assert_accounting(work, inserted=total, alreadyThere=0, rejectedByParser=25,
+        self.assert_accounting(work, inserted=total, alreadyStored=0, rejectedByParser=25,
                                rejectedByServer=0)
         _, work = self.load(*options, "--again", path, code=support.EXIT_REJECTS)
-        self.assert_accounting(work, inserted=0, alreadyThere=total, rejectedByParser=25,
+        self.assert_accounting(work, inserted=0, alreadyStored=total, rejectedByParser=25,
                                rejectedByServer=0)
         self.database.command("collMod", "t", validator={"m": {"$gte": 50000}})
         gone = self.database.t.delete_many({}).deleted_count
@@ -246,6 +246,6 @@ class Routing(support.ClusterCase):
         _, work = self.load(*options, "--again", path, code=support.EXIT_REJECTS)
         kept = self.database.t.count_documents({})
         self.assertGreater(kept, 1000)
-        self.assert_accounting(work, inserted=kept, alreadyThere=0, rejectedByParser=25,
+        self.assert_accounting(work, inserted=kept, alreadyStored=0, rejectedByParser=25,
                                rejectedByServer=total - kept)
         self.assertEqual(len(support.reject_rows(work)), 25 + total - kept)

@@ -43,7 +43,7 @@ class SharedLoads(support.ClusterCase):
         self.shardload("verify", *self.target(), "--content", "--progress", "none", source)
         records = [support.run_record(work) for work in works]
         self.assertEqual(sum(record["accounting"]["inserted"] for record in records) +
-                         sum(record["accounting"]["alreadyThere"] for record in records), ROWS)
+                         sum(record["accounting"]["alreadyStored"] for record in records), ROWS)
         shown = self.report(works)
         self.assertIn(f"Load by {len(works)} loaders", shown)
         self.assertIn(f"{len(works)} loaders stored {ROWS:,} documents", shown)

@@ -140,7 +140,7 @@ class Corrected(support.ClusterCase):
         rejected.write_text(rejected.read_text("utf-8").replace("x", ""), "utf-8")
         self.load(*self.words, rejected)
         _, work = self.load(*self.words, "--again", self.path, code=support.EXIT_REJECTS)
-        self.assert_accounting(work, inserted=0, alreadyThere=450, rejectedByParser=50)
+        self.assert_accounting(work, inserted=0, alreadyStored=450, rejectedByParser=50)
         self.assertEqual(len(self.database.t.distinct("id")), 500)
         self.assertEqual(self.database.t.count_documents({}), 500)
 

@@ -49,7 +49,7 @@ class Status(support.ClusterCase):
         one = self.json(work)
         self.assertEqual((one["state"], one["resumable"]), ("finished", False))
         figures = support.run_record(work)["accounting"]
-        self.assertEqual(one["load"]["documents"], figures["inserted"] + figures["alreadyThere"])
+        self.assertEqual(one["load"]["documents"], figures["inserted"] + figures["alreadyStored"])
         self.assertEqual(one["load"]["records"], figures["records"])
 
     def stop_twice(self, running):

@@ -209,7 +209,7 @@ class FaultCase(support.ClusterCase):
                 self.assert_rejects(self.work, name, rejects)
         figures = support.run_record(self.work)["accounting"]
         if again is not None:
-            self.assertEqual(figures["alreadyThere"], again, figures)
+            self.assertEqual(figures["alreadyStored"], again, figures)
         self.assert_balancer()
         return figures
 

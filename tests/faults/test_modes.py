@@ -67,7 +67,7 @@ class Standalone(resume_case.ResumeCase):
         figures = support.run_record(self.work)["accounting"]
         if exact:
             half = COUNT // 2
-            self.assertEqual((figures["inserted"], figures["changed"], figures["alreadyThere"]),
+            self.assertEqual((figures["inserted"], figures["changed"], figures["alreadyStored"]),
                              {"upsert": (half, half, 0), "merge": (half, half, 0),
                               "replace": (0, half, 0), "delete": (0, half, half)}[mode])
         self.assertTrue(support.run_record(self.work)["verification"]["ok"])
@@ -82,7 +82,7 @@ class Standalone(resume_case.ResumeCase):
                 self.killed_load("--resume", batch=8, mode=mode, threads=2)
                 figures = self.assert_result(self.begin("--resume", mode=mode, threads=2).wait(),
                                              mode)
-                self.assertGreater(figures["ofThoseByEarlierRuns"]["records"], 0)
+                self.assertGreater(figures["earlierRuns"]["records"], 0)
 
     def test_without_a_fault(self):
         self.assert_result(self.begin(mode="upsert").wait(), "upsert", exact=True)

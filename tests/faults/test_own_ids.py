@@ -43,7 +43,7 @@ class OwnIds(fault_case.ProxyCase):
         self.assertEqual((total["documentsBefore"], total["documentsAfter"], total["ok"]),
                          (0, COUNT, True))
         if again is not SOME:
-            self.assertEqual(figures["alreadyThere"], again, figures)
+            self.assertEqual(figures["alreadyStored"], again, figures)
         self.assert_balancer()
         return figures
 
@@ -61,12 +61,12 @@ class Standalone(OwnIds):
         for number, batch in enumerate((7, 15, 10, 12)):
             self.kill_at(batch, *(["--resume"] if number else []), threads=2)
         figures = self.assert_nothing_lost(self.begin("--resume", threads=2).wait(), again=SOME)
-        self.assertGreater(figures["alreadyThere"], 0)
+        self.assertGreater(figures["alreadyStored"], 0)
 
     def test_a_lost_reply_is_no_duplicate(self):
         self.proxy.on_batch(20, proxy.cut_reply(0))
         figures = self.assert_nothing_lost(self.begin().wait(), again=SOME)
-        self.assertGreater(figures["alreadyThere"], 0)
+        self.assertGreater(figures["alreadyStored"], 0)
 
     def test_duplicates_in_a_batch_whose_reply_is_lost(self):
         """The batch is sent again; of two equal records one counts as stored, the other is a

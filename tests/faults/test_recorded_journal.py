@@ -78,7 +78,7 @@ class RecordedJournal(resume_case.ResumeCase):
         self.assertGreater(removed, 0)
         outcome = self.resume_recorded(blocks=2)
         totals = self.assert_nothing_lost(outcome)
-        recovered = totals.pop("ofThoseByEarlierRuns")
+        recovered = totals.pop("earlierRuns")
         for name in set(totals) - {"batches", "bsonBytes", "loadSeconds"}:   # of this run alone
             self.assertEqual(totals[name], self.accounting[name], name)
         for name, field in (("records", "records"), ("inserted", "inserted"),

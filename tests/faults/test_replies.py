@@ -156,7 +156,7 @@ class Replies(SmallBatches):
         rest.documents = {at: raw for at, raw in rest.documents.items() if at not in positions}
         self.assert_content([rest])
         self.assert_accounting(self.work, records=rest.records + len(positions),
-                               inserted=len(rest.documents), alreadyThere=0,
+                               inserted=len(rest.documents), alreadyStored=0,
                                rejectedByServer=len(positions), undelivered=0)
         reasons = [row["reason"] for row in support.reject_rows(self.work)]
         self.assertEqual(sum(f"odd (code {code})" in reason for reason in reasons), len(positions))

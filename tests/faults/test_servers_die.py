@@ -196,6 +196,22 @@ class ShardedCluster(Survives):
         self.assert_survives(again=SOME)
         self.assert_new_primaries(old)
 
+    def test_shards_that_hang_are_named(self):
+        """The progress and `status` name the shard that has not answered for five seconds."""
+        members = [f"{shard}-{member}" for shard in ("s0", "s1") for member in range(3)]
+        self.proxy.on_batch(20, proxy.call(
+            lambda: [self.servers.signal(member, signal.SIGSTOP) for member in members]))
+        running = self.begin()
+        try:
+            self.wait_for_word(running, '"silent"')
+            shown = self.shardload("status", self.work).text
+        finally:
+            for member in members:
+                self.servers.signal(member, signal.SIGCONT)
+        self.assertRegex(running.text(), r'"silent" : { "shard" : "s[01]", "seconds" : ')
+        self.assertRegex(shown, r"no answer +from s[01] for \d")
+        self.assert_nothing_lost(running.wait(), again=SOME)
+
     def test_the_primaries_of_the_shards_are_killed(self):
         old = self.primaries()
         self.proxy.on_batch(20, proxy.call_after(

@@ -110,7 +110,7 @@ points: [{name: p, set: {shards: 4}, published: {load: 9}, fitted: {a: 3}}]
 """
 RUN_RECORD = b"""{"command": "load", "exitCode": 0, "options": {"sink": "cluster", "index": ["{}"],
  "no-verify": "false"}, "accounting": {"inserted": 100, "bsonBytes": 9000},
- "placing": {"steps": 2, "seconds": 0.5}, "phases": [{"name": "load", "seconds": 5},
+ "distribution": {"steps": 2, "seconds": 0.5}, "phases": [{"name": "load", "seconds": 5},
  {"name": "prepare", "seconds": 1}, {"name": "indexes", "seconds": 1}, {"name": "verify",
  "seconds": 1}], "series": [{"seconds": 1, "documents": 10, "bsonBytes": 900}, {"seconds": 2,
  "documents": 30, "bsonBytes": 2000}, {"seconds": 3, "documents": 50, "bsonBytes": 4000},

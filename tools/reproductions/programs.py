@@ -119,7 +119,7 @@ class Programs:
                       for work, words in zip(works, each)], (EXIT_OK, EXIT_REJECTS))
         records = [self.record(work / "run.json") for work in works]
         for record in records:
-            if not record["accounting"]["holds"]:
+            if not record["accounting"]["addsUp"]:
                 raise Failure("the totals of a load do not add up")
         self.server, self.driver = records[0]["server"]["version"], records[0]["driver"]
         return records
