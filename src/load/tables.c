@@ -11,7 +11,7 @@
 #include "ledger/work_directory.h"
 #include "report/json.h"
 #include "report/lookup.h"
-#include "source/source_set.h"
+#include "source/source.h"
 #include "source/sql_dump.h"
 #include "util/context.h"
 #include "util/grow.h"
@@ -127,7 +127,8 @@ static bool add_tables(tables *all, sl_sql_dump *dump, const char *path, sl_erro
 /* The name of the collection of a file: without folders, and without endings. */
 static void name_of_file(const char *path, char *name, size_t room) {
     static const char *const packed[] = {".gz", ".zst", ".xz", ".bz2", ".lz4", ".lz", ".Z"};
-    snprintf(name, room, "%s", sl_base_name(path));
+    const char *slash = strrchr(path, '/');
+    snprintf(name, room, "%s", slash ? slash + 1 : path);
     for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++) {
         size_t length = strlen(name), end = strlen(packed[i]);
         if (length > end && strcmp(name + length - end, packed[i]) == 0)

@@ -3,9 +3,9 @@
  * are its rows as PostgreSQL's COPY writes them. A COPY block is such text already; INSERT
  * statements are rewritten. The columns and their types come from CREATE TABLE.
  *
- * Read: plain dumps of pg_dump (also through pg_restore -f -), mysqldump, mariadb-dump, and .dump of
- * sqlite3. A statement that changes data in another way than COPY and INSERT ... VALUES is an error;
- * all others are passed over, and counted by kind. */
+ * Read: plain dumps of pg_dump (also through pg_restore -f -), mysqldump, mariadb-dump, and .dump
+ * of sqlite3. A statement that changes data in another way than COPY and INSERT ... VALUES is an
+ * error; all others are passed over, and counted by kind. */
 #ifndef SHARDLOAD_SQL_DUMP_H
 #define SHARDLOAD_SQL_DUMP_H
 
