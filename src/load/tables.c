@@ -3,6 +3,7 @@
 #include "tables.h"
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +129,10 @@ static bool add_tables(tables *all, sl_sql_dump *dump, const char *path, sl_erro
 static void name_of_file(const char *path, char *name, size_t room) {
     static const char *const packed[] = {".gz", ".zst", ".xz", ".bz2", ".lz4", ".lz", ".Z"};
     const char *slash = strrchr(path, '/');
-    snprintf(name, room, "%s", slash ? slash + 1 : path);
+    const char *base = slash ? slash + 1 : path;
+    size_t base_length = strnlen(base, room - 1);
+    memcpy(name, base, base_length);
+    name[base_length] = '\0';
     for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++) {
         size_t length = strlen(name), end = strlen(packed[i]);
         if (length > end && strcmp(name + length - end, packed[i]) == 0)
