@@ -15,6 +15,7 @@
 #include "doctor/doctor.h"
 #include "job/inspect.h"
 #include "load/load.h"
+#include "load/tables.h"
 #include "query/query.h"
 #include "report/json.h"
 #include "report/report.h"
@@ -37,13 +38,32 @@
 
 #define DOCTOR_SECONDS 10 /* the limit of each command, unless --timeout is given */
 
+static sl_exit load_table(const sl_load_config *config, void *context) {
+    (void)context;
+    return sl_load_run(config);
+}
+
+/* Runs a command once, or for each table. */
+static sl_exit run_tables(const sl_load_config *config, bool loads, sl_table_run *run,
+                          void *context) {
+    return sl_tables_are_many(config) ? sl_tables_run(config, loads, run, context)
+                                      : run(config, context);
+}
+
 int sl_command_load(const sl_options *options, bson_t *record) {
     sl_setup setup;
     sl_error error = {0};
     sl_setup_init(&setup, options);
     setup.config.run_record = record;
     bool ok = sl_set_up_load(&setup, options, &error);
-    return sl_setup_end(&setup, &error, ok ? sl_load_run(&setup.config) : SL_EXIT_USAGE);
+    return sl_setup_end(&setup, &error,
+                        ok ? run_tables(&setup.config, true, load_table, NULL) : SL_EXIT_USAGE);
+}
+
+static sl_exit verify_table(const sl_load_config *config, void *context) {
+    const sl_options *options = context;
+    return sl_verify_run(config, sl_option_flag(options, "content"),
+                         sl_option_number(options, "max-problems"));
 }
 
 int sl_command_verify(const sl_options *options, bson_t *record) {
@@ -62,9 +82,14 @@ int sl_command_verify(const sl_options *options, bson_t *record) {
         sl_set_up_document_options(&setup, options);
     }
     if (!error.code)
-        code = sl_verify_run(&setup.config, sl_option_flag(options, "content"),
-                             sl_option_number(options, "max-problems"));
+        code = run_tables(&setup.config, false, verify_table, (void *)options);
     return sl_setup_end(&setup, &error, code);
+}
+
+static sl_exit inspect_table(const sl_load_config *config, void *context) {
+    const sl_options *options = context;
+    return sl_inspect_run(config, (unsigned)sl_option_number(options, "documents"),
+                          sl_option_string(options, "write-schema"));
 }
 
 int sl_command_inspect(const sl_options *options) {
@@ -74,8 +99,9 @@ int sl_command_inspect(const sl_options *options) {
     sl_setup_init(&setup, options);
     sl_set_up_source(&setup, options, &error);
     if (!error.code)
-        code = sl_inspect_run(&setup.config, (unsigned)sl_option_number(options, "documents"),
-                              sl_option_string(options, "write-schema"));
+        code = sl_tables_in_dump(&setup.config)
+                   ? sl_tables_run(&setup.config, false, inspect_table, (void *)options)
+                   : inspect_table(&setup.config, (void *)options);
     return sl_setup_end(&setup, &error, code);
 }
 

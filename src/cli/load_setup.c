@@ -251,7 +251,9 @@ void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *erro
     set_up_names(config, options, error);
     if (!config->database)
         sl_option_problem(error, "--db is missing: name the database");
-    if (!config->collection)
+    const unsigned named = SL_COMMAND_LOAD | SL_COMMAND_VERIFY; /* collections after tables */
+    if (!config->collection &&
+        (!(sl_options_command(options)->bit & named) || config->path_count == 0))
         sl_option_problem(error, "--collection is missing: name the collection");
     if (config->database && config->collection && strcmp(config->database, "shardload") == 0 &&
         strcmp(config->collection, "balancer") == 0)

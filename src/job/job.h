@@ -59,12 +59,13 @@ typedef struct sl_not_loaded {
 typedef struct sl_job {
     const sl_load_config *config;
     sl_source_set *set;
-    sl_job_source *sources;       /* one per source of the set */
-    sl_plan **plans;              /* one per row of sl_formats; NULL where not used */
-    size_t active;                /* sources that are not skipped */
-    size_t copies;                /* of these: with the name and content of another source */
-    bool has_pipe;                /* a source is a pipe: the total of stored bytes is not known */
-    struct sl_key_fields *keys;   /* of --id-field and --match-fields; NULL: neither applies */
+    sl_job_source *sources;     /* one per source of the set */
+    sl_plan **plans;            /* one per row of sl_formats; NULL where not used */
+    size_t active;              /* sources that are not skipped */
+    size_t copies;              /* of these: with the name and content of another source */
+    bool has_pipe;              /* a source is a pipe: the total of stored bytes is not known */
+    struct sl_key_fields *keys; /* of --id-field and --match-fields; NULL: neither applies */
+    const char *schema; /* of the tables of an SQL dump, in `set`; NULL: the sources are no dumps */
     struct sl_dialects *dialects; /* of delimited texts (format/dialects.h). Owned */
     bool spans_lines; /* the sample has found quoted fields with line ends, which the first text of
                          the sources did not show */

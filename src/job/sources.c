@@ -213,7 +213,12 @@ const sl_plan *sl_sources_plan_of(const sl_job *job, const sl_job_source *source
 static bool plan_of(const sl_job *job, const sl_format *format, const sl_plan **plan,
                     sl_error *error) {
     sl_plan **kept = &job->plans[format_index(format)];
-    if (!*kept && !sl_format_plan_create(format, &job->config->format_options, kept, error))
+    sl_format_options options = job->config->format_options;
+    if (job->schema && !options.schema_text) {
+        options.schema_text = job->schema;
+        options.schema_name = "CREATE TABLE";
+    }
+    if (!*kept && !sl_format_plan_create(format, &options, kept, error))
         return false;
     *plan = *kept;
     return true;
@@ -222,7 +227,7 @@ static bool plan_of(const sl_job *job, const sl_format *format, const sl_plan **
 /* Does `--format auto` leave the format out? */
 static bool is_left_out(const sl_job *job, const sl_format *format) {
     return format->name_records ||
-           (job->config->format_options.schema_text && !format->takes_schema);
+           ((job->config->format_options.schema_text || job->schema) && !format->takes_schema);
 }
 
 bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_dialect *dialect,
@@ -346,6 +351,21 @@ static bool begin_source(const sl_job *job, size_t index, sl_text head, bool who
     return sl_types_add_head(job, source, head, whole, error);
 }
 
+/* The tables of SQL dumps in one collection have the same columns. Other texts cannot be loaded
+ * together with dumps. */
+static bool take_schema(sl_job *job, size_t index, sl_error *error) {
+    const sl_source *source = sl_source_set_at(job->set, index);
+    bool first = !job->plans[format_index(&sl_format_delimited)];
+    if (first && !job->schema)
+        job->schema = source->schema;
+    return (job->schema ? source->schema && strcmp(job->schema, source->schema) == 0
+                        : !source->schema) ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s: an SQL dump is not loaded together with other files into one "
+                        "collection, unless these are dumps of tables with the same columns",
+                        source->shown);
+}
+
 /* Determines the format and dialect of a source. With "auto" all formats are tried in turn; if none
  * recognises the source, the error quotes each one's reason, the likeliest format first. False with
  * SL_EXIT_SOURCE: no format recognises it. Then `*empty` is set if there is no text, and `*damaged`
@@ -363,6 +383,10 @@ static bool recognise(sl_job *job, size_t index, char *head, bool *damaged, bool
         return false;
     }
     *empty = whole && length == 0;
+    if (!take_schema(job, index, error)) {
+        *damaged = true; /* it is never left out */
+        return false;
+    }
     sl_text text = {head, length};
     line_ends_detect(job, index, head, length);
     sl_misfit misfits[SL_FORMATS(ONE) 0];

@@ -124,7 +124,7 @@ static void log_how_to_complete(const sl_load *load, const sl_error *why) {
                        atomic_load(&load->run.ended_by) == SL_ENDED_BY_REJECT_LIMIT
                            ? "a higher --max-rejects and "
                            : "",
-                       load->ledger.work_directory,
+                       config->resumed_in ? config->resumed_in : load->ledger.work_directory,
                        changed ? "; to load the changed source, start again with --drop" : "");
 }
 
@@ -773,7 +773,7 @@ static void start_status(sl_load *load) {
         .target = target,
         .metrics = config->metrics,
         .resume_command = load->ledger.journal ? command : NULL,
-        .resume_directory = load->ledger.work_directory,
+        .resume_directory = config->resumed_in ? config->resumed_in : load->ledger.work_directory,
         .limit = load->run.rate_limit,
         .above = config->above,
         .item = config->above_item,

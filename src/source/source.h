@@ -7,6 +7,8 @@
  * document_id.h), so block boundaries do not depend on the reader, on the number of threads, or on
  * compression.
  *
+ * An SQL dump is an archive of tables (sql_dump.h).
+ *
  * A zip or tar archive is one source: its readable entries, unpacked and concatenated in archive
  * order, each ended by a newline. A block never spans two entries, so an archive's blocks may be
  * shorter than their MiB; their lines still begin in it. */
@@ -25,7 +27,7 @@ typedef enum sl_source_kind {
     SL_SOURCE_PLAIN,      /* a regular file: all threads read it, at any offset */
     SL_SOURCE_GZIP,       /* one or more gzip streams; sequential, as the next three kinds are */
     SL_SOURCE_COMPRESSED, /* xz, zstd, bzip2, lz4, lzip, compress */
-    SL_SOURCE_ARCHIVE,    /* zip or tar; the archive and its entries may be compressed */
+    SL_SOURCE_ARCHIVE,    /* zip, tar or SQL dump; the archive and its entries may be compressed */
     SL_SOURCE_PIPE,       /* standard input or a FIFO: readable once; content of any kind above */
     SL_SOURCE_NOT_TEXT,  /* a pipe, a device, a dangling link ... in a folder; or sl_source_head has
                              found a PDF, a 7-Zip archive or the like */
@@ -58,10 +60,11 @@ typedef struct sl_source {
     uint64_t content; /* a hash of the size, and of the first and last 64 KiB; set by
                          sl_source_fingerprint; 0 for pipes and generated records */
     sl_source_kind kind;
-    bool named;       /* given as a path by the user, not found in a folder */
-    bool sequential;  /* a plain file whose records are found from its beginning on */
-    bool cr_lines;    /* lines end in CR alone; see sl_source_set_cr_lines */
-    char line_escape; /* a line feed after it is data; 0: none is */
+    const char *schema; /* of an SQL dump: that of its tables, set by sl_source_head; or NULL */
+    bool named;         /* given as a path by the user, not found in a folder */
+    bool sequential;    /* a plain file whose records are found from its beginning on */
+    bool cr_lines;      /* lines end in CR alone; see sl_source_set_cr_lines */
+    char line_escape;   /* a line feed after it is data; 0: none is */
 } sl_source;
 
 /* Can a thread read any block of the source without reading the blocks before it? */

@@ -917,6 +917,23 @@ void sl_source_set_stop(sl_source_set *set) {
     atomic_store(&set->stopped, true);
 }
 
+/* Keeps the schema of an SQL dump's first table. A dump without rows is left out like other files
+ * without text. */
+static bool take_schema(sl_source_set *set, size_t index, const sl_stream *stream, bool rows,
+                        sl_error *error) {
+    sl_source *source = &set->states[index].source;
+    if (!sl_stream_dump(stream))
+        return true;
+    if (!rows) {
+        source->kind = SL_SOURCE_NOT_TEXT;
+        return sl_error_set(error, SL_EXIT_SOURCE, "%s: this is an SQL dump without rows%s%s",
+                            source->shown, set->include ? " of tables that match --include " : "",
+                            set->include ? set->include : "");
+    }
+    source->schema = names_add(&set->entry_names, sl_stream_schema(stream));
+    return source->schema || sl_error_memory(error, "examining the sources");
+}
+
 bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, size_t *length,
                     bool *whole, const char **name, sl_error *error) {
     const sl_source *source = &set->states[index].source;
@@ -938,6 +955,7 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
         sl_stream_add_line_ends(stream);
     ok = ok && (pipe || set_kind(set, index, stream, error)) &&
          sl_stream_next_entry(stream, &more, &times, error) &&
+         take_schema(set, index, stream, more, error) &&
          sl_stream_read(stream, head, room, length, &times, error);
     *whole = ok && *length < room;
     if (ok && name) {

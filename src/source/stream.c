@@ -17,6 +17,7 @@
 
 #include "archive.h"
 #include "source_set.h"
+#include "sql_dump.h"
 #include "unpack.h"
 
 /* ---- inputs ---- */
@@ -197,12 +198,14 @@ static void input_close_file(sl_input *input) {
  *   file or pipe -> [unpacker] -> archive -> entry -> [unpacker] -> text
  *
  * An unpacker is inserted if the bytes are compressed, and an archive if the unpacked bytes are an
- * archive. */
+ * archive. An SQL dump takes the position of the archive; its entries are not unpacked. */
 
 struct sl_stream {
     sl_input file;
     sl_unpacker *unpacker;          /* of the file, or NULL */
     sl_archive *archive;            /* or NULL */
+    sl_sql_dump *dump;              /* or NULL */
+    char *schema;                   /* of the dump's tables so far; NULL: there was none */
     sl_unpacker *entry_unpacker;    /* of the current entry, or NULL */
     const sl_source_set *report_to; /* the set whose `report` is called; NULL: none */
     size_t source;
@@ -219,10 +222,8 @@ struct sl_stream {
  * and the command to convert it. NULL otherwise. */
 static const char *not_text_advice(const unsigned char *bytes, size_t length) {
     static const char office[] =
-        "a spreadsheet or document; export the table as CSV, and load that";
-    static const char statements[] =
-        "a dump of SQL statements, which are not read; export each table as text: psql -c '\\copy "
-        "TABLE to TABLE.csv csv header', mysqldump --tab, or sqlite3 -csv -header";
+        "a spreadsheet or document; export the table as CSV, or pipe it in: duckdb -csv -c \"FROM "
+        "read_xlsx('FILE')\" | shardload load ... -";
     static const struct {
         size_t offset;
         const char *magic;
@@ -236,18 +237,14 @@ static const char *not_text_advice(const unsigned char *bytes, size_t length) {
         {0, BYTES("%PDF"), "a PDF document, not text"},
         {0, BYTES("PAR1\x15"),
          "a Parquet file; pipe it in: duckdb -json -c \"FROM 'FILE'\" | shardload load ... -"},
-        {0, BYTES("Obj\x01"), "an Avro file; convert it to JSON first (avro-tools tojson)"},
+        {0, BYTES("Obj\x01"),
+         "an Avro file; pipe it in: duckdb -json -c \"FROM read_avro('FILE')\" | shardload load "
+         "... -"},
         {0, BYTES("SQLite format 3"),
-         "an SQLite database; pipe a table in: sqlite3 -csv -header FILE 'SELECT * FROM TABLE' | "
-         "shardload load ... -"},
+         "an SQLite database; pipe its tables in: sqlite3 FILE .dump | shardload load -d DB -"},
         {0, BYTES("PGDMP"),
-         "an archive of pg_dump; restore it, and export each table: psql -c '\\copy TABLE to "
-         "TABLE.csv csv header'"},
-        {0, BYTES("--\n-- PostgreSQL database dump"), statements},
-        {0, BYTES("-- MySQL dump "), statements},
-        {0, BYTES("-- MariaDB dump "), statements},
-        {0, BYTES("/*M!999999\\- enable the sandbox mode"), statements},
-        {0, BYTES("PRAGMA foreign_keys=OFF;"), statements},
+         "an archive of pg_dump; pipe its tables in: pg_restore -f - FILE | shardload load -d DB "
+         "-"},
         {0, BYTES("\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"), office},
         /* The names of the first entries of zip files. */
         {30, BYTES("[Content_Types].xml"), office},
@@ -305,7 +302,10 @@ bool sl_stream_open(const char *path, const char *shown, const char *include, bo
         goto fail;
     }
     bool detects_truncation = stream->unpacker && sl_unpacker_detects_truncation(stream->unpacker);
-    if (!sl_archive_kind_of(head, length))
+    if (sl_sql_dump_begins(head, length)) {
+        if (!sl_sql_dump_create(text, include, &stream->dump, error))
+            goto fail;
+    } else if (!sl_archive_kind_of(head, length))
         stream->text = text;
     else if (!sl_archive_create(text, include, detects_truncation, &stream->archive, &times, error))
         goto fail;
@@ -321,6 +321,8 @@ void sl_stream_close(sl_stream *stream) {
         return;
     sl_unpacker_destroy(stream->entry_unpacker);
     sl_archive_destroy(stream->archive);
+    sl_sql_dump_destroy(stream->dump);
+    free(stream->schema);
     sl_unpacker_destroy(stream->unpacker);
     input_close_file(&stream->file);
     free(stream);
@@ -332,7 +334,7 @@ void sl_stream_report_skipped(sl_stream *stream, const sl_source_set *set, size_
 }
 
 sl_source_kind sl_stream_kind(const sl_stream *stream) {
-    if (stream->archive)
+    if (stream->archive || stream->dump)
         return SL_SOURCE_ARCHIVE;
     if (!stream->unpacker)
         return SL_SOURCE_PLAIN;
@@ -340,7 +342,51 @@ sl_source_kind sl_stream_kind(const sl_stream *stream) {
     return gzip ? SL_SOURCE_GZIP : SL_SOURCE_COMPRESSED;
 }
 
+/* One collection gets tables with the same columns: the rows of other tables end the load. */
+static bool check_schema(sl_stream *stream, sl_error *error) {
+    const char *schema = sl_sql_dump_schema(stream->dump);
+    if (!stream->schema && !(stream->schema = strdup(schema)))
+        return sl_error_memory(error, "reading an SQL dump");
+    if (strcmp(stream->schema, schema) == 0)
+        return true;
+    sl_error_set(error, SL_EXIT_SOURCE,
+                 "%s: the table %s has other columns than the tables before it: select tables with "
+                 "--include, or leave out --collection: then each table becomes a collection",
+                 stream->file.name, sl_sql_dump_shown(stream->dump));
+    error->no_resume = true;
+    return false;
+}
+
+static bool next_table(sl_stream *stream, bool *more, sl_reader_times *times, sl_error *error) {
+    for (;;) {
+        if (!sl_sql_dump_next(stream->dump, &stream->text, times, error))
+            return false;
+        *more = stream->text != NULL;
+        if (!*more)
+            return true;
+        if (!sl_input_peek(stream->text, 1, times, error))
+            return false;
+        if (sl_input_left(stream->text) > 0) {
+            stream->last_byte = '\n';
+            return check_schema(stream, error);
+        }
+        if (stream->report_to && stream->report_to->report)
+            stream->report_to->report(stream->report_to->report_context, stream->source,
+                                      sl_sql_dump_shown(stream->dump), NULL);
+    }
+}
+
+const char *sl_stream_schema(const sl_stream *stream) {
+    return stream->schema;
+}
+
+sl_sql_dump *sl_stream_dump(const sl_stream *stream) {
+    return stream->dump;
+}
+
 bool sl_stream_next_entry(sl_stream *stream, bool *more, sl_reader_times *times, sl_error *error) {
+    if (stream->dump)
+        return next_table(stream, more, times, error);
     if (!stream->archive) {
         *more = !stream->begun;
         stream->begun = true;
@@ -377,7 +423,9 @@ bool sl_stream_next_entry(sl_stream *stream, bool *more, sl_reader_times *times,
 }
 
 const char *sl_stream_entry_name(const sl_stream *stream) {
-    return stream->archive ? sl_archive_entry_name(stream->archive) : NULL;
+    return stream->dump      ? sl_sql_dump_shown(stream->dump)
+           : stream->archive ? sl_archive_entry_name(stream->archive)
+                             : NULL;
 }
 
 void sl_stream_add_line_ends(sl_stream *stream) {
@@ -390,7 +438,8 @@ bool sl_stream_read(sl_stream *stream, char *out, size_t room, size_t *length,
         return false;
     if (*length > 0)
         stream->last_byte = out[*length - 1];
-    if (stream->adds_line_ends && stream->archive && *length < room && stream->last_byte != '\n')
+    if (stream->adds_line_ends && (stream->archive || stream->dump) && *length < room &&
+        stream->last_byte != '\n')
         stream->last_byte = out[(*length)++] = '\n';
     return true;
 }

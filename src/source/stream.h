@@ -88,6 +88,10 @@ bool sl_stream_next_entry(sl_stream *stream, bool *more, sl_reader_times *times,
 /* The current entry's name, safe to print, valid until the next entry; NULL outside archives. */
 const char *sl_stream_entry_name(const sl_stream *stream);
 
+/* The schema of an SQL dump's current table, and the dump; NULL: the source is no such dump. */
+const char *sl_stream_schema(const sl_stream *stream);
+struct sl_sql_dump *sl_stream_dump(const sl_stream *stream);
+
 /* From now on, reads add the final newline that an archive's entry lacks. */
 void sl_stream_add_line_ends(sl_stream *stream);
 

@@ -255,6 +255,16 @@ SEEDS = {
         b"sink: null\nprogress: json\n\0--shard-key\0{\"st\": \"hashed\"}\0-j2\0--drop\0f\0g",
         b"[a, b]\0--format\0mott\0--work-dri\0x",
     ],
+    "fuzz_sql_dump": [
+        b"--\n-- PostgreSQL database dump\n--\nCREATE TABLE public.t (a integer NOT NULL, \"b c\" numeric(3,1)[]);\n"
+        b"COPY public.t (a, \"b c\") FROM stdin;\n1\t{1.5}\n\\.\nALTER TABLE ONLY t ADD CONSTRAINT k PRIMARY KEY (a);\n"
+        b"-- PostgreSQL database dump complete\n",
+        b"-- MySQL dump 8\nCREATE TABLE `t` (`a` int, `b` blob, PRIMARY KEY (`a`));\nDELIMITER ;;\nDELIMITER ;\n"
+        b"INSERT INTO `t` VALUES (1,_binary '\\0\\'x'),(2,0xff);\nINSERT INTO `t` VALUES (3,NULL);\n-- Dump completed\n",
+        b"PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\nCREATE TABLE t(a, b);\n"
+        b"INSERT INTO t VALUES(replace('a\\n','\\n',char(10)),unistr('\\u000a'));\n"
+        b"CREATE TRIGGER r AFTER INSERT ON t BEGIN SELECT CASE WHEN 1 THEN 2 END; END;\nCOMMIT;\n",
+    ],
     "fuzz_source": [
         mot_rows(20),
         deflate64_making.zip_of([("a.csv", b"a,b\n1,2\n" * 20, DEFLATE64[1]),

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loads of many tables; see tables.h. */
+#include "tables.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ledger/work_directory.h"
+#include "report/json.h"
+#include "report/lookup.h"
+#include "source/source.h"
+#include "source/sql_dump.h"
+#include "util/context.h"
+#include "util/grow.h"
+#include "util/interrupt.h"
+#include "util/log.h"
+#include "util/private_file.h"
+#include "util/text_table.h"
+
+#define STDIN_COPY "standard-input.sql" /* in the work directory */
+#define FOLDER_ROOM 140u                /* of the name of a table's work directory */
+
+typedef struct table {
+    char *name; /* of the collection */
+    char *path;
+    char *include; /* the pattern for this table alone; NULL: all of the file */
+    char *schema;  /* for a text without names; or of a dump's table */
+    char *id_fields;
+    bool of_dump;
+    bool begun;
+    sl_exit code;
+    uint64_t records, inserted, stored, rejected;
+} table;
+
+typedef struct tables {
+    const sl_load_config *config;
+    table *items;
+    size_t count, room;
+    char directory[SL_WORK_DIRECTORY_ROOM];
+    sl_work_directory_lock lock;
+    _Atomic bool stopped, running;
+} tables;
+
+static bool no_memory(sl_error *error) {
+    return sl_error_memory(error, "listing tables");
+}
+
+/* ---- the list ---- */
+
+/* Adds a table; `name` is copied. NULL with error. */
+static table *add(tables *all, const char *name, const char *path, sl_error *error) {
+    for (size_t i = 0; i < all->count && !all->config->collection; i++) {
+        if (strcmp(all->items[i].name, name) == 0) {
+            sl_error_set(error, SL_EXIT_USAGE,
+                         "%s and %s would both become the collection %s: load them separately, or "
+                         "give --collection",
+                         all->items[i].path, path, name);
+            return NULL;
+        }
+    }
+    table *items = sl_grow(all->items, all->count, &all->room, sizeof *items);
+    if (!items) {
+        no_memory(error);
+        return NULL;
+    }
+    all->items = items;
+    table *item = &items[all->count++];
+    *item = (table){.name = strdup(name), .path = strdup(path)};
+    if (item->name && item->path)
+        return item;
+    no_memory(error);
+    return NULL;
+}
+
+/* A pattern for fnmatch that only this name matches. NULL without memory. */
+static char *pattern_of(const char *name) {
+    char *pattern = malloc(2 * strlen(name) + 1), *to = pattern;
+    for (const char *at = name; pattern && *at; at++) {
+        if (strchr("*?[\\", *at))
+            *to++ = '\\';
+        *to++ = *at;
+    }
+    if (pattern)
+        *to = '\0';
+    return pattern;
+}
+
+/* Adds the tables of a dump that have rows. */
+static bool add_tables(tables *all, sl_sql_dump *dump, const char *path, sl_error *error) {
+    sl_reader_times times = {0};
+    const size_t first = all->count;
+    sl_input *rows;
+    size_t empty = 0;
+    char text[600];
+    for (;;) {
+        if (!sl_sql_dump_next(dump, &rows, &times, error) ||
+            (rows && !sl_input_peek(rows, 1, &times, error)))
+            return false;
+        if (!rows)
+            break;
+        if (sl_input_left(rows) == 0) {
+            empty++;
+            continue;
+        }
+        table *item = add(all, sl_sql_dump_name(dump), path, error);
+        if (!item)
+            return false;
+        item->of_dump = true;
+        item->include = pattern_of(item->name);
+        item->schema = strdup(sl_sql_dump_schema(dump));
+        if (!item->include || !item->schema)
+            return no_memory(error);
+    }
+    for (size_t i = first; i < all->count; i++) { /* pg_dump writes the keys last */
+        const char *key = sl_sql_dump_primary_key(dump, all->items[i].name);
+        if (key && !(all->items[i].id_fields = strdup(key)))
+            return no_memory(error);
+    }
+    sl_log_info("%s: %zu tables with rows, %zu without; statements passed over: %s", path,
+                all->count - first, empty, sl_sql_dump_passed_over(dump, text, sizeof text));
+    return true;
+}
+
+/* The name of the collection of a file: without folders, and without endings. */
+static void name_of_file(const char *path, char *name, size_t room) {
+    static const char *const packed[] = {".gz", ".zst", ".xz", ".bz2", ".lz4", ".lz", ".Z"};
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    size_t base_length = strnlen(base, room - 1);
+    memcpy(name, base, base_length);
+    name[base_length] = '\0';
+    for (size_t i = 0; i < sizeof packed / sizeof packed[0]; i++) {
+        size_t length = strlen(name), end = strlen(packed[i]);
+        if (length > end && strcmp(name + length - end, packed[i]) == 0)
+            name[length - end] = '\0';
+    }
+    char *dot = strrchr(name, '.');
+    if (dot && dot > name)
+        *dot = '\0';
+}
+
+/* mysqldump --tab writes CREATE TABLE into NAME.sql beside NAME.txt. */
+static bool take_definition(tables *all, table *item, sl_error *error) {
+    const size_t length = strlen(item->path);
+    sl_reader_times times = {0};
+    sl_stream *stream = NULL;
+    sl_input *rows;
+    bool not_text;
+    if (all->config->format_options.schema_text || length < 4 ||
+        strcmp(item->path + length - 4, ".txt") != 0)
+        return true;
+    char *path = strdup(item->path);
+    if (!path)
+        return no_memory(error);
+    memcpy(path + length - 3, "sql", 3);
+    bool ok = access(path, R_OK) != 0 ||
+              sl_stream_open(path, path, NULL, false, &all->stopped, &not_text, &stream, error);
+    sl_sql_dump *dump = ok && stream ? sl_stream_dump(stream) : NULL;
+    if (dump) {
+        ok = sl_sql_dump_next(dump, &rows, &times, error);
+        item->schema = ok && !rows ? sl_sql_dump_tab_schema(dump, item->name) : NULL;
+        const char *key = sl_sql_dump_primary_key(dump, item->name);
+        item->id_fields = ok && key ? strdup(key) : NULL;
+    }
+    sl_stream_close(stream);
+    free(path);
+    return ok;
+}
+
+static bool add_file(tables *all, const char *path, sl_error *error) {
+    char name[300];
+    name_of_file(path, name, sizeof name);
+    table *item = add(all, name, path, error);
+    return item && take_definition(all, item, error);
+}
+
+/* Copies the dump that a pipe holds into the work directory, unpacked. */
+static bool copy_pipe(sl_stream *stream, const char *path, sl_error *error) {
+    char part[SL_WORK_DIRECTORY_ROOM + 40];
+    snprintf(part, sizeof part, "%s.part", path);
+    int file = sl_private_file_open(part, O_WRONLY | O_TRUNC, error);
+    if (file < 0)
+        return false;
+    sl_log_info("the dump is copied to %s, because it is read once for each table", path);
+    bool ok = sl_sql_dump_copy(sl_stream_dump(stream), file, part, error);
+    if (ok && (fsync(file) != 0 || rename(part, path) != 0))
+        ok = sl_error_errno(error, SL_EXIT_USAGE, "%s", path);
+    close(file);
+    return ok;
+}
+
+/* Adds the tables of a source. */
+static bool add_source(tables *all, const sl_source *source, sl_error *error) {
+    const bool pipe = source->kind == SL_SOURCE_PIPE;
+    char copy[SL_WORK_DIRECTORY_ROOM + 32];
+    const char *include = source->named ? all->config->include : NULL;
+    sl_stream *stream = NULL;
+    bool not_text, ok = true;
+    snprintf(copy, sizeof copy, "%s/" STDIN_COPY, all->directory);
+    bool copied = pipe && all->directory[0] && access(copy, F_OK) == 0;
+    const char *path = copied ? copy : source->path;
+    if (!sl_stream_open(path, copied ? copy : source->shown, include, false, &all->stopped,
+                        &not_text, &stream, error)) {
+        bool left_out = not_text && !source->named && all->config->skip_other;
+        if (left_out)
+            sl_log_warning("%s: not loaded", error->message);
+        return left_out;
+    }
+    sl_sql_dump *dump = sl_stream_dump(stream);
+    if (pipe && !copied && dump && all->directory[0]) {
+        ok = copy_pipe(stream, copy, error);
+        sl_stream_close(stream);
+        stream = NULL;
+        path = copy;
+        ok = ok &&
+             sl_stream_open(copy, copy, include, false, &all->stopped, &not_text, &stream, error);
+        dump = ok ? sl_stream_dump(stream) : NULL;
+    } else if (pipe && !copied) {
+        ok = sl_error_set(error, SL_EXIT_USAGE,
+                          "%s: a pipe has no name for a collection: give --collection",
+                          source->shown);
+    }
+    if (ok)
+        ok = dump ? add_tables(all, dump, path, error) : add_file(all, path, error);
+    sl_stream_close(stream);
+    return ok;
+}
+
+static bool list_tables(tables *all, sl_error *error) {
+    const sl_load_config *config = all->config;
+    sl_source_set *set = NULL;
+    bool ok = sl_source_set_create(config->paths, config->path_count, config->include, &set, error);
+    for (size_t i = 0; ok && i < sl_source_set_count(set); i++)
+        ok = add_source(all, sl_source_set_at(set, i), error);
+    sl_source_set_destroy(set);
+    return ok && (all->count > 0 ||
+                  sl_error_set(error, SL_EXIT_SOURCE, "nothing to load: no table with rows%s%s",
+                               config->include ? " matches --include " : " was found",
+                               config->include ? config->include : ""));
+}
+
+/* ---- one collection ---- */
+
+/* With --collection, the tables of dumps become one collection, and must have the same columns. */
+static bool check_alike(const tables *all, sl_error *error) {
+    char list[500] = "";
+    size_t used = 0;
+    bool alike = true;
+    for (size_t i = 0; i < all->count; i++) {
+        const table *item = &all->items[i];
+        alike = alike && (!item->of_dump || strcmp(item->schema, all->items[0].schema) == 0);
+        used +=
+            sl_print_text(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", item->name);
+    }
+    return alike || sl_error_set(error, SL_EXIT_USAGE,
+                                 "these tables have different columns: %s. Select one with "
+                                 "--include, or leave out --collection: then each table becomes a "
+                                 "collection of its name",
+                                 list);
+}
+
+/* ---- the loads ---- */
+
+/* Sets the fields by which documents get their _id. */
+static bool set_id_fields(const table *item, sl_load_config *config, sl_error *error) {
+    const char *given = config->format_options.id_fields;
+    if (!given || strcmp(given, SL_PRIMARY_KEY) != 0)
+        return true;
+    config->format_options.id_fields = item->id_fields;
+    return item->id_fields ||
+           sl_error_set(error, SL_EXIT_USAGE,
+                        "--id-field " SL_PRIMARY_KEY
+                        ": the table %s has no primary key, or none is "
+                        "known: name the columns, or load it separately with --include",
+                        item->name);
+}
+
+static void take_totals(table *item, const bson_t *record) {
+    item->records = (uint64_t)sl_look_int64(record, "accounting.records", 0);
+    item->inserted = (uint64_t)sl_look_int64(record, "accounting.inserted", 0);
+    item->stored = (uint64_t)sl_look_int64(record, "accounting.alreadyThere", 0);
+    item->rejected = (uint64_t)sl_look_int64(record, "accounting.rejectedByParser", 0) +
+                     (uint64_t)sl_look_int64(record, "accounting.rejectedByServer", 0);
+}
+
+/* The work directory of a table: bytes that file names should not have are written as numbers. */
+static void folder_of(const tables *all, size_t index, char *out, size_t room) {
+    char name[FOLDER_ROOM + 8];
+    size_t used = 0;
+    for (const char *at = all->items[index].name; *at && used < FOLDER_ROOM - 8; at++) {
+        bool plain = sl_letters((sl_text){at, 1}) == 1 || sl_is_digit(*at) ||
+                     strchr("_-", *at) != NULL || (*at == '.' && used > 0);
+        used += (size_t)snprintf(name + used, sizeof name - used, plain ? "%c" : "%%%02x",
+                                 (unsigned char)*at);
+        if (used >= FOLDER_ROOM - 8)
+            snprintf(name + used, sizeof name - used, "~%zu", index);
+    }
+    snprintf(out, room, "%s/%s", all->directory, name);
+}
+
+static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run, void *context) {
+    table *item = &all->items[index];
+    sl_load_config config = *all->config;
+    sl_error error = {0};
+    bson_t record = BSON_INITIALIZER, *earlier = NULL;
+    const char *path = item->path;
+    char folder[SL_WORK_DIRECTORY_ROOM + FOLDER_ROOM + 16], file[sizeof folder + 16];
+    if (!set_id_fields(item, &config, &error)) {
+        sl_log_error(SL_LINES, error.message);
+        return error.code;
+    }
+    config.paths = &path;
+    config.path_count = 1;
+    config.include = item->include;
+    config.collection = item->name;
+    if (item->schema && !item->of_dump) {
+        config.format_options.schema_text = item->schema;
+        config.format_options.schema_name = "CREATE TABLE";
+    }
+    if (loads && all->directory[0]) {
+        folder_of(all, index, folder, sizeof folder);
+        snprintf(file, sizeof file, "%s/journal", folder);
+        config.work_directory = folder;
+        config.resume = config.resume_or_begin = all->config->resume && access(file, F_OK) == 0;
+        config.resumed_in = all->directory;
+    }
+    config.run_record = &record;
+    sl_exit code = run(&config, context);
+    snprintf(file, sizeof file, "%s/run.json", folder);
+    if (!bson_empty(&record)) {
+        take_totals(item, &record);
+    } else if (config.resume && sl_json_read_private(file, &earlier, NULL)) {
+        take_totals(item, earlier); /* completed by an earlier run */
+        bson_destroy(earlier);
+    }
+    bson_destroy(&record);
+    return code;
+}
+
+static bool is_complete(sl_exit code) {
+    return code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
+}
+
+/* The more severe code. */
+static sl_exit worse(sl_exit a, sl_exit b) {
+    static const sl_exit order[] = {SL_EXIT_REJECTS, SL_EXIT_VERIFICATION, SL_EXIT_SOURCE,
+                                    SL_EXIT_USAGE,   SL_EXIT_CLUSTER,      SL_EXIT_INTERRUPTED};
+    sl_exit worst = SL_EXIT_OK;
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
+        worst = a == order[i] || b == order[i] ? order[i] : worst;
+    return worst != SL_EXIT_OK ? worst : a != SL_EXIT_OK ? a : b;
+}
+
+static void log_outcomes(const tables *all) {
+    static const sl_text_column columns[] = {{"collection", .left = true},
+                                             {"records", .least = 12},
+                                             {"inserted", .least = 12},
+                                             {"already stored", .least = 14},
+                                             {"rejected", .least = 10},
+                                             {"", .left = true},
+                                             {0}};
+    sl_text_table *shown = sl_text_table_create(columns);
+    sl_text_table_limit(shown, SL_TEXT_UNLIMITED);
+    for (size_t i = 0; i < all->count; i++) {
+        const table *item = &all->items[i];
+        sl_text_table_cell(shown, "%s", item->name);
+        sl_text_table_number(shown, (double)item->records);
+        sl_text_table_number(shown, (double)item->inserted);
+        sl_text_table_number(shown, (double)item->stored);
+        sl_text_table_number(shown, (double)item->rejected);
+        sl_text_table_cell(shown, "%s",
+                           !item->begun              ? "not begun"
+                           : is_complete(item->code) ? ""
+                                                     : "incomplete");
+    }
+    sl_text_table_log(shown);
+}
+
+static sl_exit run_all(tables *all, bool loads, sl_table_run *run, void *context) {
+    sl_exit code = SL_EXIT_OK;
+    for (size_t i = 0; i < all->count; i++) {
+        if (sl_interrupt_requested())
+            code = SL_EXIT_INTERRUPTED;
+        if (code == SL_EXIT_INTERRUPTED || code == SL_EXIT_CLUSTER)
+            break;
+        table *item = &all->items[i];
+        item->begun = true;
+        sl_log_info("%zu of %zu: %s", i + 1, all->count, item->name);
+        item->code = run_one(all, i, loads, run, context);
+        code = worse(code, item->code);
+    }
+    if (!loads)
+        return code;
+    log_outcomes(all);
+    if (!is_complete(code) && all->directory[0])
+        sl_log_warning("to complete this load, give the same command with --resume --work-dir %s",
+                       all->directory);
+    return code;
+}
+
+static void clear(tables *all) {
+    for (size_t i = 0; i < all->count; i++) {
+        table *item = &all->items[i];
+        free(item->name);
+        free(item->path);
+        free(item->include);
+        free(item->schema);
+        free(item->id_fields);
+    }
+    free(all->items);
+    sl_work_directory_release(&all->lock);
+}
+
+/* While the list is made, the process may end at once. */
+static bool on_first_request(void *context) {
+    tables *all = context;
+    atomic_store(&all->stopped, true);
+    return !atomic_load(&all->running);
+}
+
+static bool has_pipe(const sl_load_config *config) {
+    for (size_t i = 0; i < config->path_count; i++) {
+        if (strcmp(config->paths[i], "-") == 0 ||
+            sl_source_identity_at(config->paths[i]).inode == 0)
+            return true;
+    }
+    return false;
+}
+
+bool sl_tables_in_dump(const sl_load_config *config) {
+    sl_stream *stream;
+    bool not_text, dump = false;
+    _Atomic bool stopped = false;
+    sl_error unused = {0};
+    if (config->path_count != 1 || has_pipe(config))
+        return false;
+    if (sl_stream_open(config->paths[0], "", NULL, false, &stopped, &not_text, &stream, &unused)) {
+        dump = sl_stream_dump(stream) != NULL;
+        sl_stream_close(stream);
+    }
+    return dump;
+}
+
+bool sl_tables_are_many(const sl_load_config *config) {
+    const char *id = config->format_options.id_fields;
+    bool primary = id && strcmp(id, SL_PRIMARY_KEY) == 0;
+    if (config->sink != SL_SINK_CLUSTER || config->path_count == 0)
+        return primary;
+    return !config->collection || primary || sl_tables_in_dump(config);
+}
+
+/* With --collection, one load of the given sources follows. */
+static sl_exit run_single(tables *all, sl_table_run *run, void *context, sl_error *error) {
+    sl_load_config config = *all->config;
+    if (!check_alike(all, error) || !set_id_fields(&all->items[0], &config, error))
+        return error->code;
+    return run(&config, context);
+}
+
+sl_exit sl_tables_run(const sl_load_config *config, bool loads, sl_table_run *run, void *context) {
+    tables all = {.config = config};
+    sl_error error = {0};
+    sl_exit code = SL_EXIT_OK;
+    bool listening = sl_interrupt_listen(on_first_request, NULL, &all, &error);
+    bool ok = listening;
+    const bool single = config->collection || config->sink != SL_SINK_CLUSTER;
+    if (ok && !single && (config->report || config->html || config->metrics))
+        ok = sl_error_set(&error, SL_EXIT_USAGE,
+                          "--report, --html and --metrics are for one collection: without "
+                          "--collection each table has its run.json in the work directory");
+    ok = ok && (!loads || single ||
+                sl_work_directory_make(config, config->database, all.directory, &all.lock, &error));
+    ok = ok && list_tables(&all, &error);
+    atomic_store(&all.running, true);
+    if (ok)
+        code = single ? run_single(&all, run, context, &error) : run_all(&all, loads, run, context);
+    if (error.code) {
+        sl_log_error(SL_LINES, error.message);
+        sl_work_directory_abandon(all.directory, &all.lock);
+        code = error.code;
+    }
+    if (listening)
+        sl_interrupt_stop_listening();
+    clear(&all);
+    return code;
+}

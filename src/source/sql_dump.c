@@ -1,0 +1,1002 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SQL dumps as archives; see sql_dump.h. */
+#include "sql_dump.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "util/text.h"
+
+#include "archive.h"
+#include "source_set.h"
+#include "sql_table.h"
+
+#define OUTPUT_BYTES ((size_t)64 << 10)
+#define KINDS_MAX 48u
+#define KIND_ROOM 40u
+/* Text of a row. The reader cuts and rejects a longer line, so a row may lose bytes above it. */
+#define ROW_BYTES_MAX (SL_RECORD_BYTES_MAX + ((size_t)4 << 20))
+
+typedef struct kind_count {
+    char kind[KIND_ROOM]; /* SET, CREATE INDEX */
+    uint64_t count;
+} kind_count;
+
+typedef enum data_kind { DATA_NONE, DATA_COPY, DATA_INSERT } data_kind;
+
+struct sl_sql_dump {
+    sl_sql_text text;
+    const char *include;
+    sl_input contents;
+    sl_sql_table *tables;
+    sl_path_set seen; /* tables whose rows have been read */
+    const char *end;  /* the comment that ends a complete dump; NULL: none is expected */
+    bool complete;
+    bool sqlite, open; /* a transaction of SQLite is open */
+    kind_count kinds[KINDS_MAX];
+    size_t kind_count;
+    /* The current table: */
+    data_kind data;
+    char name[SL_SQL_TABLE_NAME_ROOM], shown[SL_ENTRY_NAME_ROOM];
+    const sl_sql_column *columns[SL_SQL_COLUMNS_MAX];
+    size_t column_count;
+    char *schema;
+    char *next_schema; /* of the table whose rows have been begun, if next_known */
+    char next_name[SL_SQL_TABLE_NAME_ROOM];
+    uint64_t line;   /* of the COPY or INSERT statement */
+    bool at_line;    /* COPY: at the beginning of a line */
+    bool in_values;  /* INSERT: within the rows of a statement */
+    bool next_known; /* the next statement is that of another table, and has been begun */
+    /* Rows of INSERT statements as COPY text, not fetched yet: */
+    char *row;
+    size_t row_used, row_length, row_room;
+};
+
+/* ---- recognition ---- */
+
+bool sl_sql_dump_begins(const unsigned char *bytes, size_t length) {
+    static const char *const beginnings[] = {"--\n-- PostgreSQL database ",
+                                             "-- MySQL dump ",
+                                             "-- MariaDB dump ",
+                                             "/*M!999999\\- ",
+                                             "/*!40",
+                                             "PRAGMA foreign_keys=OFF;",
+                                             "CREATE TABLE ",
+                                             "DROP TABLE IF EXISTS ",
+                                             "INSERT INTO `"};
+    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
+        const size_t size = strlen(beginnings[i]);
+        if (length >= size && memcmp(bytes, beginnings[i], size) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The comment, which begins a line here, may show what has written the dump, and that it is
+ * complete. */
+static void read_comment(sl_sql_dump *dump) {
+    sl_sql_text *text = &dump->text;
+    if (sl_sql_follows(text, "-- MySQL dump ") || sl_sql_follows(text, "-- MariaDB dump ")) {
+        text->mysql = true;
+        dump->end = "-- Dump completed";
+    } else if (sl_sql_follows(text, "/*!") || sl_sql_follows(text, "/*M!")) {
+        text->mysql = true;
+    } else if (sl_sql_follows(text, "-- PostgreSQL database dump")) {
+        dump->end = "-- PostgreSQL database dump complete";
+        dump->complete = false;
+    }
+    if (dump->end && sl_sql_follows(text, dump->end))
+        dump->complete = true;
+}
+
+/* Skips blanks and comments between statements. */
+static void skip_to_statement(sl_sql_dump *dump) {
+    sl_sql_text *text = &dump->text;
+    for (int byte; (byte = sl_sql_peek(text, 0)) >= 0;) {
+        if (byte == ';' || byte == ' ' || (byte >= '\t' && byte <= '\r')) {
+            text->used++; /* a semicolon follows on comments of MySQL */
+            continue;
+        }
+        read_comment(dump);
+        if (byte == '-' && sl_sql_peek(text, 1) == '-')
+            sl_sql_skip_line(text);
+        else if (byte == '/' && sl_sql_peek(text, 1) == '*')
+            sl_sql_skip_past(text, "*/"); /* one comment: the next one may be read */
+        else if (byte == '#' && text->mysql)
+            sl_sql_skip_line(text);
+        else
+            return;
+    }
+}
+
+/* ---- statements that are passed over ---- */
+
+static void count_kind(sl_sql_dump *dump, const char *first, const char *second) {
+    char kind[KIND_ROOM];
+    size_t i = 0;
+    snprintf(kind, sizeof kind, "%.18s%s%.18s", first, *second ? " " : "", second);
+    for (char *at = kind; *at; at++)
+        *at = *at >= 'a' && *at <= 'z' ? (char)(*at & ~0x20) : *at;
+    while (i < dump->kind_count && strcmp(dump->kinds[i].kind, kind) != 0)
+        i++;
+    if (i == KINDS_MAX)
+        i--;
+    else if (i == dump->kind_count)
+        snprintf(dump->kinds[dump->kind_count++].kind, KIND_ROOM, "%s", kind);
+    dump->kinds[i].count++;
+}
+
+char *sl_sql_dump_passed_over(const sl_sql_dump *dump, char *out, size_t room) {
+    size_t used = 0;
+    out[0] = '\0';
+    for (size_t i = 0; i < dump->kind_count; i++)
+        used += sl_print_text(out + used, room - used, "%s%llu %s", i > 0 ? ", " : "",
+                              (unsigned long long)dump->kinds[i].count, dump->kinds[i].kind);
+    return out;
+}
+
+static bool cut_off(sl_sql_dump *dump, uint64_t line, const char *what) {
+    return sl_sql_fail(&dump->text, line,
+                       "the dump is cut off within %s that begins here: export it again", what);
+}
+
+/* The statements that add no rows. */
+#define HARMLESS                                                                                   \
+    "SET|SELECT|DROP|COMMENT|GRANT|REVOKE|BEGIN|COMMIT|START|LOCK|UNLOCK|USE|ANALYZE|PRAGMA|"      \
+    "REFRESH|SECURITY|ROLLBACK|END|REINDEX|VACUUM|OPTIMIZE|FLUSH|CHANGE|REASSIGN|RESET|DO|SHOW|"   \
+    "DELETE|TRUNCATE|CHECKPOINT|SAVEPOINT|RELEASE"
+
+/* A dump of SQLite is one transaction; ROLLBACK ends it if the database could not be read. */
+static void note_transaction(sl_sql_dump *dump, const sl_sql_token *first) {
+    dump->sqlite = dump->sqlite || sl_sql_is(first, "PRAGMA");
+    if (sl_sql_is(first, "BEGIN"))
+        dump->open = true;
+    else if (sl_sql_is(first, "COMMIT"))
+        dump->open = false;
+}
+
+/* ---- CREATE, ALTER ---- */
+
+static sl_sql_table *table_named(const sl_sql_dump *dump, const char *name) {
+    sl_sql_table *table = dump->tables;
+    while (table && strcmp(table->name, name) != 0)
+        table = table->next;
+    return table;
+}
+
+/* Adds a table, or empties the one of that name. NULL: no memory. */
+static sl_sql_table *add_table(sl_sql_dump *dump, const char *name) {
+    sl_sql_table *table = table_named(dump, name), *next = table ? table->next : dump->tables;
+    if (table)
+        sl_sql_table_clear(table);
+    else if (!(table = malloc(sizeof *table)))
+        return NULL;
+    else
+        dump->tables = table;
+    *table = (sl_sql_table){.next = next, .name = strdup(name)};
+    return table->name ? table : NULL;
+}
+
+/* Skips words such as IF NOT EXISTS and ONLY before a name. */
+static void skip_words(sl_sql_text *text, sl_sql_token *token, const char *words) {
+    while (sl_sql_is_one_of(token, words))
+        sl_sql_next(text, token);
+}
+
+static bool read_create(sl_sql_dump *dump, uint64_t line) {
+    sl_sql_text *text = &dump->text;
+    sl_sql_token token;
+    char name[SL_SQL_TABLE_NAME_ROOM];
+    sl_sql_next(text, &token);
+    skip_words(text, &token, "TEMP|TEMPORARY|UNLOGGED|GLOBAL|LOCAL|OR|REPLACE");
+    if (sl_sql_is(&token, "DEFINER")) { /* =`root`@`localhost` TRIGGER */
+        while (token.kind != SL_SQL_END &&
+               !sl_sql_is_one_of(&token, "TRIGGER|FUNCTION|PROCEDURE|EVENT|SQL|VIEW"))
+            sl_sql_next(text, &token);
+    }
+    count_kind(dump, "CREATE", token.kind == SL_SQL_WORD ? token.text : "");
+    bool body = sl_sql_is_one_of(&token, "TRIGGER|FUNCTION|PROCEDURE");
+    if (sl_sql_is(&token, "TABLE")) {
+        sl_sql_next(text, &token);
+        skip_words(text, &token, "IF|NOT|EXISTS");
+        sl_sql_table *table = sl_sql_table_name(text, &token, name) ? add_table(dump, name) : NULL;
+        if (table && !sl_sql_table_read(text, &token, table))
+            return false;
+        if (sl_sql_is(&token, ";"))
+            return true;
+    }
+    return sl_sql_skip_statement(text, body && strcmp(text->terminator, ";") == 0) ||
+           cut_off(dump, line, "the statement");
+}
+
+/* ALTER TABLE ... ADD CONSTRAINT ... PRIMARY KEY (...), as pg_dump writes it. */
+static bool read_alter(sl_sql_dump *dump, uint64_t line) {
+    sl_sql_text *text = &dump->text;
+    sl_sql_token token;
+    char name[SL_SQL_TABLE_NAME_ROOM];
+    sl_sql_next(text, &token);
+    count_kind(dump, "ALTER", token.kind == SL_SQL_WORD ? token.text : "");
+    if (sl_sql_is(&token, "TABLE")) {
+        sl_sql_next(text, &token);
+        skip_words(text, &token, "IF|EXISTS|ONLY");
+        sl_sql_table *table =
+            sl_sql_table_name(text, &token, name) ? table_named(dump, name) : NULL;
+        for (int i = 0; table && i < 4 && sl_sql_is_name(&token); i++) {
+            bool primary = sl_sql_is(&token, "PRIMARY");
+            sl_sql_next(text, &token);
+            if (primary && sl_sql_is(&token, "KEY"))
+                sl_sql_table_read_key(text, table);
+        }
+        if (sl_sql_is(&token, ";"))
+            return true;
+    }
+    return sl_sql_skip_statement(text, false) || cut_off(dump, line, "the statement");
+}
+
+/* ---- the columns of the current table ---- */
+
+/* Reads the names of columns up to the closing parenthesis, whose opening one has been read. */
+static bool read_columns(sl_sql_dump *dump, const sl_sql_table *table) {
+    sl_sql_text *text = &dump->text;
+    sl_sql_token token;
+    dump->column_count = 0;
+    do {
+        sl_sql_next(text, &token);
+        const sl_sql_column *column =
+            sl_sql_is_name(&token) ? sl_sql_table_column(table, token.text) : NULL;
+        if (!column || dump->column_count == SL_SQL_COLUMNS_MAX)
+            return sl_sql_fail(
+                text, dump->line,
+                "the rows have a column %.100s, which the CREATE TABLE of %.100s does "
+                "not have",
+                token.text, table->name);
+        dump->columns[dump->column_count++] = column;
+        sl_sql_next(text, &token);
+    } while (sl_sql_is(&token, ","));
+    return sl_sql_is(&token, ")") || cut_off(dump, dump->line, "the statement");
+}
+
+static void take_all_columns(sl_sql_dump *dump, const sl_sql_table *table) {
+    dump->column_count = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        if (!table->columns[i].generated)
+            dump->columns[dump->column_count++] = &table->columns[i];
+    }
+}
+
+static bool is_selected(const sl_sql_dump *dump, const char *name) {
+    return !dump->include || fnmatch(dump->include, name, 0) == 0;
+}
+
+/* Begins the rows of a table. `token` follows on its name: the list of columns may begin there. */
+static bool begin_table(sl_sql_dump *dump, const char *name, sl_sql_token *token) {
+    sl_sql_text *text = &dump->text;
+    char shown[80];
+    sl_text_printable(sl_text_of(name), shown, sizeof shown);
+    snprintf(dump->next_name, sizeof dump->next_name, "%s", name);
+    const sl_sql_table *table = table_named(dump, name);
+    if (!table || table->count == 0)
+        return sl_sql_fail(text, dump->line,
+                           "the dump has rows of the table %s, but no CREATE TABLE with its "
+                           "columns: export it with the definitions (without --data-only, "
+                           "--no-create-info)",
+                           shown);
+    switch (sl_path_set_add(&dump->seen, name)) {
+    case SL_PATH_NEW:
+        break;
+    case SL_PATH_NO_MEMORY:
+        return sl_error_memory(text->error, "reading an SQL dump");
+    default:
+        return sl_sql_fail(text, dump->line,
+                           "rows of the table %s follow a second time: export one database at a "
+                           "time",
+                           shown);
+    }
+    take_all_columns(dump, table);
+    if (sl_sql_is(token, "(")) {
+        if (!read_columns(dump, table))
+            return false;
+        sl_sql_next(text, token);
+    }
+    if (text->failed)
+        return false;
+    free(dump->next_schema);
+    dump->next_schema = sl_sql_table_schema(dump->columns, dump->column_count,
+                                            dump->sqlite ? SL_SQL_SCHEMA_ANY : SL_SQL_SCHEMA_COPY);
+    return dump->next_schema || sl_error_memory(text->error, "reading an SQL dump");
+}
+
+/* ---- COPY ---- */
+
+/* Does the line \. follow? */
+static bool is_end_mark(sl_sql_text *text) {
+    if (sl_sql_peek(text, 0) != '\\' || sl_sql_peek(text, 1) != '.')
+        return false;
+    int after = sl_sql_peek(text, 2);
+    return after < 0 || after == '\n' || (after == '\r' && sl_sql_peek(text, 3) == '\n');
+}
+
+/* Copies the next text of the block, up to `room` bytes; `out` NULL: skips it. *got 0: the block
+ * has ended. */
+static bool fetch_copy(sl_sql_dump *dump, unsigned char *out, size_t room, size_t *got) {
+    sl_sql_text *text = &dump->text;
+    *got = 0;
+    if (dump->at_line && is_end_mark(text)) {
+        sl_sql_skip_line(text);
+        dump->data = DATA_NONE;
+        return true;
+    }
+    if (sl_sql_peek(text, 0) < 0)
+        return sl_sql_fail(text, dump->line,
+                           "the rows of %s, which begin here, have no end (\\.): the dump is cut "
+                           "off: export it again",
+                           dump->shown);
+    const unsigned char *at = text->buffer + text->used;
+    size_t length = text->length - text->used;
+    if (out && length > room)
+        length = room;
+    const unsigned char *mark = memmem(at, length, "\n\\.", 3);
+    if (mark)
+        length = (size_t)(mark - at) + 1;
+    else if (length >= 2 && at[length - 2] == '\n' && at[length - 1] == '\\')
+        length--;
+    if (out)
+        memcpy(out, at, length);
+    dump->at_line = at[length - 1] == '\n';
+    text->used += length;
+    *got = length;
+    return true;
+}
+
+static bool skip_copy(sl_sql_dump *dump) {
+    size_t got;
+    while (dump->data == DATA_COPY) {
+        if (!fetch_copy(dump, NULL, 0, &got))
+            return false;
+    }
+    return true;
+}
+
+/* COPY table (columns) FROM stdin; and the line end. */
+static bool read_copy(sl_sql_dump *dump, bool *selected) {
+    sl_sql_text *text = &dump->text;
+    sl_sql_token token;
+    char name[SL_SQL_TABLE_NAME_ROOM];
+    sl_sql_next(text, &token);
+    if (!sl_sql_table_name(text, &token, name))
+        return sl_sql_fail(text, dump->line, "this COPY statement is not understood");
+    *selected = is_selected(dump, name);
+    if (*selected && !begin_table(dump, name, &token))
+        return false;
+    while (!*selected && token.kind != SL_SQL_END && !sl_sql_is(&token, "FROM"))
+        sl_sql_next(text, &token);
+    bool from = sl_sql_is(&token, "FROM");
+    sl_sql_next(text, &token);
+    bool input = from && sl_sql_is(&token, "stdin");
+    sl_sql_next(text, &token);
+    if (token.kind == SL_SQL_END)
+        return cut_off(dump, dump->line, "the COPY statement");
+    if (!input || !sl_sql_is(&token, ";"))
+        return sl_sql_fail(text, dump->line,
+                           "COPY is read only as pg_dump writes it: COPY TABLE (COLUMNS) FROM "
+                           "stdin;");
+    sl_sql_skip_line(text);
+    dump->data = DATA_COPY;
+    dump->at_line = true;
+    return *selected || skip_copy(dump);
+}
+
+/* ---- INSERT ---- */
+
+static bool row_room(sl_sql_dump *dump, size_t more) {
+    if (dump->row_room - dump->row_length >= more)
+        return true;
+    size_t room = dump->row_room * 2 > dump->row_length + more
+                      ? dump->row_room * 2
+                      : dump->row_length + more + OUTPUT_BYTES;
+    char *row = realloc(dump->row, room);
+    if (!row)
+        return sl_error_memory(dump->text.error, "reading an SQL dump") ||
+               !(dump->text.failed = dump->text.ended = true);
+    dump->row = row;
+    dump->row_room = room;
+    return true;
+}
+
+static void put_byte(sl_sql_dump *dump, char byte) {
+    if (dump->row_length < ROW_BYTES_MAX && row_room(dump, 1))
+        dump->row[dump->row_length++] = byte;
+}
+
+static void put_text(sl_sql_dump *dump, const char *bytes, size_t length) {
+    if (dump->row_length < ROW_BYTES_MAX && row_room(dump, length)) {
+        memcpy(dump->row + dump->row_length, bytes, length);
+        dump->row_length += length;
+    }
+}
+
+/* Writes a byte of a value, with the escapes of COPY text, or as hexadecimal digits. */
+static void put_value_byte(sl_sql_dump *dump, unsigned char byte, bool digits) {
+    static const char hex[] = "0123456789abcdef", special[] = "\t\n\r\\", letters[] = "tnr\\";
+    if (digits) {
+        put_byte(dump, hex[byte >> 4]);
+        put_byte(dump, hex[byte & 15]);
+        return;
+    }
+    const char *found = byte ? strchr(special, byte) : NULL;
+    if (found) {
+        put_byte(dump, '\\');
+        put_byte(dump, letters[found - special]);
+    } else if (byte) {
+        put_byte(dump, (char)byte);
+    } else {
+        put_text(dump, "\\000", 4);
+    }
+}
+
+/* The number of bytes that are the same in COPY text, in a string of SQL. */
+static size_t plain_bytes(const unsigned char *at, size_t length) {
+    static const bool ends[256] = {
+        [0] = true, ['\t'] = true, ['\n'] = true, ['\r'] = true, ['\\'] = true, ['\''] = true};
+    size_t i = 0;
+    while (i < length && !ends[at[i]])
+        i++;
+    return i;
+}
+
+/* What a letter after a backslash stands for in MySQL. */
+static unsigned char escaped_byte(int letter) {
+    static const char letters[] = "0bnrtZ", bytes[] = "\0\b\n\r\t\x1A";
+    const char *found = letter > 0 ? strchr(letters, letter) : NULL;
+    return (unsigned char)(found ? bytes[found - letters] : letter);
+}
+
+/* Reads a string whose opening quote has been read. */
+static bool read_string(sl_sql_dump *dump, bool escapes, bool digits) {
+    sl_sql_text *text = &dump->text;
+    for (int byte; (byte = sl_sql_peek(text, 0)) >= 0;) {
+        if (!digits) {
+            size_t plain = plain_bytes(text->buffer + text->used, text->length - text->used);
+            put_text(dump, (const char *)text->buffer + text->used, plain);
+            text->used += plain;
+            if ((byte = sl_sql_peek(text, 0)) < 0)
+                break;
+        }
+        text->used++;
+        if (byte == '\'' && sl_sql_peek(text, 0) != '\'')
+            return true;
+        if (byte == '\'') {
+            text->used++;
+        } else if (byte == '\\' && escapes && (byte = sl_sql_peek(text, 0)) >= 0) {
+            text->used++;
+            if (byte == '%' || byte == '_')
+                put_value_byte(dump, '\\', digits);
+            byte = escaped_byte(byte);
+        }
+        put_value_byte(dump, (unsigned char)byte, digits);
+    }
+    return cut_off(dump, dump->line, "the INSERT statement");
+}
+
+/* Reads hexadecimal digits up to another byte. */
+static void read_digits(sl_sql_dump *dump) {
+    for (int byte; (byte = sl_sql_peek(&dump->text, 0)) >= 0 && sl_hex_digit((char)byte) >= 0;) {
+        put_byte(dump, (char)byte);
+        dump->text.used++;
+    }
+}
+
+static bool expect(sl_sql_dump *dump, char mark) {
+    const char word[2] = {mark, '\0'};
+    sl_sql_skip_blanks(&dump->text);
+    if (sl_sql_follows(&dump->text, word)) {
+        dump->text.used++;
+        return true;
+    }
+    if (sl_sql_peek(&dump->text, 0) < 0)
+        return cut_off(dump, dump->line, "the INSERT statement");
+    return sl_sql_fail(&dump->text, sl_sql_line(&dump->text),
+                       "a value of the table %s is not understood: `%s` is missing", dump->shown,
+                       word);
+}
+
+static bool read_value(sl_sql_dump *dump, const sl_sql_column *column);
+
+/* replace(VALUE, 'from', char(N)), as .dump of SQLite writes line ends: replaces within the value
+ * that has been written. */
+static bool read_replace(sl_sql_dump *dump, const sl_sql_column *column) {
+    sl_sql_text *text = &dump->text;
+    const size_t start = dump->row_length;
+    sl_sql_token from, number;
+    if (!expect(dump, '(') || !read_value(dump, column) || !expect(dump, ','))
+        return false;
+    sl_sql_next(text, &from);
+    if (!expect(dump, ','))
+        return false;
+    sl_sql_next(text, &number);
+    bool call = sl_sql_is(&number, "char") && expect(dump, '(');
+    unsigned code = 0;
+    for (int byte; call && (byte = sl_sql_peek(text, 0)) >= 0 && sl_is_digit((char)byte);
+         text->used++)
+        code = (code * 10 + (unsigned)(byte - '0')) & 0x7F;
+    if (!call || from.length == 0 || !expect(dump, ')') || !expect(dump, ')'))
+        return sl_sql_fail(text, sl_sql_line(text), "this call of replace() is not understood");
+    /* In COPY text, backslashes of the value are doubled. */
+    char pattern[2 * SL_SQL_NAME_MAX];
+    size_t length = 0, to = start;
+    for (size_t i = 0; i < from.length; i++) {
+        pattern[length++] = from.text[i];
+        if (from.text[i] == '\\')
+            pattern[length++] = '\\';
+    }
+    const size_t end = dump->row_length;
+    for (size_t at = start; at < end;) {
+        bool here = end - at >= length && memcmp(dump->row + at, pattern, length) == 0;
+        size_t step = here ? length : dump->row[at] == '\\' && at + 1 < end ? 2 : 1;
+        if (here) { /* the pattern is at least as long as an escape */
+            dump->row_length = to;
+            put_value_byte(dump, (unsigned char)code, false);
+            to = dump->row_length;
+        } else {
+            memmove(dump->row + to, dump->row + at, step);
+            to += step;
+        }
+        at += step;
+    }
+    dump->row_length = to;
+    return true;
+}
+
+/* unistr('...\u000a...'), as newer versions of SQLite write control characters. */
+static bool read_unistr(sl_sql_dump *dump) {
+    const size_t start = dump->row_length;
+    size_t to = start;
+    if (!expect(dump, '(') || !expect(dump, '\'') || !read_string(dump, false, false) ||
+        !expect(dump, ')'))
+        return false;
+    const size_t end = dump->row_length;
+    for (size_t at = start; at < end;) { /* \\uXXXX here, and \\\\ for a backslash */
+        unsigned code = 0;
+        char *row = dump->row;
+        if (row[at] != '\\' || end - at < 4 || (row[at + 1] == '\\' && row[at + 2] == '\\')) {
+            size_t step = row[at] == '\\' && end - at >= 4 ? 4 : 1;
+            row[to++] = row[at];
+            if (step == 4)
+                row[to++] = '\\';
+            at += step;
+            continue;
+        }
+        if (end - at < 7 || row[at + 2] != 'u' || sscanf(row + at + 3, "%4x", &code) != 1)
+            return sl_sql_fail(&dump->text, dump->line, "this call of unistr() is not understood");
+        at += 7;
+        dump->row_length = to;
+        put_value_byte(dump, (unsigned char)code, false);
+        to = dump->row_length;
+    }
+    dump->row_length = to;
+    return true;
+}
+
+static void put_prefix(sl_sql_dump *dump, const sl_sql_column *column) {
+    if (column->class != SL_SQL_DIGITS)
+        put_text(dump, "\\\\x", 3);
+}
+
+/* Reads a value that begins with a word: NULL, TRUE, X'00ff', _binary '...', a function. */
+static bool read_word_value(sl_sql_dump *dump, const sl_sql_column *column) {
+    sl_sql_text *text = &dump->text;
+    sl_sql_token token;
+    sl_sql_next(text, &token);
+    const bool string = sl_sql_peek(text, 0) == '\'';
+    if (sl_sql_is(&token, "NULL")) {
+        put_text(dump, "\\N", 2);
+    } else if (sl_sql_is(&token, "TRUE") || sl_sql_is(&token, "FALSE")) {
+        put_byte(dump, token.text[0] == 'T' || token.text[0] == 't' ? '1' : '0');
+    } else if (string && sl_sql_is(&token, "X")) {
+        text->used++;
+        put_prefix(dump, column);
+        read_digits(dump);
+        return expect(dump, '\'');
+    } else if (string &&
+               (sl_sql_is(&token, "E") || sl_sql_is(&token, "N") || sl_sql_is(&token, "B"))) {
+        text->used++;
+        return read_string(dump, text->mysql || sl_sql_is(&token, "E"), false);
+    } else if (token.text[0] == '_') { /* a character set of MySQL */
+        return read_value(dump, column);
+    } else if (sl_sql_is(&token, "replace")) {
+        return read_replace(dump, column);
+    } else if (sl_sql_is(&token, "unistr")) {
+        return read_unistr(dump);
+    } else if (sl_sql_is(&token, "Inf") || sl_sql_is(&token, "NaN")) {
+        put_text(dump, token.text, token.length);
+    } else if (sl_sql_peek(text, 0) < 0) {
+        return cut_off(dump, dump->line, "the INSERT statement");
+    } else {
+        return sl_sql_fail(text, sl_sql_line(text),
+                           "a value of the table %s is not understood: %.40s", dump->shown,
+                           token.text);
+    }
+    return true;
+}
+
+static bool read_value(sl_sql_dump *dump, const sl_sql_column *column) {
+    sl_sql_text *text = &dump->text;
+    sl_sql_skip_blanks(text);
+    const int byte = sl_sql_peek(text, 0), next = sl_sql_peek(text, 1);
+    if (byte == '\'') {
+        const bool digits = text->mysql && column->class != SL_SQL_TEXT;
+        if (digits)
+            put_prefix(dump, column);
+        text->used++;
+        return read_string(dump, text->mysql, digits);
+    }
+    if (byte == '0' && next == 'x') {
+        text->used += 2;
+        put_prefix(dump, column);
+        read_digits(dump);
+        return true;
+    }
+    if (byte != '-' && byte != '+' && byte != '.' && (byte < '0' || byte > '9'))
+        return byte < 0 ? cut_off(dump, dump->line, "the INSERT statement")
+                        : read_word_value(dump, column);
+    const size_t start = dump->row_length;
+    for (int digit; (digit = sl_sql_peek(text, 0)) > 0 && strchr("+-.0123456789eE", digit);
+         text->used++)
+        put_byte(dump, (char)digit);
+    if (dump->sqlite && dump->row_length - start >= 5 &&
+        memcmp(dump->row + dump->row_length - 3, "999", 3) == 0 &&
+        memchr(dump->row + start, 'e', dump->row_length - start)) { /* 1e999 is infinity */
+        dump->row_length = start + (dump->row[start] == '-');
+        put_text(dump, "Infinity", 8);
+    }
+    return true;
+}
+
+/* Reads a row, whose opening parenthesis has been read. */
+static bool read_row(sl_sql_dump *dump) {
+    static const sl_sql_column extra = {.type = "text"};
+    sl_sql_text *text = &dump->text;
+    dump->row_used = dump->row_length = 0;
+    for (size_t i = 0;; i++) {
+        if (!read_value(dump, i < dump->column_count ? dump->columns[i] : &extra))
+            return false;
+        sl_sql_skip_blanks(text);
+        int byte = sl_sql_peek(text, 0);
+        if (byte != ',' && byte != ')')
+            return byte < 0 ? cut_off(dump, dump->line, "the INSERT statement") : expect(dump, ',');
+        text->used++;
+        if (byte == ')')
+            break;
+        put_byte(dump, '\t');
+    }
+    if (dump->row_length >= ROW_BYTES_MAX) /* this line will be rejected */
+        dump->row_length = ROW_BYTES_MAX - 1;
+    put_byte(dump, '\n');
+    return !text->failed;
+}
+
+/* Reads what follows on a row: a comma, or the end of the statement. */
+static bool end_row(sl_sql_dump *dump) {
+    sl_sql_text *text = &dump->text;
+    sl_sql_skip_blanks(text);
+    if (sl_sql_peek(text, 0) == ',') {
+        text->used++;
+        return expect(dump, '(');
+    }
+    dump->in_values = false;
+    return sl_sql_skip_statement(text, false) || cut_off(dump, dump->line, "the INSERT statement");
+}
+
+/* Reads INSERT up to the name of its table, and the token after it. */
+static bool read_insert(sl_sql_dump *dump, sl_sql_token *token, char *name) {
+    sl_sql_text *text = &dump->text;
+    sl_sql_next(text, token);
+    skip_words(text, token,
+               "IGNORE|OR|REPLACE|ABORT|FAIL|ROLLBACK|LOW_PRIORITY|DELAYED|"
+               "HIGH_PRIORITY|INTO");
+    if (token->kind == SL_SQL_NAME && token->quote == '`' && !dump->sqlite)
+        text->mysql = true; /* a dump without comments */
+    return sl_sql_table_name(text, token, name) ||
+           (token->kind == SL_SQL_END
+                ? cut_off(dump, dump->line, "the INSERT statement")
+                : sl_sql_fail(text, dump->line, "this INSERT statement is not understood"));
+}
+
+/* Tables in which SQLite and other programs keep data about the tables. */
+static bool is_internal(const char *name) {
+    return strncasecmp(name, "sqlite_", 7) == 0;
+}
+
+/* Reads OVERRIDING SYSTEM VALUE VALUES ( */
+static bool begin_values(sl_sql_dump *dump, sl_sql_token *token) {
+    sl_sql_text *text = &dump->text;
+    skip_words(text, token, "OVERRIDING|SYSTEM|VALUE|USER");
+    if (token->kind == SL_SQL_END)
+        return cut_off(dump, dump->line, "the INSERT statement");
+    dump->data = DATA_INSERT;
+    dump->in_values = true;
+    return (sl_sql_is(token, "VALUES") ||
+            sl_sql_fail(text, dump->line, "INSERT without VALUES is not read")) &&
+           expect(dump, '(');
+}
+
+/* Begins an INSERT statement. `*other`: it is of another table than the current one. */
+static bool begin_insert(sl_sql_dump *dump, bool *other) {
+    sl_sql_text *text = &dump->text;
+    sl_sql_token token;
+    char name[SL_SQL_TABLE_NAME_ROOM];
+    *other = false;
+    if (!read_insert(dump, &token, name))
+        return false;
+    if (is_internal(name) || !is_selected(dump, name)) {
+        if (is_internal(name))
+            count_kind(dump, "INSERT", "of SQLite");
+        return sl_sql_skip_statement(text, false) ||
+               cut_off(dump, dump->line, "the INSERT statement");
+    }
+    *other = dump->data != DATA_INSERT || strcmp(name, dump->name) != 0;
+    if (*other) {
+        return begin_table(dump, name, &token) && begin_values(dump, &token);
+    }
+    const sl_sql_column *before[SL_SQL_COLUMNS_MAX];
+    const size_t count = dump->column_count;
+    memcpy(before, dump->columns, count * sizeof *before);
+    take_all_columns(dump, table_named(dump, name));
+    if (sl_sql_is(&token, "(")) {
+        if (!read_columns(dump, table_named(dump, name)))
+            return false;
+        sl_sql_next(text, &token);
+    }
+    if (count != dump->column_count || memcmp(before, dump->columns, count * sizeof *before) != 0)
+        return sl_sql_fail(text, dump->line,
+                           "this INSERT statement has other columns than the first one of %s",
+                           dump->shown);
+    return begin_values(dump, &token);
+}
+
+/* ---- the dump ---- */
+
+/* Reads statements up to the rows of a table, or to the end. `*begun`: rows of another table than
+ * the current one begin. */
+static bool read_statement(sl_sql_dump *dump, bool *begun) {
+    sl_sql_text *text = &dump->text;
+    sl_sql_token token;
+    *begun = false;
+    const uint64_t line = sl_sql_line(text);
+    if (sl_sql_peek(text, 0) == '\\') { /* \connect, \restrict */
+        count_kind(dump, "psql command", "");
+        sl_sql_skip_line(text);
+        return true;
+    }
+    sl_sql_next(text, &token);
+    if (text->mysql && sl_sql_is(&token, "DELIMITER")) {
+        sl_sql_peek(text, sizeof text->terminator + 1);
+        size_t used = 0;
+        for (int byte; (byte = sl_sql_peek(text, 0)) >= 0 && byte != '\n'; text->used++) {
+            if (byte > ' ' && used < sizeof text->terminator - 1)
+                text->terminator[used++] = (char)byte;
+        }
+        text->terminator[used] = '\0';
+        if (used == 0)
+            snprintf(text->terminator, sizeof text->terminator, ";");
+        return true;
+    }
+    bool insert = sl_sql_is(&token, "INSERT") || sl_sql_is(&token, "REPLACE");
+    if (insert || sl_sql_is(&token, "COPY"))
+        dump->line = line;
+    if (insert)
+        return begin_insert(dump, begun);
+    if (sl_sql_is(&token, "COPY")) {
+        return read_copy(dump, begun);
+    }
+    if (sl_sql_is(&token, "CREATE"))
+        return read_create(dump, line);
+    if (sl_sql_is(&token, "ALTER"))
+        return read_alter(dump, line);
+    if (token.kind == SL_SQL_END)
+        return cut_off(dump, line, "the statement");
+    if (token.kind != SL_SQL_WORD || !sl_sql_is_one_of(&token, HARMLESS)) {
+        char shown[60];
+        sl_text_printable(sl_text_of(token.text), shown, sizeof shown);
+        return sl_sql_fail(text, line,
+                           "a statement that begins with `%s` is not known, and may have rows: "
+                           "load the tables from files (docs/from-sql.md)",
+                           shown);
+    }
+    note_transaction(dump, &token);
+    count_kind(dump, token.text, "");
+    return sl_sql_skip_statement(text, false) || cut_off(dump, line, "the statement");
+}
+
+/* At the end of the dump: is it complete? */
+static bool check_end(sl_sql_dump *dump) {
+    sl_sql_text *text = &dump->text;
+    if (text->failed)
+        return false;
+    if (dump->end && !dump->complete)
+        return sl_sql_fail(text, sl_sql_line(text),
+                           "the dump ends without the line `%s`: it is cut off: export it again",
+                           dump->end);
+    return !(dump->sqlite && dump->open) ||
+           sl_sql_fail(text, sl_sql_line(text),
+                       "the dump ends without COMMIT: it is cut off: export it again");
+}
+
+/* Reads up to the next rows: of another table (`*begun`), of the current one, or to the end. */
+static bool read_to_rows(sl_sql_dump *dump, bool *begun) {
+    *begun = false;
+    while (!*begun && !dump->in_values) {
+        skip_to_statement(dump);
+        if (sl_sql_peek(&dump->text, 0) < 0)
+            return check_end(dump);
+        if (!read_statement(dump, begun))
+            return false;
+    }
+    return true;
+}
+
+/* Makes the next row available. */
+static bool next_row(sl_sql_dump *dump) {
+    dump->row_used = dump->row_length = 0;
+    if (!dump->in_values) {
+        if (!read_to_rows(dump, &dump->next_known))
+            return false;
+        if (dump->next_known || !dump->in_values)
+            return true;
+    }
+    return read_row(dump) && end_row(dump);
+}
+
+static bool fetch(sl_input *contents, unsigned char *out, size_t room, size_t *got,
+                  sl_reader_times *times, sl_error *error) {
+    sl_sql_dump *dump = contents->context;
+    dump->text.times = times;
+    dump->text.error = error;
+    *got = 0;
+    if (dump->text.failed)
+        return false;
+    if (dump->data == DATA_COPY && !dump->next_known)
+        return fetch_copy(dump, out, room, got);
+    while (*got < room && dump->data == DATA_INSERT && !dump->next_known) {
+        size_t left = dump->row_length - dump->row_used;
+        if (left == 0) {
+            if (!next_row(dump))
+                return false;
+            if (dump->row_length == 0)
+                break;
+            continue;
+        }
+        size_t length = left < room - *got ? left : room - *got;
+        memcpy(out + *got, dump->row + dump->row_used, length);
+        dump->row_used += length;
+        *got += length;
+    }
+    return true;
+}
+
+/* Skips the remaining rows of the current table. */
+static bool skip_rows(sl_sql_dump *dump) {
+    if (!dump->next_known && !skip_copy(dump))
+        return false;
+    while (dump->data == DATA_INSERT && !dump->next_known) {
+        if (dump->in_values) {
+            dump->in_values = false;
+            if (!sl_sql_skip_statement(&dump->text, false))
+                return cut_off(dump, dump->line, "the INSERT statement");
+        }
+        if (!read_to_rows(dump, &dump->next_known))
+            return false;
+        if (!dump->next_known && !dump->in_values)
+            break;
+    }
+    return true;
+}
+
+bool sl_sql_dump_create(sl_input *input, const char *include, sl_sql_dump **result,
+                        sl_error *error) {
+    sl_sql_dump *dump = calloc(1, sizeof *dump);
+    *result = dump;
+    if (!dump)
+        return sl_error_memory(error, "reading an SQL dump");
+    dump->include = include;
+    dump->contents = (sl_input){.fetch = fetch, .context = dump, .name = dump->shown};
+    if (sl_sql_text_init(&dump->text, input, error) &&
+        sl_input_init(&dump->contents, OUTPUT_BYTES, error))
+        return true;
+    sl_sql_dump_destroy(dump);
+    *result = NULL;
+    return false;
+}
+
+void sl_sql_dump_destroy(sl_sql_dump *dump) {
+    if (!dump)
+        return;
+    while (dump->tables) {
+        sl_sql_table *next = dump->tables->next;
+        sl_sql_table_clear(dump->tables);
+        free(dump->tables);
+        dump->tables = next;
+    }
+    sl_sql_text_clear(&dump->text);
+    sl_input_clear(&dump->contents);
+    sl_path_set_clear(&dump->seen);
+    free(dump->schema);
+    free(dump->next_schema);
+    free(dump->row);
+    free(dump);
+}
+
+bool sl_sql_dump_next(sl_sql_dump *dump, sl_input **contents, sl_reader_times *times,
+                      sl_error *error) {
+    *contents = NULL;
+    dump->text.times = times;
+    dump->text.error = error;
+    if (!skip_rows(dump))
+        return false;
+    if (!dump->next_known) {
+        dump->data = DATA_NONE;
+        if (!read_to_rows(dump, &dump->next_known))
+            return false;
+    }
+    if (!dump->next_known)
+        return true;
+    dump->next_known = false;
+    snprintf(dump->name, sizeof dump->name, "%s", dump->next_name);
+    sl_text_printable(sl_text_of(dump->name), dump->shown, sizeof dump->shown);
+    free(dump->schema);
+    dump->schema = dump->next_schema;
+    dump->next_schema = NULL;
+    dump->row_used = dump->row_length = 0;
+    dump->contents.used = dump->contents.length = 0;
+    dump->contents.offset = 0;
+    dump->contents.ended = false;
+    *contents = &dump->contents;
+    return true;
+}
+
+const char *sl_sql_dump_name(const sl_sql_dump *dump) {
+    return dump->name;
+}
+
+const char *sl_sql_dump_shown(const sl_sql_dump *dump) {
+    return dump->shown;
+}
+
+const char *sl_sql_dump_schema(const sl_sql_dump *dump) {
+    return dump->schema;
+}
+
+char *sl_sql_dump_tab_schema(const sl_sql_dump *dump, const char *name) {
+    const sl_sql_table *table = table_named(dump, name);
+    const sl_sql_column *columns[SL_SQL_COLUMNS_MAX];
+    size_t count = 0;
+    for (size_t i = 0; table && i < table->count; i++) {
+        if (!table->columns[i].generated)
+            columns[count++] = &table->columns[i];
+    }
+    return count > 0 ? sl_sql_table_schema(columns, count, SL_SQL_SCHEMA_TAB) : NULL;
+}
+
+bool sl_sql_dump_copy(sl_sql_dump *dump, int file, const char *name, sl_error *error) {
+    sl_reader_times times = {0};
+    sl_input *input = dump->text.input;
+    while (sl_input_peek(input, 1, &times, error)) {
+        size_t left = sl_input_left(input);
+        ssize_t written = left > 0 ? write(file, sl_input_at(input), left) : 0;
+        if (left == 0)
+            return true;
+        if (written < 0)
+            return sl_error_errno(error, SL_EXIT_USAGE, "%s", name);
+        input->used += (size_t)written;
+    }
+    return false;
+}
+
+const char *sl_sql_dump_primary_key(const sl_sql_dump *dump, const char *name) {
+    const sl_sql_table *table = table_named(dump, name);
+    return table ? table->primary_key : NULL;
+}

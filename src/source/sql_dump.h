@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SQL dumps as archives: each table whose data a dump holds is an entry, and the entry's contents
+ * are its rows as PostgreSQL's COPY writes them. A COPY block is such text already; INSERT
+ * statements are rewritten. The columns and their types come from CREATE TABLE.
+ *
+ * Read: plain dumps of pg_dump (also through pg_restore -f -), mysqldump, mariadb-dump, and .dump
+ * of sqlite3. A statement that changes data in another way than COPY and INSERT ... VALUES is an
+ * error; all others are passed over, and counted by kind. */
+#ifndef SHARDLOAD_SQL_DUMP_H
+#define SHARDLOAD_SQL_DUMP_H
+
+#include "stream.h"
+
+typedef struct sl_sql_dump sl_sql_dump;
+
+/* Are these the first bytes of an SQL dump? */
+bool sl_sql_dump_begins(const unsigned char *bytes, size_t length);
+
+/* `input` and `include`, a shell pattern for the names of tables (NULL: all), are borrowed. */
+bool sl_sql_dump_create(sl_input *input, const char *include, sl_sql_dump **dump, sl_error *error);
+void sl_sql_dump_destroy(sl_sql_dump *dump); /* NULL is fine */
+
+/* Moves to the next table with rows; `*contents` reads them. NULL at the end of the dump. Tables
+ * with rows that do not match `include` are passed over. False with error (SL_EXIT_SOURCE), with
+ * the line: the dump is cut off, or not understood. */
+bool sl_sql_dump_next(sl_sql_dump *dump, sl_input **contents, sl_reader_times *times,
+                      sl_error *error);
+
+/* Of the current table: its name (sl_sql_table), and safe to print; its schema, for COPY text. */
+const char *sl_sql_dump_name(const sl_sql_dump *dump);
+const char *sl_sql_dump_shown(const sl_sql_dump *dump);
+const char *sl_sql_dump_schema(const sl_sql_dump *dump);
+/* The columns of a table's primary key, separated by commas; NULL: none so far. */
+const char *sl_sql_dump_primary_key(const sl_sql_dump *dump, const char *table);
+
+/* A schema for the text file that mysqldump --tab writes beside this dump, which has no rows. NULL:
+ * the dump has no table of this name. */
+char *sl_sql_dump_tab_schema(const sl_sql_dump *dump, const char *table);
+
+/* Copies the unpacked text of a dump of which nothing has been read. `name` is that of the file. */
+bool sl_sql_dump_copy(sl_sql_dump *dump, int file, const char *name, sl_error *error);
+
+/* Writes the statements passed over so far, by kind: "12 SET, 3 CREATE INDEX". Returns out. */
+char *sl_sql_dump_passed_over(const sl_sql_dump *dump, char *out, size_t room);
+
+#endif

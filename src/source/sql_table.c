@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CREATE TABLE of PostgreSQL, MySQL and SQLite; see sql_table.h. */
+#include "sql_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "util/grow.h"
+#include "util/memory_stream.h"
+#include "util/text.h"
+
+/* ---- types ---- */
+
+/* The types of columns by the words with which they begin. Others are text: names, enums, sets,
+ * times of day, intervals, networks, geometry of PostGIS, ranges. */
+typedef struct type_row {
+    const char *words; /* separated by bars */
+    const char *type;  /* of a schema */
+    bool wide, exact;  /* as in sl_sql_column */
+    sl_sql_class class;
+    bool mysql; /* in MySQL only */
+} type_row;
+
+static const type_row types[] = {
+    {"smallint|int2|int|integer|int4|bigint|int8|tinyint|mediumint|year|smallserial|serial|"
+     "bigserial|oid",
+     "int", true, false, SL_SQL_TEXT, false},
+    {"real|float|float4|float8|double", "double", false, false, SL_SQL_TEXT, false},
+    {"numeric|decimal|dec|fixed", "decimal128", true, false, SL_SQL_TEXT, false},
+    {"bool|boolean", "bool", false, false, SL_SQL_TEXT, false},
+    {"date", "date", true, false, SL_SQL_TEXT, false},
+    {"timestamp|timestamptz|datetime", "datetime", true, true, SL_SQL_TEXT, false},
+    {"uuid", "uuid", false, false, SL_SQL_TEXT, false},
+    {"json|jsonb", "json", false, false, SL_SQL_TEXT, false},
+    {"bytea|blob|tinyblob|mediumblob|longblob|binary|varbinary", "hex", false, false, SL_SQL_BYTES,
+     false},
+    {"geometry|point|linestring|polygon|multipoint|multilinestring|multipolygon|"
+     "geometrycollection|geomcollection",
+     "text", false, false, SL_SQL_DIGITS, true},
+    {"bit", "hex", false, false, SL_SQL_BYTES, true},
+};
+
+static const type_row *type_of(const sl_sql_token *word, bool mysql) {
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        if ((mysql || !types[i].mysql) && sl_sql_is_one_of(word, types[i].words))
+            return &types[i];
+    }
+    return NULL;
+}
+
+/* An array has elements of this type. JSON, and dates that may have to stay text, are text. */
+static void make_array(sl_sql_column *column) {
+    bool keeps = !column->exact && strcmp(column->type, "json") != 0;
+    column->format = keeps ? column->type : "text";
+    column->type = "array";
+    column->wide = column->exact = false;
+    column->class = SL_SQL_TEXT;
+}
+
+/* Skips from an opening parenthesis to after the closing one; `token` is then the next one. */
+static bool skip_parentheses(sl_sql_text *text, sl_sql_token *token) {
+    int depth = 0;
+    do {
+        if (token->kind == SL_SQL_END)
+            return false;
+        depth += token->kind != SL_SQL_MARK ? 0 : (token->text[0] == '(') - (token->text[0] == ')');
+        sl_sql_next(text, token);
+    } while (depth > 0);
+    return true;
+}
+
+/* Reads the type, which may be missing in SQLite. `token` is its first word; then what follows. */
+static bool read_type(sl_sql_text *text, sl_sql_token *token, sl_sql_column *column) {
+    const type_row *row = NULL;
+    column->type = "text";
+    if (!sl_sql_is_name(token) ||
+        sl_sql_is_one_of(token, "primary|not|default|references|unique|check|collate|constraint"))
+        return true;
+    row = type_of(token, text->mysql);
+    sl_sql_next(text, token);
+    while (sl_sql_is(token, ".")) { /* the schema of a type */
+        sl_sql_next(text, token);
+        row = type_of(token, text->mysql);
+        sl_sql_next(text, token);
+    }
+    if (row) {
+        column->type = row->type;
+        column->wide = row->wide && (text->mysql || strcmp(row->type, "int") != 0);
+        column->exact = row->exact;
+        column->class = row->class;
+    }
+    if (sl_sql_is(token, "(")) {
+        sl_sql_skip_blanks(text);
+        int digits = sl_sql_peek(text, 0); /* of the fraction of a second */
+        if (row && strcmp(row->type, "datetime") == 0 && digits <= '3')
+            column->exact = false;
+        if (!skip_parentheses(text, token))
+            return false;
+    } else if (row && strcmp(row->type, "datetime") == 0 && text->mysql) {
+        column->exact = false; /* of MySQL: seconds */
+    }
+    return true;
+}
+
+/* Reads what follows on the type, up to the comma or parenthesis after the column. */
+static bool read_constraints(sl_sql_text *text, sl_sql_token *token, sl_sql_table *table,
+                             sl_sql_column *column) {
+    while (!sl_sql_is(token, ",") && !sl_sql_is(token, ")")) {
+        if (token->kind == SL_SQL_END)
+            return false;
+        bool mark = token->kind == SL_SQL_MARK, as = sl_sql_is(token, "AS");
+        bool primary = sl_sql_is(token, "PRIMARY");
+        if (mark && token->text[0] == '[' && strcmp(column->type, "array") != 0)
+            make_array(column);
+        if (mark && token->text[0] == '(') {
+            if (!skip_parentheses(text, token))
+                return false;
+            continue;
+        }
+        sl_sql_next(text, token);
+        column->generated = column->generated || (as && sl_sql_is(token, "("));
+        if (primary && sl_sql_is(token, "KEY")) {
+            free(table->primary_key);
+            table->primary_key = strdup(column->name);
+        }
+    }
+    return true;
+}
+
+/* ---- tables ---- */
+
+bool sl_sql_table_name(sl_sql_text *text, sl_sql_token *token, char name[SL_SQL_TABLE_NAME_ROOM]) {
+    if (!sl_sql_is_name(token))
+        return false;
+    snprintf(name, SL_SQL_TABLE_NAME_ROOM, "%s", token->text);
+    sl_sql_next(text, token);
+    if (!sl_sql_is(token, "."))
+        return true;
+    sl_sql_next(text, token);
+    if (!sl_sql_is_name(token))
+        return false;
+    const bool usual = strcmp(name, "public") == 0 || strcmp(name, "main") == 0;
+    size_t length = usual ? 0 : strlen(name);
+    snprintf(name + length, SL_SQL_TABLE_NAME_ROOM - length, "%s%s", usual ? "" : ".", token->text);
+    sl_sql_next(text, token);
+    return true;
+}
+
+bool sl_sql_table_read_key(sl_sql_text *text, sl_sql_table *table) {
+    char names[2 * SL_SQL_NAME_MAX] = "";
+    sl_sql_token token;
+    size_t used = 0;
+    do
+        sl_sql_next(text, &token); /* USING BTREE */
+    while (token.kind == SL_SQL_WORD);
+    if (!sl_sql_is(&token, "("))
+        return false;
+    for (int depth = 1; depth > 0 && token.kind != SL_SQL_END;) {
+        sl_sql_next(text, &token);
+        if (token.kind == SL_SQL_MARK) {
+            depth += (token.text[0] == '(') - (token.text[0] == ')');
+        } else if (depth == 1 && !sl_sql_is(&token, "ASC") && !sl_sql_is(&token, "DESC") &&
+                   used < sizeof names - 1) {
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? "," : "",
+                                     token.text);
+        }
+    }
+    free(table->primary_key);
+    table->primary_key = strdup(names);
+    return true;
+}
+
+/* Does a constraint or an index of the table begin with this word, and not a column? */
+static bool begins_constraint(const sl_sql_token *token, bool mysql) {
+    return sl_sql_is_one_of(token, "constraint|primary|unique|foreign|check|like") ||
+           (mysql && sl_sql_is_one_of(token, "key|index|fulltext|spatial|period|vector"));
+}
+
+static bool read_constraint(sl_sql_text *text, sl_sql_token *token, sl_sql_table *table) {
+    while (!sl_sql_is(token, ",") && !sl_sql_is(token, ")")) {
+        bool primary = sl_sql_is(token, "PRIMARY");
+        if (token->kind == SL_SQL_END || (sl_sql_is(token, "(") && !skip_parentheses(text, token)))
+            return false;
+        if (sl_sql_is(token, ",") || sl_sql_is(token, ")"))
+            break;
+        sl_sql_next(text, token);
+        if (primary && sl_sql_is(token, "KEY")) {
+            sl_sql_table_read_key(text, table);
+            sl_sql_next(text, token);
+        }
+    }
+    return true;
+}
+
+static bool read_column(sl_sql_text *text, sl_sql_token *token, sl_sql_table *table,
+                        uint64_t line) {
+    sl_sql_column *columns =
+        sl_grow(table->columns, table->count, &table->room, sizeof *table->columns);
+    if (!columns)
+        return sl_error_memory(text->error, "reading an SQL dump");
+    table->columns = columns;
+    sl_sql_column *column = &columns[table->count];
+    *column = (sl_sql_column){.name = strdup(token->text)};
+    if (!column->name)
+        return sl_error_memory(text->error, "reading an SQL dump");
+    if (++table->count > SL_SQL_COLUMNS_MAX)
+        return sl_sql_fail(text, line, "the table %s has more than %u columns", table->name,
+                           SL_SQL_COLUMNS_MAX);
+    sl_sql_next(text, token);
+    return read_type(text, token, column) && read_constraints(text, token, table, column);
+}
+
+bool sl_sql_table_read(sl_sql_text *text, sl_sql_token *token, sl_sql_table *table) {
+    const uint64_t line = sl_sql_line(text);
+    if (!sl_sql_is(token, "("))
+        return true;
+    do {
+        sl_sql_next(text, token);
+        bool column = sl_sql_is_name(token) && !begins_constraint(token, text->mysql);
+        if (!(column ? read_column(text, token, table, line) : read_constraint(text, token, table)))
+            return sl_sql_fail(text, line,
+                               "the statement CREATE TABLE %s is not complete: the dump is cut off",
+                               table->name);
+    } while (sl_sql_is(token, ","));
+    return true;
+}
+
+void sl_sql_table_clear(sl_sql_table *table) {
+    for (size_t i = 0; i < table->count; i++)
+        free(table->columns[i].name);
+    free(table->columns);
+    free(table->primary_key);
+    free(table->name);
+}
+
+const sl_sql_column *sl_sql_table_column(const sl_sql_table *table, const char *name) {
+    for (size_t i = 0; i < table->count; i++) {
+        if (strcasecmp(table->columns[i].name, name) == 0)
+            return &table->columns[i];
+    }
+    return NULL;
+}
+
+/* ---- the schema ---- */
+
+static void put_name(FILE *out, const char *name) {
+    putc('"', out);
+    for (const char *at = name; *at; at++) {
+        if ((unsigned char)*at < 0x20 || *at == 0x7F)
+            fprintf(out, "\\x%02x", (unsigned)*at);
+        else
+            fprintf(out, "%s%c", *at == '"' || *at == '\\' ? "\\" : "", *at);
+    }
+    putc('"', out);
+}
+
+char *sl_sql_table_schema(const sl_sql_column *const *columns, size_t count, sl_sql_schema kind) {
+    char *schema;
+    size_t length;
+    FILE *out = sl_memory_stream(&schema, &length);
+    if (!out)
+        return NULL;
+    const bool tab = kind == SL_SQL_SCHEMA_TAB;
+    fprintf(out, "name: table\nkind: rows\ndialect: %s\ndelimiter: tab\nheader: false\ncolumns:\n",
+            tab ? "mysql" : "postgres");
+    for (size_t i = 0; i < count; i++) {
+        const bool bytes = tab && columns[i]->class != SL_SQL_TEXT;
+        const char *type = bytes ? "binary" : columns[i]->type;
+        const bool wide = kind == SL_SQL_SCHEMA_ANY || columns[i]->wide;
+        fputs("- {name: ", out);
+        put_name(out, columns[i]->name);
+        fprintf(out, ", type: %s%s%s", type, columns[i]->format ? ", format: " : "",
+                columns[i]->format ? columns[i]->format : "");
+        fprintf(out, "%s%s}\n", wide && strcmp(type, "text") != 0 ? ", invalid: text" : "",
+                columns[i]->exact ? ", lossless: true" : "");
+    }
+    return fclose(out) == 0 ? schema : NULL;
+}

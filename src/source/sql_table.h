@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tables that an SQL dump creates: the names and types of their columns, as a schema
+ * (format/schema.h). */
+#ifndef SHARDLOAD_SQL_TABLE_H
+#define SHARDLOAD_SQL_TABLE_H
+
+#include "sql_text.h"
+
+/* How the values of a column are written as COPY text. */
+typedef enum sl_sql_class {
+    SL_SQL_TEXT,
+    SL_SQL_BYTES,  /* hexadecimal digits after \x */
+    SL_SQL_DIGITS, /* hexadecimal digits alone */
+} sl_sql_class;
+
+typedef struct sl_sql_column {
+    char *name;
+    const char *type;   /* of a schema: a string constant */
+    const char *format; /* elements of an array; or NULL */
+    bool wide;          /* it may have values that the type does not store: they stay text */
+    bool exact;         /* so do values that the type would change */
+    bool generated;     /* INSERT statements without names have no value for it */
+    sl_sql_class class;
+} sl_sql_column;
+
+typedef struct sl_sql_table {
+    struct sl_sql_table *next;
+    char *name; /* of the collection: the schema, unless it is the usual one, a dot, and the name */
+    sl_sql_column *columns;
+    size_t count, room;
+    char *primary_key; /* names, separated by commas; or NULL */
+} sl_sql_table;
+
+/* The most columns of a table, as of a schema. */
+#define SL_SQL_COLUMNS_MAX 1024u
+
+/* Reads a name such as public."a b"; `token` is its first token. `name` is that of the collection.
+ * Afterwards `token` is the one that follows. False: this is no name. */
+#define SL_SQL_TABLE_NAME_ROOM (2 * SL_SQL_NAME_MAX + 2)
+bool sl_sql_table_name(sl_sql_text *text, sl_sql_token *token, char name[SL_SQL_TABLE_NAME_ROOM]);
+
+/* Reads what follows on the name in CREATE TABLE, from `token` on, up to the closing parenthesis. A
+ * statement without columns leaves the table without any. False with the text's error. */
+bool sl_sql_table_read(sl_sql_text *text, sl_sql_token *token, sl_sql_table *table);
+/* Reads what follows on PRIMARY KEY: the names of columns. Another primary key is replaced. */
+bool sl_sql_table_read_key(sl_sql_text *text, sl_sql_table *table);
+void sl_sql_table_clear(sl_sql_table *table);
+
+/* The column of this name; NULL: none. */
+const sl_sql_column *sl_sql_table_column(const sl_sql_table *table, const char *name);
+
+/* A schema for COPY text; for COPY text of columns that may have values of any type, as in SQLite;
+ * for a file of mysqldump --tab, which has bytes as they are. */
+typedef enum sl_sql_schema {
+    SL_SQL_SCHEMA_COPY,
+    SL_SQL_SCHEMA_ANY,
+    SL_SQL_SCHEMA_TAB
+} sl_sql_schema;
+
+/* Writes a schema of these columns. NULL without memory. */
+char *sl_sql_table_schema(const sl_sql_column *const *columns, size_t count, sl_sql_schema kind);
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tokens of SQL; see sql_text.h. */
+#include "sql_text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "util/text.h"
+
+#define BUFFER_BYTES ((size_t)256 << 10)
+
+bool sl_sql_text_init(sl_sql_text *text, sl_input *input, sl_error *error) {
+    *text = (sl_sql_text){.input = input, .buffer = malloc(BUFFER_BYTES), .terminator = ";"};
+    return text->buffer || sl_error_memory(error, "reading an SQL dump");
+}
+
+void sl_sql_text_clear(sl_sql_text *text) {
+    free(text->buffer);
+}
+
+/* Counts the lines up to the next byte. */
+static void count_lines(sl_sql_text *text) {
+    uint64_t lines = 0;
+    for (size_t i = text->counted; i < text->used; i++)
+        lines += text->buffer[i] == '\n';
+    text->lines += lines;
+    text->counted = text->used;
+}
+
+bool sl_sql_fill(sl_sql_text *text, size_t count) {
+    if (text->length - text->used >= count)
+        return true;
+    if (text->ended || text->failed)
+        return false;
+    count_lines(text);
+    text->length -= text->used;
+    memmove(text->buffer, text->buffer + text->used, text->length);
+    text->used = text->counted = 0;
+    while (text->length < count && !text->ended) {
+        size_t got;
+        if (!sl_input_peek(text->input, 1, text->times, text->error) ||
+            !sl_input_take(text->input, text->buffer + text->length,
+                           sl_input_left(text->input) < BUFFER_BYTES - text->length
+                               ? sl_input_left(text->input)
+                               : BUFFER_BYTES - text->length,
+                           &got, text->times, text->error)) {
+            text->failed = text->ended = true;
+            text->used = text->length = text->counted = 0;
+            return false;
+        }
+        text->length += got;
+        text->ended = got == 0;
+    }
+    return text->length >= count;
+}
+
+uint64_t sl_sql_line(sl_sql_text *text) {
+    count_lines(text);
+    return text->lines + 1;
+}
+
+bool sl_sql_fail(sl_sql_text *text, uint64_t line, const char *format, ...) {
+    char why[600];
+    va_list arguments;
+    if (text->failed) /* the reason is known */
+        return false;
+    va_start(arguments, format);
+    vsnprintf(why, sizeof why, format, arguments);
+    va_end(arguments);
+    text->failed = text->ended = true;
+    text->used = text->length = text->counted = 0;
+    sl_error_set(text->error, SL_EXIT_SOURCE, "%s, line %llu: %s", text->input->name,
+                 (unsigned long long)line, why);
+    return false;
+}
+
+bool sl_sql_follows(sl_sql_text *text, const char *word) {
+    size_t length = strlen(word);
+    return sl_sql_fill(text, length) &&
+           strncasecmp((const char *)text->buffer + text->used, word, length) == 0;
+}
+
+/* ---- blanks, comments, quotes ---- */
+
+bool sl_sql_skip_past(sl_sql_text *text, const char *end) {
+    size_t length = strlen(end);
+    while (sl_sql_fill(text, length)) {
+        unsigned char *at = text->buffer + text->used;
+        unsigned char *found = memmem(at, text->length - text->used, end, length);
+        text->used = found ? (size_t)(found - text->buffer) + length : text->length - length + 1;
+        if (found)
+            return true;
+    }
+    text->used = text->length;
+    return false;
+}
+
+void sl_sql_skip_line(sl_sql_text *text) {
+    sl_sql_skip_past(text, "\n");
+}
+
+void sl_sql_skip_blanks(sl_sql_text *text) {
+    for (int byte; (byte = sl_sql_peek(text, 0)) >= 0;) {
+        if (byte == ' ' || (byte >= '\t' && byte <= '\r'))
+            text->used++;
+        else if ((byte == '-' && sl_sql_peek(text, 1) == '-') || (byte == '#' && text->mysql))
+            sl_sql_skip_line(text);
+        else if (byte == '/' && sl_sql_peek(text, 1) == '*')
+            sl_sql_skip_past(text, "*/");
+        else
+            return;
+    }
+}
+
+static void put(sl_sql_token *token, int byte) {
+    if (token->length < SL_SQL_NAME_MAX)
+        token->text[token->length++] = (char)byte;
+}
+
+/* Reads to after the closing quote, which is doubled where it belongs to the text. The opening one
+ * has been read. False: there is none. */
+static bool read_quoted(sl_sql_text *text, int quote, bool escapes, sl_sql_token *token) {
+    for (int byte; (byte = sl_sql_peek(text, 0)) >= 0;) {
+        text->used++;
+        if (byte == quote && sl_sql_peek(text, 0) != quote)
+            return true;
+        if (byte == quote)
+            text->used++;
+        else if (byte == '\\' && escapes && (byte = sl_sql_peek(text, 0)) >= 0)
+            text->used++;
+        put(token, byte);
+    }
+    return false;
+}
+
+static bool is_word_byte(int byte) {
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' ||
+           byte >= 0x80;
+}
+
+/* Reads $tag$ ... $tag$, if it follows. */
+static bool read_dollar_quoted(sl_sql_text *text) {
+    char tag[72] = "$";
+    size_t length = 1;
+    int byte;
+    while ((byte = sl_sql_peek(text, length)) >= 0 && length < sizeof tag - 2 &&
+           (is_word_byte(byte) || (length > 1 && sl_is_digit((char)byte))))
+        tag[length++] = (char)byte;
+    if (byte != '$')
+        return false;
+    tag[length] = '$';
+    text->used += length + 1;
+    sl_sql_skip_past(text, tag);
+    return true;
+}
+
+static void read_word(sl_sql_text *text, sl_sql_token *token) {
+    for (int byte; (byte = sl_sql_peek(text, 0)) >= 0; text->used++) {
+        if (!is_word_byte(byte) && byte != '$' && !sl_is_digit((char)byte))
+            return;
+        put(token, byte);
+    }
+}
+
+void sl_sql_next(sl_sql_text *text, sl_sql_token *token) {
+    sl_sql_skip_blanks(text);
+    const int byte = sl_sql_peek(text, 0);
+    token->length = 0;
+    token->kind = SL_SQL_MARK;
+    if (byte < 0) {
+        token->kind = SL_SQL_END;
+    } else if (is_word_byte(byte)) {
+        token->kind = SL_SQL_WORD;
+        read_word(text, token);
+    } else if (byte == '\'' || byte == '"' || byte == '`' ||
+               (byte == '[' && is_word_byte(sl_sql_peek(text, 1)))) { /* and no array */
+        token->kind = byte == '\'' ? SL_SQL_STRING : SL_SQL_NAME;
+        token->quote = (char)byte;
+        text->used++;
+        if (!read_quoted(text, byte == '[' ? ']' : byte, text->mysql && byte == '\'', token)) {
+            token->kind = SL_SQL_END;
+        }
+    } else if (byte == '$' && !text->mysql && read_dollar_quoted(text)) {
+        token->kind = SL_SQL_STRING;
+    } else {
+        put(token, byte);
+        text->used++;
+    }
+    token->text[token->length] = '\0';
+}
+
+bool sl_sql_is_one_of(const sl_sql_token *token, const char *words) {
+    for (const char *at = words; token->kind == SL_SQL_WORD && *at;) {
+        size_t length = strcspn(at, "|");
+        if (token->length == length && strncasecmp(token->text, at, length) == 0)
+            return true;
+        at += length + (at[length] == '|');
+    }
+    return false;
+}
+
+/* ---- statements ---- */
+
+/* Skips bytes that neither begin nor end a statement, a word, a string or a comment. */
+static void skip_plain(sl_sql_text *text, bool words) {
+    static const char special[] = "'\"`-/#$";
+    while (text->used < text->length) {
+        const unsigned char byte = text->buffer[text->used];
+        if (byte == (unsigned char)text->terminator[0] || (words && is_word_byte(byte)) ||
+            (byte && strchr(special, byte)))
+            return;
+        text->used++;
+    }
+}
+
+bool sl_sql_skip_statement(sl_sql_text *text, bool body) {
+    sl_sql_token token;
+    int depth = 0;
+    for (;;) {
+        skip_plain(text, body);
+        sl_sql_skip_blanks(text);
+        if (depth <= 0 && sl_sql_follows(text, text->terminator)) {
+            text->used += strlen(text->terminator);
+            return true;
+        }
+        sl_sql_next(text, &token);
+        if (token.kind == SL_SQL_END)
+            return false;
+        if (body && token.kind == SL_SQL_WORD)
+            depth += sl_sql_is(&token, "END")
+                         ? -1
+                         : sl_sql_is(&token, "BEGIN") || sl_sql_is(&token, "CASE");
+    }
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The text of an SQL dump: its tokens, and the ends of its statements. Memory is bounded: a token's
+ * text is cut at SL_SQL_NAME_MAX bytes, and no statement is held. */
+#ifndef SHARDLOAD_SQL_TEXT_H
+#define SHARDLOAD_SQL_TEXT_H
+
+#include <strings.h>
+
+#include "stream.h"
+
+/* Bytes of a name or word. PostgreSQL and MySQL have names of 63 and 64 characters. */
+#define SL_SQL_NAME_MAX 400u
+
+typedef struct sl_sql_text {
+    sl_input *input; /* borrowed */
+    unsigned char *buffer;
+    size_t used, length;
+    bool ended;
+    bool failed;    /* reading failed: `error` is set; from then on the text is at its end */
+    uint64_t lines; /* line feeds before buffer[counted] */
+    size_t counted;
+    bool mysql;          /* backslashes in strings are escape characters; no dollar quotes */
+    char terminator[16]; /* of statements */
+    sl_reader_times *times;
+    sl_error *error;
+} sl_sql_text;
+
+typedef enum sl_sql_kind {
+    SL_SQL_END,
+    SL_SQL_WORD,   /* not quoted */
+    SL_SQL_NAME,   /* in double quotes, backquotes or brackets */
+    SL_SQL_STRING, /* in single quotes, or in dollar quotes */
+    SL_SQL_MARK,   /* one byte; also digits and other bytes */
+} sl_sql_kind;
+
+typedef struct sl_sql_token {
+    sl_sql_kind kind;
+    size_t length;
+    char quote; /* of a name or string */
+    char text[SL_SQL_NAME_MAX + 1];
+} sl_sql_token;
+
+bool sl_sql_text_init(sl_sql_text *text, sl_input *input, sl_error *error);
+void sl_sql_text_clear(sl_sql_text *text);
+
+/* Buffers at least `count` bytes (up to 4096); false: fewer are left. */
+bool sl_sql_fill(sl_sql_text *text, size_t count);
+
+/* The byte `ahead` bytes after the next one; -1: the text has ended. */
+static inline int sl_sql_peek(sl_sql_text *text, size_t ahead) {
+    if (text->used + ahead < text->length || sl_sql_fill(text, ahead + 1))
+        return text->buffer[text->used + ahead];
+    return -1;
+}
+
+/* The number of the current line, from 1. */
+uint64_t sl_sql_line(sl_sql_text *text);
+
+/* Do these bytes follow? Ignores the case of letters. */
+bool sl_sql_follows(sl_sql_text *text, const char *word);
+
+/* Skips blanks and comments. */
+void sl_sql_skip_blanks(sl_sql_text *text);
+/* Skips to after the next occurrence of `end`; false: there is none. */
+bool sl_sql_skip_past(sl_sql_text *text, const char *end);
+/* Skips the remainder of the line, and its end. */
+void sl_sql_skip_line(sl_sql_text *text);
+
+/* Reads the next token after blanks and comments. */
+void sl_sql_next(sl_sql_text *text, sl_sql_token *token);
+static inline bool sl_sql_is(const sl_sql_token *token, const char *word) {
+    return (token->kind == SL_SQL_WORD || token->kind == SL_SQL_MARK) &&
+           strcasecmp(token->text, word) == 0;
+}
+/* Is the token, unquoted, one of these words, separated by bars? */
+bool sl_sql_is_one_of(const sl_sql_token *token, const char *words);
+static inline bool sl_sql_is_name(const sl_sql_token *token) {
+    return token->kind == SL_SQL_WORD || token->kind == SL_SQL_NAME;
+}
+
+/* Skips the remainder of the statement, and its terminator. `body`: it may have statements between
+ * BEGIN and END. False: the text has ended before. */
+bool sl_sql_skip_statement(sl_sql_text *text, bool body);
+
+/* Sets the error (SL_EXIT_SOURCE), with the line; false. */
+bool sl_sql_fail(sl_sql_text *text, uint64_t line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL dumps: each table becomes a collection, with the types of CREATE TABLE."""
+import datetime
+import gzip
+import json
+import os
+import signal
+import subprocess
+import unittest
+import uuid
+
+import bson
+import support
+
+POSTGRES = """--
+-- PostgreSQL database dump
+--
+
+\\restrict word
+SET client_encoding = 'UTF8';
+CREATE FUNCTION public.f() RETURNS text LANGUAGE sql AS $_$ SELECT 'COPY public.no (a) FROM stdin;' $_$;
+COMMENT ON FUNCTION public.f() IS 'it''s; "a" -- comment';
+CREATE TABLE public.orders (
+    id integer NOT NULL,
+    key text DEFAULT 'a,b)'::text,
+    price numeric(10,2),
+    at timestamp without time zone,
+    ok boolean,
+    tags text[],
+    tree jsonb,
+    bytes bytea,
+    unit uuid,
+    CONSTRAINT c CHECK ((price > (0)::numeric))
+);
+CREATE TABLE public.empty (x integer);
+CREATE TABLE sales."odd Name" (a double precision, "b c" date, PRIMARY KEY (a));
+
+COPY public.orders (id, key, price, at, ok, tags, tree, bytes, unit) FROM stdin;
+1\ta\\tb\\\\\t1.50\t2024-01-02 03:04:05.123\tt\t{a,NULL,"b c"}\t{"a": [1]}\t\\\\x00ff\t00112233-4455-6677-8899-aabbccddeeff
+2\t\t\\N\t2024-01-02 03:04:05.123456\tf\t\\N\t\\N\t\\N\t\\N
+\\.
+
+
+COPY public.empty (x) FROM stdin;
+\\.
+
+COPY sales."odd Name" (a, "b c") FROM stdin;
+NaN\t2024-02-29
+1e+300\tinfinity
+\\.
+
+ALTER TABLE ONLY public.orders
+    ADD CONSTRAINT orders_pkey PRIMARY KEY (id);
+
+--
+-- PostgreSQL database dump complete
+--
+
+\\unrestrict word
+"""
+
+MARIADB = r"""/*M!999999\- enable the sandbox mode */
+-- MariaDB dump 10.19  Distrib 10.11
+/*!40101 SET NAMES utf8mb4 */;
+DROP TABLE IF EXISTS `goods`;
+CREATE TABLE `goods` (
+  `id` bigint(20) unsigned NOT NULL AUTO_INCREMENT COMMENT 'x, (y',
+  `key` varchar(20) DEFAULT 'it''s, (x)',
+  `bytes` longblob DEFAULT NULL,
+  `place` point DEFAULT NULL,
+  `kind` enum('a','b)') DEFAULT NULL,
+  `bits` bit(8) DEFAULT NULL,
+  `at` datetime DEFAULT NULL,
+  `twice` int(11) GENERATED ALWAYS AS (`id` * 2) VIRTUAL,
+  PRIMARY KEY (`id`),
+  KEY `k` (`key`)
+) ENGINE=InnoDB;
+LOCK TABLES `goods` WRITE;
+/*!40000 ALTER TABLE `goods` DISABLE KEYS */;
+INSERT INTO `goods` VALUES
+(1,'a\'b\\c\n\"; -- x',_binary '\0a\'',0x0101,'b)',_binary '','2024-01-01 00:00:00'),
+(2,NULL,'abc',NULL,'a',0x05,'0000-00-00 00:00:00');
+INSERT INTO `goods` VALUES (18446744073709551615,'''%\%','',NULL,NULL,NULL,NULL);
+/*!40000 ALTER TABLE `goods` ENABLE KEYS */;
+UNLOCK TABLES;
+CREATE TABLE `other` (`a` int);
+INSERT INTO `other` VALUES (7);
+DELIMITER ;;
+CREATE DEFINER=`root`@`localhost` PROCEDURE `p`() BEGIN INSERT INTO other VALUES (1); SELECT 1; END ;;
+DELIMITER ;
+-- Dump completed on 2024-01-01
+"""
+
+SQLITE = r"""PRAGMA foreign_keys=OFF;
+BEGIN TRANSACTION;
+CREATE TABLE IF NOT EXISTS "my t" (id INTEGER PRIMARY KEY, name TEXT, r REAL, b BLOB, [odd col], ok boolean);
+INSERT INTO "my t" VALUES(1,replace(replace('a''b\nc\d\r','\r',char(13)),'\n',char(10)),1.5,X'00ff41','x',1);
+INSERT INTO "my t" VALUES(2,unistr('\u000a\\n'),-1e999,'text',5,0);
+CREATE TABLE log(x);
+INSERT INTO sqlite_sequence VALUES('log',1);
+CREATE TRIGGER tr AFTER INSERT ON "my t" BEGIN
+  INSERT INTO log VALUES (new.id); UPDATE log SET x = CASE WHEN x THEN 1 END; END;
+COMMIT;
+"""
+
+
+def moment(*parts):
+    return datetime.datetime(*parts)
+
+
+class Dumps(support.ClusterCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def run_load(self, *words, code=support.EXIT_OK, work=None, **more):
+        work = work or self.scratch / f"work-{next(self._counter)}"
+        return self.shardload("load", "--uri", self.uri, "-d", self.database_name, "--work-dir", work,
+                              "--progress", "none", "-j", 2, *words, code=code, **more)
+
+    def found(self, collection):
+        """The documents by their position, without generated _ids."""
+        documents = list(self.database[collection].find().sort("_id"))
+        return [{key: value for key, value in one.items() if key != "_id"} for one in documents]
+
+    def test_postgres(self):
+        outcome = self.run_load(self.file("shop.sql", POSTGRES))
+        self.assertEqual([name for name in self.collections() if not name.endswith(".sources")],
+                         ["orders", "sales.odd Name"])
+        first = {"id": 1, "key": "a\tb\\", "price": bson.Decimal128("1.50"), "at": moment(2024, 1, 2, 3, 4, 5, 123000),
+                 "ok": True, "tags": ["a", None, "b c"], "tree": {"a": [1]}, "bytes": b"\0\xff",
+                 "unit": bson.Binary.from_uuid(uuid.UUID("00112233-4455-6677-8899-aabbccddeeff"))}
+        second = {"id": 2, "key": "", "at": "2024-01-02 03:04:05.123456", "ok": False}
+        self.assertEqual(self.found("orders"), [first, second])
+        odd = self.found("sales.odd Name")
+        self.assertNotEqual(odd[0].pop("a"), odd[0].get("a"))  # NaN
+        self.assertEqual(odd, [{"b c": moment(2024, 2, 29)}, {"a": 1e300, "b c": "infinity"}])
+        self.assertIn("2 tables with rows, 1 without", outcome.text)
+        self.assertIn("1 CREATE FUNCTION", outcome.text)
+
+    def test_mariadb(self):
+        self.run_load("--id-field", "primary-key", "--include", "goods", self.file("shop.sql", MARIADB))
+        self.assertEqual(list(self.database.goods.find().sort("_id")), [
+            {"_id": 1, "key": "a'b\\c\n\"; -- x", "bytes": b"\0a'", "place": "0101", "kind": "b)", "bits": b"",
+             "at": moment(2024, 1, 1)},
+            {"_id": 2, "bytes": b"abc", "kind": "a", "bits": b"\5", "at": "0000-00-00 00:00:00"},
+            {"_id": "18446744073709551615", "key": "'%\\%", "bytes": b""}])
+        self.assertNotIn("other", self.collections())
+        self.run_load(self.file("again.sql", MARIADB), "--drop")
+        self.assertEqual(self.found("other"), [{"a": 7}])
+
+    def test_sqlite(self):
+        self.run_load(self.file("shop.sql", SQLITE))
+        self.assertEqual(self.found("my t"), [
+            {"id": 1, "name": "a'b\nc\\d\r", "r": 1.5, "b": b"\0\xffA", "odd col": "x", "ok": True},
+            {"id": 2, "name": "\n\\n", "r": float("-inf"), "b": "text", "odd col": "5", "ok": False}])
+
+    def test_one_collection(self):
+        """With --collection, tables that differ are refused; one is selected, or equal ones are loaded."""
+        path = self.file("shop.sql", POSTGRES)
+        self.load(path, collection="x", code=support.EXIT_USAGE, message=("different columns", "--include"))
+        self.assertEqual(self.collections(), [])
+        packed = self.scratch / "shop.sql.gz"
+        packed.write_bytes(gzip.compress(POSTGRES.encode()))
+        self.load("--include", "orders", packed, collection="x")
+        self.assertEqual([one["id"] for one in self.found("x")], [1, 2])
+        self.shardload("verify", "--content", *self.target("x"), "--include", "orders", packed)
+        self.shardload("verify", "--uri", self.uri, "-d", self.database_name, "--include", "ord*", packed,
+                       code=support.EXIT_SOURCE, message="has never been loaded")
+        text = self.shardload("inspect", path).text
+        self.assertIn('"key" : "a\\tb\\\\"', text)
+        self.assertIn('"b c" : "infinity"', text)
+
+    def test_pipe(self):
+        """A dump from a pipe: copied into the work directory for several collections, not for one."""
+        self.run_load("--id-field", "primary-key", "--include", "orders", "-", stdin=POSTGRES.encode())
+        self.assertEqual(self.database.orders.find_one({"_id": 2})["key"], "")
+        self.load("--include", "orders", "-", collection="x", stdin=POSTGRES.encode())
+        self.assertEqual(len(self.found("x")), 2)
+        self.load("-", collection="y", stdin=POSTGRES.encode(), code=support.EXIT_SOURCE, message="other columns")
+        self.run_load("-", stdin=b"a,b\n1,2\n", code=support.EXIT_USAGE, message="give --collection")
+
+    def test_files_of_a_folder(self):
+        self.file("d/people.csv", "name,age\nAnn,5\n")
+        self.file("d/towns.json", '{"town": "Ulm"}\n')
+        self.file("d/goods.txt", "1\ta\\\tb\t\\0x\\\\\t2024-01-01 00:00:00\n\\N\t\\N\t\\N\t\\N\n")
+        self.file("d/goods.sql", "-- MariaDB dump 10\nCREATE TABLE `goods` (\n `id` int, `name` text, `b` blob,\n"
+                                 " `at` datetime, PRIMARY KEY (`id`)) ENGINE=x;\n-- Dump completed\n")
+        self.run_load("--skip-other", self.scratch / "d")
+        self.assertEqual(self.found("people"), [{"name": "Ann", "age": 5}])
+        self.assertEqual(self.found("towns"), [{"town": "Ulm"}])
+        self.assertEqual(self.found("goods"),
+                         [{"id": 1, "name": "a\tb", "b": b"\0x\\", "at": moment(2024, 1, 1)}, {}])
+
+    def test_same_name(self):
+        self.file("d/a.csv", "x\n1\n")
+        self.file("d/a.json", '{"x": 1}\n')
+        self.run_load(self.scratch / "d", code=support.EXIT_USAGE, message="would both become the collection a")
+
+    def test_bad_input(self):
+        """Dumps that are cut off or not understood: an error with the line, before anything is stored."""
+        cases = [(POSTGRES[:POSTGRES.index("2\t\t")], "line 24: the rows of orders, which begin here, have no end"),
+                 (POSTGRES[:POSTGRES.index("--\n-- PostgreSQL database dump complete")], "without the line"),
+                 (POSTGRES[:300], "cut off"), (MARIADB[:900], "cut off"), (MARIADB[:-40], "begins with `DELI`"),
+                 (SQLITE.replace("COMMIT;", ""), "without COMMIT"),
+                 (MARIADB.replace("LOCK TABLES", "FROBNICATE"), "line 17: a statement that begins with `FROBNICATE`"),
+                 (MARIADB.replace("VALUES (7)", "SELECT 7"), "INSERT without VALUES"),
+                 (MARIADB.replace("VALUES (7)", "VALUES (rand())"), "not understood: rand"),
+                 (POSTGRES.replace("CREATE TABLE public.orders", "CREATE TABLE public.oders"), "no CREATE TABLE"),
+                 (POSTGRES.replace("COPY public.empty (x) ", "COPY public.orders (id) "), "a second time")]
+        for number, (text, message) in enumerate(cases):
+            with self.subTest(message=message):
+                self.run_load(self.file(f"{number}.sql", text), code=support.EXIT_SOURCE, message=message)
+                self.assertEqual(self.collections(), [])
+        path = self.file("nul.sql", POSTGRES.replace("a\\tb", "a\0b").encode())
+        self.run_load(path, code=support.EXIT_SOURCE, message="nul.sql")
+        self.assertNotIn("orders", self.collections())
+        path = self.file("latin.sql", POSTGRES.replace("a\\tb", "ä").encode("latin-1"))
+        self.run_load("--drop", path, code=support.EXIT_REJECTS)
+        self.assertEqual([one["id"] for one in self.found("orders")], [2])
+
+    def test_every_cut(self):
+        """No dump that is cut off anywhere within its statements is taken for a complete one."""
+        for text in (MARIADB, SQLITE):
+            for end in range(len(text) // 3, len(text) - 40, 97):
+                path = self.file("cut.sql", text[:end])
+                self.shardload("verify", "--uri", self.uri, "-d", self.database_name, path,
+                               code=support.EXIT_SOURCE, message="")
+
+    def test_large(self):
+        """A COPY block and INSERT statements that are larger than a block, with rejects."""
+        rows = [(number, "x" * (number * 7919 % 300)) for number in range(30000)]
+        copy = "".join(f"{number}\t{text}\n" for number, text in rows)
+        head = "--\n-- PostgreSQL database dump\n--\nCREATE TABLE public.t (id integer, s text);\n"
+        text = f"{head}COPY public.t (id, s) FROM stdin;\n{copy}x\ty\n\\.\n-- PostgreSQL database dump complete\n"
+        work = self.scratch / "copy"
+        self.run_load(self.file("copy.sql", text), code=support.EXIT_REJECTS, work=work)
+        self.assertTrue(sorted((one["id"], one["s"]) for one in self.found("t")) == rows)
+        self.assertEqual([row["line"] for row in support.reject_rows(work / "t")], ["30001"])
+        values = ",".join(f"({number},'{text}')" for number, text in rows)
+        self.run_load("--drop", self.file("insert.sql", f"-- MySQL dump 8\nCREATE TABLE `t` (`id` int, `s` text);\n"
+                                          f"INSERT INTO `t` VALUES {values};\n-- Dump completed\n"))
+        self.assertTrue(sorted((one["id"], one["s"]) for one in self.found("t")) == rows)
+
+    def test_resume(self):
+        """Ctrl-C, then --resume over all tables."""
+        tables = "".join(f"CREATE TABLE `t{table}` (`id` int, `s` text);\nINSERT INTO `t{table}` VALUES "
+                         + ",".join(f"({number},'{'x' * 200}')" for number in range(20000)) + ";\n"
+                         for table in range(3))
+        path = self.file("shop.sql", f"-- MySQL dump 8\n{tables}-- Dump completed\n")
+        work = self.scratch / "work"
+        words = [str(support.program("shardload")), "load", "--uri", self.uri, "-d", self.database_name, "--work-dir", str(work),
+                 "--progress", "none", "-j", "1", str(path)]
+        process = subprocess.Popen([*words, "--rate-limit", "20000"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT)
+        self.addCleanup(process.stdout.close)
+        self.wait_for(lambda: (work / "t1" / "journal").exists() and self.database.t1.estimated_document_count() > 0,
+                      "the second table", 60)
+        process.send_signal(signal.SIGINT)
+        text = process.communicate(timeout=60)[0].decode()
+        self.assertEqual(process.returncode, support.EXIT_INTERRUPTED, text)
+        self.assertIn(f"--resume --work-dir {work}", text)
+        self.assertNotIn("t2", self.collections())
+        self.run_load("--resume", path, work=work)
+        self.assertEqual([self.database[f"t{table}"].count_documents({}) for table in range(3)], [20000] * 3)
+        self.run_load("--resume", path, work=work)
+
+
+if __name__ == "__main__":
+    unittest.main()
