@@ -4,6 +4,7 @@ afterwards. SHARDLOAD_REAL names a folder with VERSION/bin/mongod of three versi
 import contextlib
 import datetime
 import hashlib
+import os
 import re
 import subprocess
 
