@@ -2,8 +2,7 @@
 """Updates, deletes and inserts of a killed loader do not change what the next load writes into the
 same collection, which has the same UUID."""
 
-from ownership_case import (FAILPOINTS, HOLD_INSERTS, OwnershipCase,
-                            WithoutUuid)
+from ownership_case import FAILPOINTS, HOLD_INSERTS, NAMED_BY_UUID, OwnershipCase, WithoutUuid
 
 HOLD_UPDATES, HOLD_DELETES = "hangDuringBatchUpdate", "hangDuringBatchRemove"
 ROWS = 200
@@ -99,6 +98,7 @@ class DeadUpdates(OwnershipCase):
 
     def test_an_insert_does_not_wait_for_inserts(self):
         """One of two inserts with the same _id is refused, whichever is the first."""
+        self.needs("6.0", NAMED_BY_UUID)
         keys = range(ROWS, ROWS + 50)
         release, held = self.kill(HOLD_INSERTS, "insert", keys)
         self.work = self.second_work
