@@ -282,7 +282,7 @@ static bool set_id_fields(const table *item, sl_load_config *config, sl_error *e
 static void take_totals(table *item, const bson_t *record) {
     item->records = (uint64_t)sl_look_int64(record, "accounting.records", 0);
     item->inserted = (uint64_t)sl_look_int64(record, "accounting.inserted", 0);
-    item->stored = (uint64_t)sl_look_int64(record, "accounting.alreadyThere", 0);
+    item->stored = (uint64_t)sl_look_int64(record, "accounting.alreadyStored", 0);
     item->rejected = (uint64_t)sl_look_int64(record, "accounting.rejectedByParser", 0) +
                      (uint64_t)sl_look_int64(record, "accounting.rejectedByServer", 0);
 }

@@ -95,7 +95,7 @@ class Administered(support.ClusterCase):
                     other[self.database_name].t.insert_many(changed)
                 self.shardload("verify", *self.target(), "--content", "--progress", "none", path)
                 _, work = self.load("--again", *words)
-                self.assert_accounting(work, inserted=0, alreadyThere=2000)
+                self.assert_accounting(work, inserted=0, alreadyStored=2000)
                 more = self.file("more.json", "".join(json.dumps({"_id": n, "n": n}) + "\n"
                                                       for n in range(2000, 2500)))
                 _, work = self.load("--shard-key", json.dumps(key), more)

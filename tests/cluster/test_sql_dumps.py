@@ -204,7 +204,7 @@ class Dumps(support.ClusterCase):
                  (MARIADB.replace("LOCK TABLES", "FROBNICATE"), "line 17: a statement that begins with `FROBNICATE`"),
                  (MARIADB.replace("VALUES (7)", "SELECT 7"), "INSERT without VALUES"),
                  (MARIADB.replace("VALUES (7)", "VALUES (rand())"), "not understood: rand"),
-                 (POSTGRES.replace("CREATE TABLE public.orders", "CREATE TABLE public.oders"), "no CREATE TABLE"),
+                 (POSTGRES.replace("CREATE TABLE public.orders", "CREATE TABLE public.order"), "no CREATE TABLE"),
                  (POSTGRES.replace("COPY public.empty (x) ", "COPY public.orders (id) "), "a second time")]
         for number, (text, message) in enumerate(cases):
             with self.subTest(message=message):
@@ -247,8 +247,8 @@ class Dumps(support.ClusterCase):
                          for table in range(3))
         path = self.file("shop.sql", f"-- MySQL dump 8\n{tables}-- Dump completed\n")
         work = self.scratch / "work"
-        words = [str(support.program("shardload")), "load", "--uri", self.uri, "-d", self.database_name, "--work-dir", str(work),
-                 "--progress", "none", "-j", "1", str(path)]
+        words = [str(support.program("shardload")), "load", "--uri", self.uri, "-d", self.database_name, "--work-dir",
+                 str(work), "--progress", "none", "-j", "1", str(path)]
         process = subprocess.Popen([*words, "--rate-limit", "20000"], stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT)
         self.addCleanup(process.stdout.close)

@@ -260,7 +260,8 @@ SEEDS = {
         b"COPY public.t (a, \"b c\") FROM stdin;\n1\t{1.5}\n\\.\nALTER TABLE ONLY t ADD CONSTRAINT k PRIMARY KEY (a);\n"
         b"-- PostgreSQL database dump complete\n",
         b"-- MySQL dump 8\nCREATE TABLE `t` (`a` int, `b` blob, PRIMARY KEY (`a`));\nDELIMITER ;;\nDELIMITER ;\n"
-        b"INSERT INTO `t` VALUES (1,_binary '\\0\\'x'),(2,0xff);\nINSERT INTO `t` VALUES (3,NULL);\n-- Dump completed\n",
+        b"INSERT INTO `t` VALUES (1,_binary '\\0\\'x'),(2,0xff);\n"
+        b"INSERT INTO `t` VALUES (3,NULL);\n-- Dump completed\n",
         b"PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\nCREATE TABLE t(a, b);\n"
         b"INSERT INTO t VALUES(replace('a\\n','\\n',char(10)),unistr('\\u000a'));\n"
         b"CREATE TRIGGER r AFTER INSERT ON t BEGIN SELECT CASE WHEN 1 THEN 2 END; END;\nCOMMIT;\n",
