@@ -247,8 +247,8 @@ bool sl_document_find(sl_connection *connection, const sl_target *target, const 
 bool sl_documents_write(sl_connection *connection, const sl_target *target, const char *verb,
                         const bson_t *statements, const char *concern, sl_error *error);
 
-/* Sends documents as one unordered insert, once. `*inserted`: how many the server has stored, as far
- * as its answer says. False if it does not say that it has stored all of them. */
+/* Sends documents as one unordered insert, once. `*inserted`: how many the server has stored, as
+ * far as its answer says. False if it does not say that it has stored all of them. */
 bool sl_documents_insert(sl_connection *connection, const sl_target *target,
                          const bson_t *documents, const char *concern, uint64_t *inserted,
                          sl_error *error);
@@ -593,8 +593,8 @@ bool sl_statistics_count(sl_connection *connection, const sl_target *target,
 #define SL_STORED_MOST                                                                             \
     1.2 /* stored bytes per byte of BSON: incompressible, with the index of _id */
 
-/* Do the disks of all shards have room for these bytes of BSON? SL_EXIT_CLUSTER with the shard whose
- * disk has none. True if the servers do not say. */
+/* Do the disks of all shards have room for these bytes of BSON? SL_EXIT_CLUSTER with the shard
+ * whose disk has none. True if the servers do not say. */
 bool sl_disks_have_room(sl_connection *connection, double bson_bytes, sl_error *error);
 
 typedef struct sl_storage_engine {

@@ -570,12 +570,12 @@ static bool is_simple(const bson_t *index) {
     return simple;
 }
 
-/* Can a new collection be restored by two commands, one that creates it with its indexes and one that
- * inserts its documents? It has no options, its documents are few bytes, and all its indexes are
- * simple. A server creates each file of a collection and waits for the disk, so that one command for
- * all files takes half of the time; and a load with its journal takes longer than such documents.
- * If the restore ends in between, a resumed one takes the collection for one that existed, and adds
- * the documents that it lacks. */
+/* Can a new collection be restored by two commands, one that creates it with its indexes and one
+ * that inserts its documents? It has no options, its documents are few bytes, and all its indexes
+ * are simple. A server creates each file of a collection and waits for the disk, so that one
+ * command for all files takes half of the time; and a load with its journal takes longer than such
+ * documents. If the restore ends in between, a resumed one takes the collection for one that
+ * existed, and adds the documents that it lacks. */
 static bool may_be_at_once(const sl_namespace *item) {
     bool simple = item->kind == SL_NAMESPACE_COLLECTION && item->data_bytes <= SMALL_BYTES &&
                   !item->after && !item->shard_key && bson_empty(item->options) &&
@@ -778,8 +778,8 @@ static bool is_loaded(sl_exit code) {
     return code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
 }
 
-/* Appends the documents to an array. False if the load must examine them: damage, a document without
- * an _id, or with values that the server would replace. */
+/* Appends the documents to an array. False if the load must examine them: damage, a document
+ * without an _id, or with values that the server would replace. */
 static bool append_documents(sl_text text, bson_t *documents, uint32_t *count) {
     bool good = true;
     *count = 0;

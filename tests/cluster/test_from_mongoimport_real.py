@@ -10,7 +10,8 @@ import real_servers
 import support
 
 CSV = "n,zip,tags.0,tags.1,a.b\n5,x1,p,q,1\n-6,x2,r,s,2\n"
-SHELL = '{a: ISODate("2015-12-31T23:59:59.999Z"), \'b\': NumberLong(5), c: /x/i, d: ObjectId("5f0a00000000bcdeff000001")}\n'
+SHELL = ('{a: ISODate("2015-12-31T23:59:59.999Z"), \'b\': NumberLong(5), c: /x/i, '
+         'd: ObjectId("5f0a00000000bcdeff000001")}\n')
 LINES = '{"k": 1, "v": "new"}\n{"k": 3, "v": "new"}\n'
 STORED = [{"_id": 1, "k": 1, "v": "old", "w": 1}, {"_id": 2, "k": 2, "v": "old"}]
 BLANKS = "a,b\n1,\n,2\n3,4\n"

@@ -2,8 +2,6 @@
 """SQL dumps: each table becomes a collection, with the types of CREATE TABLE."""
 import datetime
 import gzip
-import json
-import os
 import signal
 import subprocess
 import unittest
@@ -36,7 +34,8 @@ CREATE TABLE public.empty (x integer);
 CREATE TABLE sales."odd Name" (a double precision, "b c" date, PRIMARY KEY (a));
 
 COPY public.orders (id, key, price, at, ok, tags, tree, bytes, unit) FROM stdin;
-1\ta\\tb\\\\\t1.50\t2024-01-02 03:04:05.123\tt\t{a,NULL,"b c"}\t{"a": [1]}\t\\\\x00ff\t00112233-4455-6677-8899-aabbccddeeff
+1\ta\\tb\\\\\t1.50\t2024-01-02 03:04:05.123\tt\t{a,NULL,"b c"}\t{"a": [1]}\t\\\\x00ff\
+\t00112233-4455-6677-8899-aabbccddeeff
 2\t\t\\N\t2024-01-02 03:04:05.123456\tf\t\\N\t\\N\t\\N\t\\N
 \\.
 
