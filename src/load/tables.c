@@ -31,6 +31,7 @@ typedef struct table {
     char *schema;  /* for a text without names; or of a dump's table */
     char *id_fields;
     bool of_dump;
+    sl_source_identity identity; /* of the file when its tables were listed */
     bool begun;
     sl_exit code;
     uint64_t records, inserted, stored, rejected;
@@ -69,7 +70,8 @@ static table *add(tables *all, const char *name, const char *path, sl_error *err
     }
     all->items = items;
     table *item = &items[all->count++];
-    *item = (table){.name = strdup(name), .path = strdup(path)};
+    *item = (table){
+        .name = strdup(name), .path = strdup(path), .identity = sl_source_identity_at(path)};
     if (item->name && item->path)
         return item;
     no_memory(error);
@@ -230,6 +232,17 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
     return ok;
 }
 
+static bool check_types(const tables *all, sl_error *error) {
+    const sl_format_options *options = &all->config->format_options;
+    for (size_t i = 0; (options->declared || !options->infer_types) && i < all->count; i++) {
+        if (all->items[i].of_dump)
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "--types: the columns of a dump have the types of CREATE TABLE; "
+                                "for other types export the table as text (docs/from-sql.md)");
+    }
+    return true;
+}
+
 static bool list_tables(tables *all, sl_error *error) {
     const sl_load_config *config = all->config;
     sl_source_set *set = NULL;
@@ -237,10 +250,11 @@ static bool list_tables(tables *all, sl_error *error) {
     for (size_t i = 0; ok && i < sl_source_set_count(set); i++)
         ok = add_source(all, sl_source_set_at(set, i), error);
     sl_source_set_destroy(set);
-    return ok && (all->count > 0 ||
-                  sl_error_set(error, SL_EXIT_SOURCE, "nothing to load: no table with rows%s%s",
-                               config->include ? " matches --include " : " was found",
-                               config->include ? config->include : ""));
+    return ok && check_types(all, error) &&
+           (all->count > 0 ||
+            sl_error_set(error, SL_EXIT_SOURCE, "nothing to load: no table with rows%s%s",
+                         config->include ? " matches --include " : " was found",
+                         config->include ? config->include : ""));
 }
 
 /* ---- one collection ---- */
@@ -302,14 +316,24 @@ static void folder_of(const tables *all, size_t index, char *out, size_t room) {
     snprintf(out, room, "%s/%s", all->directory, name);
 }
 
+/* A dump that is replaced between two tables would give tables of different times. */
+static bool check_unchanged(const table *item, sl_error *error) {
+    sl_source_identity now = sl_source_identity_at(item->path);
+    return sl_source_same_identity(&item->identity, &now) ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s was replaced or changed before the table %s was loaded: load the file "
+                        "again, with another --work-dir and --drop",
+                        item->path, item->name);
+}
+
 static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run, void *context) {
     table *item = &all->items[index];
     sl_load_config config = *all->config;
     sl_error error = {0};
     bson_t record = BSON_INITIALIZER, *earlier = NULL;
     const char *path = item->path;
-    char folder[SL_WORK_DIRECTORY_ROOM + FOLDER_ROOM + 16], file[sizeof folder + 16];
-    if (!set_id_fields(item, &config, &error)) {
+    char folder[SL_WORK_DIRECTORY_ROOM + FOLDER_ROOM + 16] = "", file[sizeof folder + 16];
+    if (!check_unchanged(item, &error) || !set_id_fields(item, &config, &error)) {
         sl_log_error(SL_LINES, error.message);
         return error.code;
     }

@@ -2,8 +2,6 @@
 """SQL dumps: each table becomes a collection, with the types of CREATE TABLE."""
 import datetime
 import gzip
-import signal
-import subprocess
 import unittest
 import uuid
 
@@ -239,28 +237,38 @@ class Dumps(support.ClusterCase):
                                           f"INSERT INTO `t` VALUES {values};\n-- Dump completed\n"))
         self.assertTrue(sorted((one["id"], one["s"]) for one in self.found("t")) == rows)
 
-    def test_resume(self):
-        """Ctrl-C, then --resume over all tables."""
+    def begin_three_tables(self):
+        """Starts a load of three tables; returns when the second one is being loaded: (process, path, work)."""
         tables = "".join(f"CREATE TABLE `t{table}` (`id` int, `s` text);\nINSERT INTO `t{table}` VALUES "
                          + ",".join(f"({number},'{'x' * 200}')" for number in range(20000)) + ";\n"
                          for table in range(3))
-        path = self.file("shop.sql", f"-- MySQL dump 8\n{tables}-- Dump completed\n")
-        work = self.scratch / "work"
-        words = [str(support.program("shardload")), "load", "--uri", self.uri, "-d", self.database_name, "--work-dir",
-                 str(work), "--progress", "none", "-j", "1", str(path)]
-        process = subprocess.Popen([*words, "--rate-limit", "20000"], stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT)
-        self.addCleanup(process.stdout.close)
+        path, work = self.file("shop.sql", f"-- MySQL dump 8\n{tables}-- Dump completed\n"), self.scratch / "work"
+        running = self.start("shardload", "load", "--uri", self.uri, "-d", self.database_name, "--work-dir", work,
+                             "--progress", "none", "-j", 1, "--rate-limit", 20000, path)
         self.wait_for(lambda: (work / "t1" / "journal").exists() and self.database.t1.estimated_document_count() > 0,
-                      "the second table", 60)
-        process.send_signal(signal.SIGINT)
-        text = process.communicate(timeout=60)[0].decode()
-        self.assertEqual(process.returncode, support.EXIT_INTERRUPTED, text)
-        self.assertIn(f"--resume --work-dir {work}", text)
+                      "the second table")
+        return running, path, work
+
+    def test_resume(self):
+        """Ctrl-C, then --resume over all tables."""
+        running, path, work = self.begin_three_tables()
+        running.interrupt(f"--resume --work-dir {work}")
         self.assertNotIn("t2", self.collections())
         self.run_load("--resume", path, work=work)
         self.assertEqual([self.database[f"t{table}"].count_documents({}) for table in range(3)], [20000] * 3)
         self.run_load("--resume", path, work=work)
+
+    def test_a_dump_that_is_replaced_between_its_tables(self):
+        running, path, _ = self.begin_three_tables()
+        path.write_text(path.read_text("utf-8").replace("x", "y"), "utf-8")
+        running.wait().expect(support.EXIT_SOURCE, "was replaced or changed before the table t2 was loaded")
+        self.assertNotIn("t2", self.collections())
+
+    def test_types_that_would_have_no_effect_are_refused(self):
+        path = self.file("shop.sql", POSTGRES)
+        for types in ("text", "at=datetime"):
+            self.run_load("--types", types, path, code=support.EXIT_USAGE, message="the types of CREATE TABLE")
+        self.assertEqual(self.collections(), [])
 
 
 if __name__ == "__main__":
