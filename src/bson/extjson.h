@@ -2,8 +2,8 @@
 /* Extended JSON: converts the text of a document to BSON, in one pass and in place.
  *
  * Reads JSON (RFC 8259), with NaN, Infinity and -Infinity as numbers; Extended JSON v2, canonical
- * and relaxed; the older forms that mongoexport wrote; and where JSON has no valid token, the syntax
- * of the mongo shell, as `mongoimport --legacy` does. Published description: the MongoDB
+ * and relaxed; the older forms that mongoexport wrote; and where JSON has no valid token, the
+ * syntax of the mongo shell, as `mongoimport --legacy` does. Published description: the MongoDB
  * specification "Extended JSON", version 2. The result equals that of libbson's bson_new_from_json,
  * except for the differences listed in tests/unit/test_extjson.c.
  *

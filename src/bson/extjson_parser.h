@@ -176,8 +176,9 @@ const char *sl_extjson_shell_key(sl_extjson *x, const char *p, uint8_t **to);
 /* The escape whose backslash is at `p`. */
 const char *sl_extjson_escape(sl_extjson *x, const char *p, uint8_t **to);
 
-/* The value in the object whose first key begins at `p` (a quote followed by $ or a backslash, or shell syntax), as
- * {"$oid": "..."}: writes its type to *type and its value to *to. `depth`: levels around it.
+/* The value in the object whose first key begins at `p` (a quote followed by $ or a backslash, or
+ * syntax of the shell), as {"$oid": "..."}: writes its type to *type and its value to *to.
+ * `depth`: levels around it.
  * Returns NULL on failure; without a fault and with `*wrapper` false, the object is an ordinary
  * document. */
 const char *sl_extjson_wrapper(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,

@@ -46,8 +46,8 @@ typedef struct json_dialect {
  * closing brackets. The quotes that are not escaped divide the bytes into those within strings and
  * the others. Only if 64 bytes hold enough closing brackets to end the document are the brackets
  * examined one after the other. Between documents the text is read byte by byte, and so are strings
- * in single quotes and regular expressions between slashes, the syntax of the mongo shell, which end
- * with their line at the latest.
+ * in single quotes and regular expressions between slashes, the syntax of the mongo shell, which
+ * end with their line at the latest.
  *
  * Brackets are counted without their kinds: text in which they do not match is found invalid when
  * the document is parsed, and ends the load there. */
@@ -369,8 +369,9 @@ bool sl_json_begins(sl_text head) {
 /* -- documents that cannot be stored -- */
 
 /* Finds the end of such a document by the grammar of JSON and of the mongo shell alone. If the
- * document is valid by these, its end is certain. If it is not (a quote is missing, for example), any text after it may be part of it,
- * and a guess could turn the contents of a string into documents. */
+ * document is valid by these, its end is certain. If it is not (a quote is missing, for example),
+ * any text after it may be part of it, and a guess could turn the contents of a string into
+ * documents. */
 
 /* More levels are not checked. */
 #define LEVELS 4096u

@@ -264,7 +264,8 @@ static bool cannot(const sl_unmatched *unmatched, const char *what, const char *
 
 static bool write_line(sl_unmatched *unmatched, const bson_t *document, uint64_t records) {
     if (!unmatched->file) {
-        unmatched->file = sl_private_file_stream(unmatched->path, O_WRONLY | O_APPEND, unmatched->error);
+        unmatched->file =
+            sl_private_file_stream(unmatched->path, O_WRONLY | O_APPEND, unmatched->error);
         if (!unmatched->file)
             return false;
     }
@@ -339,7 +340,7 @@ static bool write_apart(sl_unmatched *unmatched, FILE *from, const char *path) {
 }
 
 bool sl_embed_write_unmatched(const sl_embed *embed, const char *folder, const char *path,
-                            uint64_t *count, sl_error *error) {
+                              uint64_t *count, sl_error *error) {
     sl_unmatched unmatched = {.embed = embed, .path = path, .error = error};
     char records[SL_PARTITION_PATH], apart[SL_PARTITION_PATH];
     snprintf(records, sizeof records, "%s/records", folder);

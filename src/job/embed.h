@@ -33,7 +33,7 @@ typedef struct sl_embed {
     _Atomic uint64_t embedded;  /* records in these arrays */
     _Atomic uint64_t keyless;   /* documents without a join key */
     _Atomic uint64_t parsed;    /* documents */
-    uint64_t unmatched;           /* records in no document; known at the end */
+    uint64_t unmatched;         /* records in no document; known at the end */
 } sl_embed;
 
 void sl_embed_destroy(sl_embed *embed); /* NULL is fine */
@@ -53,6 +53,6 @@ void sl_embed_keys(const sl_format *format, const sl_dialect *dialect, const cha
  * without a key, or with a key that has too many records. `folder`: the store's folder. `*count`:
  * the number of records written. If there are none, the file is removed. */
 bool sl_embed_write_unmatched(const sl_embed *embed, const char *folder, const char *path,
-                            uint64_t *count, sl_error *error);
+                              uint64_t *count, sl_error *error);
 
 #endif

@@ -55,7 +55,7 @@ typedef struct sl_count_row {
             .of_records = true, .of_earlier = true, .if_matching = true,                           \
             .metric = "run_documents_total", .metric_label = "outcome", .metric_value = "changed", \
             .help = "Documents of this run by their outcome.")                                     \
-    SENT(7, already_stored, .key = "alreadyStored", SL_OUTCOME(already_stored),                     \
+    SENT(7, already_stored, .key = "alreadyStored", SL_OUTCOME(already_stored),                    \
          .zero_shown = SL_ON_PAGES, .of_records = true, .of_earlier = true,                        \
          .metric = "run_documents_total", .metric_label = "outcome",                               \
          .metric_value = "already_stored", .help = "Documents of this run by their outcome.")      \
@@ -109,7 +109,7 @@ typedef struct sl_count_row {
     LIVE(0, text_completed)                                                                        \
     END(0, embedding_documents, .label = "documents with embedded records")                        \
     END(0, embedded, .label = "records embedded in them")                                          \
-    END(0, unmatched, .label = "records unmatched")                                             \
+    END(0, unmatched, .label = "records unmatched")                                                \
     END(0, embed_rejects, .label = "records to embed, rejected")                                   \
     END(0, embed_left_out, .label = "values left out of records to embed")                         \
     END(0, sources_left_out, .label = "sources left out")                                          \
