@@ -140,4 +140,7 @@ uint8_t *sl_bson_put_decimal(uint8_t *to, const char *text, size_t length);
 /* The same, or one of the words Infinity and NaN. */
 uint8_t *sl_bson_put_decimal_or_word(uint8_t *to, const char *text, size_t length);
 
+/* A date of ISO 8601 with a time and an offset, as $date has it. */
+uint8_t *sl_bson_put_iso_date(uint8_t *to, const char *text, size_t length);
+
 #endif

@@ -300,85 +300,6 @@ const char *sl_extjson_escape(sl_extjson *x, const char *p, uint8_t **to) {
     return p + 12;
 }
 
-/* ---- dates in texts ---- */
-
-/* Reads `count` digits at *p, a number of at most `most`, and the byte `then` after it (0:
- * none). */
-static bool read_part(const char **p, const char *end, int count, int64_t most, char then,
-                      int64_t *value) {
-    if (end - *p < count + (then != 0))
-        return false;
-    *value = 0;
-    for (int i = 0; i < count; i++) {
-        if (!sl_is_digit((*p)[i]))
-            return false;
-        *value = *value * 10 + ((*p)[i] - '0');
-    }
-    *p += count;
-    return *value <= most && (then == 0 || *(*p)++ == then);
-}
-
-/* The days from 1970-01-01 to a date of the Gregorian calendar; `month` from 1. Years begin in
- * March, so that the leap day is the last one. */
-static int64_t days_from_1970(int64_t year, int64_t month, int64_t day) {
-    year -= month <= 2;
-    int64_t era = (year >= 0 ? year : year - 399) / 400;
-    int64_t of_era = year - era * 400;
-    int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
-static bool is_day(int64_t year, int64_t month, int64_t day) {
-    static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    return month >= 1 && day >= 1 && day <= days[month - 1] + (leap && month == 2);
-}
-
-/* The offset at `p`, in minutes: Z, +hhmm or +hh:mm. */
-static bool read_offset(const char *p, const char *end, int64_t *minutes) {
-    int64_t hour, minute;
-    *minutes = 0;
-    if (end - p == 1 && *p == 'Z')
-        return true;
-    if (end - p < 5 || (*p != '+' && *p != '-'))
-        return false;
-    bool west = *p++ == '-';
-    if (!read_part(&p, end, 2, 23, 0, &hour))
-        return false;
-    p += *p == ':';
-    if (!read_part(&p, end, 2, 59, 0, &minute) || p != end)
-        return false;
-    *minutes = (west ? -1 : 1) * (hour * 60 + minute);
-    return true;
-}
-
-static uint8_t *put_date(uint8_t *to, const char *text, size_t length) {
-    const char *p = text, *end = p + length;
-    int64_t year, month, day, hour, minute, second = 0, fraction = 0, offset;
-    if (!read_part(&p, end, 4, 9999, '-', &year) || !read_part(&p, end, 2, 12, '-', &month) ||
-        !read_part(&p, end, 2, 31, 'T', &day) || !read_part(&p, end, 2, 23, ':', &hour) ||
-        !read_part(&p, end, 2, 59, 0, &minute) || !is_day(year, month, day))
-        return NULL;
-    if (p < end && *p == ':') {
-        p++;
-        if (!read_part(&p, end, 2, 60, 0, &second))
-            return NULL;
-        if (p < end && *p == '.') {
-            int digits = 0;
-            for (p++; p < end && sl_is_digit(*p); p++, digits++)
-                fraction = digits < 3 ? fraction * 10 + (*p - '0') : fraction;
-            if (digits < 1 || digits > 3)
-                return NULL;
-            fraction *= digits == 1 ? 100 : digits == 2 ? 10 : 1;
-        }
-    }
-    if (!read_offset(p, end, &offset))
-        return NULL;
-    int64_t days = days_from_1970(year, month, day);
-    int64_t seconds = ((days * 24 + hour) * 60 + minute - offset) * 60 + second;
-    return sl_bson_put_int64(to, seconds * 1000 + fraction);
-}
-
 /* ---- values written as objects: {"$oid": "..."}, {"$date": ...} and so on ---- */
 
 /* An object is such a value if its first key is one of the table at the end of this section. Texts
@@ -576,7 +497,7 @@ static const char *take_date(sl_extjson *x, const char *p, extjson_value *v) {
     const char *at = p;
     int64_t ms;
     if (*p == '"' || *p == '\'')
-        return take_converted(x, p, &v->to, put_date, reason);
+        return take_converted(x, p, &v->to, sl_bson_put_iso_date, reason);
     if (*p == '{') {
         sl_text key;
         if (!(p = take_key(x, p + 1, true, v->to + EXTJSON_SCRATCH, &key)))
@@ -1118,7 +1039,7 @@ static const char *call_date(sl_extjson *x, const char *p, extjson_value *v) {
                                  "date and an offset from UTC, or a number of milliseconds";
     int64_t ms;
     if (*p == '"' || *p == '\'')
-        return take_converted(x, p, &v->to, put_date, reason);
+        return take_converted(x, p, &v->to, sl_bson_put_iso_date, reason);
     if ((p = integer_argument(x, p, v->to, INT64_MIN, INT64_MAX, &ms, reason)))
         v->to = sl_bson_put_int64(v->to, ms);
     return p;
