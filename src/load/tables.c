@@ -117,13 +117,14 @@ static bool add_tables(tables *all, sl_sql_dump *dump, const char *path, sl_erro
         if (!item->include || !item->schema)
             return no_memory(error);
     }
+    const size_t count = all->count - first;
     for (size_t i = first; i < all->count; i++) { /* pg_dump writes the keys last */
         const char *key = sl_sql_dump_primary_key(dump, all->items[i].name);
         if (key && !(all->items[i].id_fields = strdup(key)))
             return no_memory(error);
     }
-    sl_log_info("%s: %zu tables with rows, %zu without; statements passed over: %s", path,
-                all->count - first, empty, sl_sql_dump_passed_over(dump, text, sizeof text));
+    sl_log_info("%s: %zu table%s with rows, %zu without; statements passed over: %s", path, count,
+                count == 1 ? "" : "s", empty, sl_sql_dump_passed_over(dump, text, sizeof text));
     return true;
 }
 

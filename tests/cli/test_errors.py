@@ -65,7 +65,7 @@ class WrongOptions(ErrorCase):
         for words, *messages in (
                 (["--drop", "-d", "x", "-c", "system.users"], "system."),
                 (["--drop", "-d", "shardload", "-c", "balancer"], "shardload.balancer"),
-                (["--uri", URI], "--db", "--collection"),
+                (["--uri", URI], "--db"),
                 (["--sink", "null", "--max-rejects", "P%"],),
                 (["--uri", URI, "-d", "a b", "-c", "t"],), (["--uri", URI, "-d", "a.b", "-c", "t"],),
                 (["--uri", URI, "-d", "x", "-c", "$t"],), (["--uri", URI, "-d", "x", "-c", ""],),

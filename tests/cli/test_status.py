@@ -318,7 +318,7 @@ class Status(support.Case):
     def test_a_work_directory_in_a_source_folder_adds_no_source(self):
         self.file("data/year.txt", support.mot_text(range(1, 20)))
         self.shardload("load", "--sink", "null", "--work-dir", "data/run", "data")
-        for name in ("status.json.a1B2c3", "control.json", "run.json.Zz9Yx8"):
+        for name in ("status.json.~a1B2c3", "control.json", "run.json.~Zz9Yx8"):
             self.file(f"data/run/{name}", "{}\n")
         self.assertTrue((self.scratch / "data/run/status.json").exists())
         _, work = self.parse("data")

@@ -50,6 +50,7 @@ TEST(values_of_each_type_keep_within_its_bound) {
                                         "{1,2}",
                                         "t",
                                         "AAECAw==",
+                                        "MZXW6YQ=",
                                         "\\xDEAD"};
     const sl_dialect dialect = {0};
     sl_schema_column schema = {.minimum = INT64_MIN, .maximum = INT64_MAX, .yes = "yes"};
