@@ -2,9 +2,9 @@
 /* Fuzzes Extended JSON. For any text: nothing is accessed out of bounds, whatever the room (each
  * text and each document is an allocation of exactly its size); every instruction set gives the
  * same result; a document is valid BSON without duplicate keys, and equals libbson's, unless the
- * text has one of the keys that libbson is known to read differently (test_extjson.c), or syntax of
- * the mongo shell; a refused text has a reason, and a position within it. The first byte of the input selects the
- * room, and whether an _id is added. */
+ * text has one of the keys that libbson is known to read differently (test_extjson.c), or syntax
+ * of the mongo shell; a refused text has a reason, and a position within it. The first byte of the
+ * input selects the room, and whether an _id is added. */
 #include "parsing.h"
 
 #include "bson/extjson.h"
