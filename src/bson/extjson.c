@@ -1235,10 +1235,12 @@ static const char *slashed_regex(sl_extjson *x, const char *p, uint8_t *type, ui
             return extjson_fail(x, p,
                                 "two backslashes between slashes, which mongoimport reads as one "
                                 "and the shell as two; write {\"$regex\": ...}");
-        if (*p == '\\' && p[1] != '/' && (uint8_t)p[1] >= 0x20)
+        if (*p == '\\' && p[1] != '/')
             *(*to)++ = (uint8_t)*p++;
         else
             p += *p == '\\';
+        if ((uint8_t)*p < 0x20) /* after a backslash */
+            break;
     }
     if (p >= x->end || *p != '/')
         return sl_extjson_string_fault(x, p);

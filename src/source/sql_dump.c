@@ -413,7 +413,7 @@ static void put_byte(sl_sql_dump *dump, char byte) {
 }
 
 static void put_text(sl_sql_dump *dump, const char *bytes, size_t length) {
-    if (dump->row_length < ROW_BYTES_MAX && row_room(dump, length)) {
+    if (length > 0 && dump->row_length < ROW_BYTES_MAX && row_room(dump, length)) {
         memcpy(dump->row + dump->row_length, bytes, length);
         dump->row_length += length;
     }

@@ -144,6 +144,7 @@ static const struct {
     {"{'a\\u0000':1}", 1, "\\u0000 in a key", false},
     {"{a:'b}", 6, "before the document is complete", false},
     {"{a:'b\n'}", 5, "a control character", false},
+    {"{a:/b\\\x01c/}", 6, "a control character", false},
     {"{a:'\\q'}", 4, "an escape that JSON does not have", false},
     {"{a:'x\xFF'}", 5, "not UTF-8", false},
     {"{a:ISODate(\"2015\")}", 11, "a date is a text", false},
