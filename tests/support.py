@@ -133,8 +133,12 @@ def connect(uri, **more):
 
 
 def hello(client):
-    """The reply to `hello`, under its older name: a mongos of 4.4.0 does not know the new one."""
-    return client.admin.command("isMaster")
+    """The reply to `hello`, under its older name: a mongos of 4.4.0 does not know the new one. The client may still
+    believe that a router which was killed is there."""
+    try:
+        return client.admin.command("isMaster")
+    except pymongo.errors.AutoReconnect:
+        return client.admin.command("isMaster")
 
 
 def shard_collection(client, namespace, **options):
