@@ -205,11 +205,11 @@ bool sl_sql_is_one_of(const sl_sql_token *token, const char *words) {
 /* ---- statements ---- */
 
 /* Skips bytes that neither begin nor end a statement, a word, a string or a comment. */
-static void skip_plain(sl_sql_text *text, bool words) {
-    static const char special[] = "'\"`-/#$";
+static void skip_plain(sl_sql_text *text) {
+    static const char special[] = "'\"`-/#$[";
     while (text->used < text->length) {
         const unsigned char byte = text->buffer[text->used];
-        if (byte == (unsigned char)text->terminator[0] || (words && is_word_byte(byte)) ||
+        if (byte == (unsigned char)text->terminator[0] || is_word_byte(byte) ||
             (byte && strchr(special, byte)))
             return;
         text->used++;
@@ -220,7 +220,7 @@ bool sl_sql_skip_statement(sl_sql_text *text, bool body) {
     sl_sql_token token;
     int depth = 0;
     for (;;) {
-        skip_plain(text, body);
+        skip_plain(text);
         sl_sql_skip_blanks(text);
         if (depth <= 0 && sl_sql_follows(text, text->terminator)) {
             text->used += strlen(text->terminator);
