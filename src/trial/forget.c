@@ -87,6 +87,7 @@ typedef struct removal {
 /* Is this the name of a file that a load writes into one of the folders of its work directory? */
 static bool is_of_folder(const char *folder, const char *name) {
     static const char *const embedded = "records|index|groups|complete|used|sources|orphans.json";
+    static const char unmatched[] = "unmatched.json"; /* earlier: orphans.json */
     const size_t digits = strspn(name, "0123456789");
     if (strcmp(folder, "rejected") == 0)
         return digits == 6 && name[6] == '-';
@@ -96,7 +97,7 @@ static bool is_of_folder(const char *folder, const char *name) {
     return strcmp(folder, "embed") == 0 &&
            ((digits == 3 && !name[3]) || strncmp(name, "level", 5) == 0 ||
             strcmp(name, "apart") == 0 || sl_list_has(embedded, '|', sl_text_of(name)) ||
-            sl_is_private_file(name, "sources") || sl_is_private_file(name, "orphans.json"));
+            sl_is_private_file(name, "sources") || sl_is_private_file(name, unmatched));
 }
 
 /* Opens a file, and reads its beginning. -1: it is no file, or that of another user. */
@@ -131,6 +132,13 @@ static finding look_at(int folder, bool within, int *log) {
     return *log < 0 || flock(*log, LOCK_EX | LOCK_NB) == 0 ? FOUND_WORK : FOUND_BUSY;
 }
 
+/* The folder of a namespace of a restore ends in a hash. Without a load it has no log. */
+static bool is_of_namespace(const char *name) {
+    const size_t length = strlen(name);
+    return length > 17 && name[length - 17] == '-' &&
+           strspn(name + length - 16, "0123456789abcdef") == 16;
+}
+
 static void remove_in(int folder, const char *kind, unsigned depth, removal *done);
 
 /* Removes what loads left in a folder, and the folder if it is empty then. `kind`: NULL, if only a
@@ -139,6 +147,8 @@ static void remove_folder(int above, const char *name, const char *kind, unsigne
                           removal *done) {
     int log = -1, folder = depth <= DEPTH_MAX ? sl_private_open_in(above, name, true) : -1;
     finding found = folder >= 0 ? look_at(folder, true, &log) : FOUND_BUSY;
+    if (found == FOUND_NONE && is_of_namespace(name))
+        found = FOUND_WORK;
     if (found == FOUND_WORK || (found == FOUND_NONE && kind))
         remove_in(folder, found == FOUND_WORK ? NULL : kind, depth, done);
     else
