@@ -145,8 +145,8 @@ static bool read_part(const char **p, const char *end, int count, int64_t most, 
     return *value <= most && (then == 0 || *(*p)++ == then);
 }
 
-/* The days from 1970-01-01 to a date of the Gregorian calendar; `month` from 1. Years begin in
- * March, so that the leap day is the last one. */
+/* The days from 1970-01-01 to a date of the Gregorian calendar; `month` from 1. The
+ * computation lets years begin in March, so that a leap day is the last day of its year. */
 static int64_t days_from_1970(int64_t year, int64_t month, int64_t day) {
     year -= month <= 2;
     int64_t era = (year >= 0 ? year : year - 399) / 400;

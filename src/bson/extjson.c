@@ -971,7 +971,7 @@ const char *sl_extjson_wrapper(sl_extjson *x, const char *p, uint8_t *type, uint
  * ISODate("..."), regular expressions between slashes, other forms of numbers. The functions above
  * call these where JSON has no valid token. */
 
-/* The value at `p`, which is not a document or array. */
+/* Reads an argument of a function: any value but a document or an array. */
 static const char *shell_argument(sl_extjson *x, const char *p, uint8_t *type, uint8_t **to,
                                   uint32_t depth) {
     if (depth >= SL_EXTJSON_DEPTH_MAX)
@@ -1026,13 +1026,14 @@ static const char *integer_argument(sl_extjson *x, const char *p, uint8_t *scrat
     return p;
 }
 
-/* The comma between two arguments. Returns the address of the second one. */
+/* Reads the comma after an argument. Returns the address of the next argument. */
 static const char *next_argument(sl_extjson *x, const char *p, const char *expected) {
     p = extjson_skip(p);
     return *p == ',' ? extjson_skip(p + 1) : extjson_expected(x, p, expected);
 }
 
-/* The functions: as extjson_take, from the first argument to the ) after the last one. */
+/* One function of the shell each. They have the type extjson_take, and read the arguments: `p` is
+ * the first one, and the result is the address after the last one. */
 
 static const char *call_date(sl_extjson *x, const char *p, extjson_value *v) {
     static const char reason[] = "a date is a text such as 2015-12-31T23:59:59.999Z with a valid "

@@ -409,8 +409,9 @@ static bool join(sl_balancer *balancer, sl_error *error) {
     return balancer_unlock(balancer, ok ? error : NULL) && ok;
 }
 
-/* Removes this loader from the holders; the last one restores the balancer. One that may not stop
- * the balancer has not stopped it, and keeps the document of another. Call under the lock. */
+/* Removes this loader from the holders; the last holder restores the balancer. A loader that the
+ * server did not permit to stop the balancer restores nothing, and removes the document only if it
+ * has created it. Call under the lock. */
 static bool take_out(const sl_balancer *balancer, sl_balancer_document *document, sl_error *error) {
     if (!document->exists) /* a user removed it: restore the mode that this loader read */
         strcpy(document->before, balancer->before);

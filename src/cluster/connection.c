@@ -618,7 +618,7 @@ static bool check_version(const sl_server *server, sl_error *error) {
                             server->version, oldest[0], oldest[1]);
     if (isdigit((unsigned char)server->version[0]) &&
         sl_server_at_least(server, newest[0], newest[1] + 1))
-        sl_log_info("server %s is newer than those that shardload was tested with, up to %u.%u",
+        sl_log_info("server %s is newer than %u.%u, the newest with which shardload was tested",
                     server->version, newest[0], newest[1]);
     return true;
 }

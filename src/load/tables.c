@@ -21,8 +21,7 @@
 #include "util/private_file.h"
 #include "util/text_table.h"
 
-#define STDIN_COPY "standard-input.sql" /* in the work directory */
-#define FOLDER_ROOM 140u                /* of the name of a table's work directory */
+#define FOLDER_ROOM 140u /* of the name of a table's work directory */
 
 typedef struct table {
     char *name; /* of the collection */
@@ -184,7 +183,7 @@ static bool add_file(tables *all, const char *path, sl_error *error) {
 /* Copies the dump that a pipe holds into the work directory, unpacked. */
 static bool copy_pipe(sl_stream *stream, const char *path, sl_error *error) {
     char part[SL_WORK_DIRECTORY_ROOM + 40];
-    snprintf(part, sizeof part, "%s.part", path);
+    snprintf(part, sizeof part, "%s" SL_WORK_PART, path);
     int file = sl_private_file_open(part, O_WRONLY | O_TRUNC, error);
     if (file < 0)
         return false;
@@ -203,7 +202,7 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
     const char *include = source->named ? all->config->include : NULL;
     sl_stream *stream = NULL;
     bool not_text, ok = true;
-    snprintf(copy, sizeof copy, "%s/" STDIN_COPY, all->directory);
+    snprintf(copy, sizeof copy, "%s/" SL_WORK_STDIN, all->directory);
     bool copied = pipe && all->directory[0] && access(copy, F_OK) == 0;
     const char *path = copied ? copy : source->path;
     if (!sl_stream_open(path, copied ? copy : source->shown, include, false, &all->stopped,

@@ -41,7 +41,7 @@ void sl_private_file_remove(const char *path);
 bool sl_private_folder_make(const char *path, bool *created, sl_error *error);
 /* The same for a folder that must exist. */
 bool sl_private_folder_check(const char *path, sl_error *error);
-/* Opens such a folder, to be read. -1 with error. */
+/* Checks the folder likewise, and opens it to list its files. -1 with error. */
 int sl_private_folder_open(const char *path, sl_error *error);
 /* In an open folder: opens a regular file, or a folder, of the effective user or of root, to be
  * read; -1: it is none. Removes a file, or an empty folder. */
