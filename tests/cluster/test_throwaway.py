@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A second Ctrl-C during a trial removes its temporary collection for good. Batches sent before the
 signal may still arrive, and an insert after the drop would create the collection again."""
+import random
 import signal
 import socket
 import threading
 import time
 
+import fault_case
 import proxy
 import support
 
@@ -27,6 +29,16 @@ def is_thrown_away(name):
 def is_closed_by_the_server(link):
     """The server closes the connection after the last request on it."""
     return link.server.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == TCP_CLOSE
+
+
+class Down(proxy.Proxy):
+    """After the first batch it replies to `drop` as a router does while a shard is down."""
+
+    def action_for(self, message):
+        action = super().action_for(message)
+        if self.batches and proxy.command_of(message)[0] == "drop":
+            return proxy.answer(lambda _: {"ok": 0.0, "code": 6, "errmsg": "no primary"})
+        return action
 
 
 class SecondCtrlC:
@@ -119,6 +131,21 @@ class SecondCtrlC:
                                           "is left: an insert that the server has not answered")
         self.assertRegex(outcome.err, r'db\.getSiblingDB\("\w+"\)\.getCollection\("t\.tune\.')
 
+    def test_a_drop_that_cannot_reach_its_shard_is_not_repeated_for_ever(self):
+        """Without a second signal the drop is repeated for the time of --retry-timeout (300 s)."""
+        for command in TRIALS:
+            with self.subTest(command=command):
+                down = Down(support.port_of(self.uri), is_thrown_away)
+                self.addCleanup(down.close)
+                self.through = self.proxy_uri(down)
+                running = self.start_trial(command)
+                self.wait_for(lambda: not running.running() or down.batches > 0, "a batch")
+                running.signal(signal.SIGINT)
+                time.sleep(0.5)
+                running.signal(signal.SIGTERM)
+                outcome = running.wait(60).expect(support.EXIT_INTERRUPTED, "is left", "no primary")
+                self.assertRegex(outcome.err, r'db\.getSiblingDB\("\w+"\)\.getCollection\("t\.')
+
     def test_a_second_ctrl_c_ends_a_load_while_a_batch_has_no_reply(self):
         """A load that is not a trial does not wait for its batches (docs/resume.md)."""
         self.proxy.is_counted = "t".__eq__
@@ -153,3 +180,17 @@ class TwoShards(SecondCtrlC, support.ClusterCase):
 
     def servers(self):
         return self.shards.values()
+
+    def test_killed_at_any_moment(self):
+        """`forget` removes what is left: also the registry, and the balancer's mark."""
+        moments = random.Random(7)
+        for command in TRIALS:
+            for number in range(4 * fault_case.ROUNDS):
+                running = self.start_trial(command)
+                time.sleep(moments.uniform(0, 4))
+                running.signal(signal.SIGKILL)
+                running.wait(60)
+                self.wait_for(lambda: not any(map(self.is_working, self.servers())), "the end of the operations")
+                self.shardload("forget", "--uri", self.uri, "-d", self.database_name, "-c", "t")
+                self.assertEqual(self.collections(), [], f"{command}, kill {number}")
+                self.assertEqual(self.client.admin.command("balancerStatus")["mode"], "full")
