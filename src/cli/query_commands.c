@@ -208,7 +208,8 @@ static bool run_preferences(sl_query_session *s, const sl_suite *suite, sl_query
     return ok;
 }
 
-bool sl_query_repeat_suite(sl_query_session *s, const sl_suite *suite, sl_error *error) {
+/* Measure one suite: as repeated runs, or under load. False with an error that ends the program. */
+static bool query_repeat_suite(sl_query_session *s, const sl_suite *suite, sl_error *error) {
     uint64_t limits[SL_STEPS_MAX];
     size_t steps = sl_query_numbers(s->options, "limit", limits);
     size_t preferences = sl_option_list_count(s->options, "read-preference");
@@ -481,7 +482,7 @@ static size_t steps_at_most(const measuring *m, size_t phases) {
            (preferences ? preferences : 1);
 }
 
-bool sl_query_load_suite(sl_query_session *s, sl_suite *suite, sl_error *error) {
+static bool query_load_suite(sl_query_session *s, sl_suite *suite, sl_error *error) {
     measuring m = {.session = s, .suite = suite, .progress = sl_screen_is_terminal()};
     const char *command = sl_option_string(s->options, "during");
     const sl_query_target target = {.database = sl_query_database(s, suite),
@@ -568,8 +569,8 @@ int sl_query_command(const sl_options *options, void (*listen)(_Atomic bool *sto
     for (size_t i = 0; ok && i < s.suite_count && !atomic_load(&s.stop); i++) {
         if (i > 0)
             sl_print("\n");
-        ok = load ? sl_query_load_suite(&s, s.suites[i], &error)
-                  : sl_query_repeat_suite(&s, s.suites[i], &error);
+        ok = load ? query_load_suite(&s, s.suites[i], &error)
+                  : query_repeat_suite(&s, s.suites[i], &error);
     }
     bool stopped = atomic_load(&s.stop);
     ok = ok && sl_query_write_report(&s, !stopped, &error);

@@ -84,9 +84,6 @@ bool sl_query_write_report(const sl_query_session *session, bool complete, sl_er
  * false with the error set. */
 bool sl_query_csv_write(const bson_t *queries, const char *path, sl_error *error);
 
-/* Measure one suite: as repeated runs, or under load. False with an error that ends the program. */
-bool sl_query_repeat_suite(sl_query_session *session, const sl_suite *suite, sl_error *error);
-bool sl_query_load_suite(sl_query_session *session, sl_suite *suite, sl_error *error);
 /* Is this a measurement under load (--clients or --rate)? */
 bool sl_query_is_load(const sl_options *options);
 

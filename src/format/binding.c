@@ -531,8 +531,9 @@ static bool set_notation(sl_dialect *d, const sl_notation *notation, const char 
     return sl_dialect_compile(d, options->long_names, error);
 }
 
-bool sl_dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_dialect **out,
-                           sl_error *error) {
+/* Binds the columns of a table: as sl_dialect_bind, with the table's names. */
+static bool dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_dialect **out,
+                               sl_error *error) {
     if (!sl_dialect_bind(plan, NULL, &table->first, table->names, table->count, out, error))
         return false;
     sl_dialect *d = *out;
@@ -701,7 +702,7 @@ static bool sniff_table(const sl_plan *plan, sl_text head, bool whole, sl_dialec
     bool ok = sl_table_find(&plan->options, head, whole, &table, error);
     if (ok && table.first.delimiter == 0) /* one column: a delimiter is one field too many */
         table.first.delimiter = plan->options.delimiter ? plan->options.delimiter : ',';
-    ok = ok && sl_dialect_bind_table(plan, &table, dialect, error);
+    ok = ok && dialect_bind_table(plan, &table, dialect, error);
     sl_table_clear(&table);
     return ok;
 }

@@ -263,7 +263,8 @@ bool sl_field_is_null(const sl_dialect *d, sl_text field, bool quoted) {
     return false;
 }
 
-bool sl_field_is_doubtful(const sl_dialect *d, sl_text field, bool quoted) {
+/* Must the field not be stored as text: is it \N, in a notation in which that means nothing? */
+static bool field_is_doubtful(const sl_dialect *d, sl_text field, bool quoted) {
     return d->notation && !d->null && !d->notation_given && !quoted && field.length == 2 &&
            memcmp(field.bytes, "\\N", 2) == 0;
 }
@@ -417,7 +418,7 @@ uint8_t *sl_put_value(sl_parser *parser, size_t column, sl_text field, bool quot
                       .quoted = quoted,
                       .type = out,
                       .transcoded = transcoded};
-    if (type->any_text && sl_field_is_doubtful(dialect, field, quoted))
+    if (type->any_text && field_is_doubtful(dialect, field, quoted))
         return NULL;
     bool plain = type->any_text || plain_field(parser, &value.field, quoted);
     value.scratch = &parser->scratch;
@@ -482,7 +483,7 @@ static bool explain_encoding(const sl_encoding *encoding, sl_text field, char *o
 static bool explain_escapes(const sl_dialect *d, sl_text field, bool quoted, char *out,
                             size_t room) {
     char shown[SL_QUOTED_ROOM];
-    if (sl_field_is_doubtful(d, field, quoted)) {
+    if (field_is_doubtful(d, field, quoted)) {
         snprintf(
             out, room,
             "\\N stands for NULL in exports of PostgreSQL and MySQL, and nothing else in the "
@@ -509,7 +510,8 @@ static bool explain_escapes(const sl_dialect *d, sl_text field, bool quoted, cha
     return why != NULL;
 }
 
-void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reject *reject) {
+/* Writes the reason for refusing the field of record->failed. */
+static void record_explain(const sl_parser *parser, const sl_record *record, sl_reject *reject) {
     const sl_bound_column *column = &parser->dialect->columns[record->failed];
     const char *begin = parser->block->text.bytes + (uint32_t)(record->before[record->failed] + 1);
     const char *end = parser->block->text.bytes + record->after[record->failed];
@@ -615,7 +617,7 @@ void sl_record_refuse(sl_parser *parser, const sl_record *record) {
         parser->counts.headers++;
         return;
     }
-    sl_record_explain(parser, record, &reject);
+    record_explain(parser, record, &reject);
     sl_record_reject(parser, record, &reject);
 }
 

@@ -76,9 +76,6 @@ bool sl_field_is_missing(const sl_dialect *dialect, const sl_schema_column *sche
 /* Is the field NULL? */
 bool sl_field_is_null(const sl_dialect *dialect, sl_text field, bool quoted);
 
-/* Must the field not be stored as text: is it \N, in a notation in which that means nothing? */
-bool sl_field_is_doubtful(const sl_dialect *dialect, sl_text field, bool quoted);
-
 /* Writes the value of a field that is not missing to `to`. The element's type, at `type`, has been
  * written, and is changed if the value determines the type. Returns the end; NULL when the field is
  * refused. */
@@ -92,9 +89,6 @@ uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quot
 /* A record has line ends in its quoted fields: if each of its lines has as many delimiters as a
  * record, they may be records that an unclosed quote hides; reports that to the sink. */
 void sl_record_doubt(const sl_parser *parser, uint32_t start, uint32_t end, uint32_t line);
-
-/* Writes the reason for refusing the field of record->failed. */
-void sl_record_explain(const sl_parser *parser, const sl_record *record, sl_reject *reject);
 
 /* Rejects a record with a refused field; if it is a repeated header, counts it as such. */
 void sl_record_refuse(sl_parser *parser, const sl_record *record);

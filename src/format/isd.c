@@ -44,7 +44,8 @@ static bool has_tag(const char *record, size_t at, size_t end, section tag) {
     return end - at >= 3 && memcmp(record + at, tags[tag], 3) == 0;
 }
 
-int sl_isd_remark_type(const char *bytes) {
+/* The type of a remark by its three bytes: 0 to 5; -1: no such type. */
+static int isd_remark_type(const char *bytes) {
     static const char types[6][4] = {"SYN", "AWY", "MET", "SOD", "SOM", "HPD"};
     for (int i = 0; i < 6; i++) {
         if (memcmp(bytes, types[i], 3) == 0)
@@ -53,7 +54,8 @@ int sl_isd_remark_type(const char *bytes) {
     return -1;
 }
 
-int sl_isd_remark_length(const char *digits) {
+/* The three digits of a remark's length; -1 when they are not digits. */
+static int isd_remark_length(const char *digits) {
     if (!sl_is_digit(digits[0]) || !sl_is_digit(digits[1]) || !sl_is_digit(digits[2]))
         return -1;
     return (digits[0] - '0') * 100 + (digits[1] - '0') * 10 + (digits[2] - '0');
@@ -63,8 +65,8 @@ int sl_isd_remark_length(const char *digits) {
  * the first byte that it cannot parse. */
 
 static size_t pass_remarks(const char *record, size_t at, size_t end) {
-    while (end - at >= SL_ISD_REMARK_HEAD && sl_isd_remark_type(record + at) >= 0) {
-        int length = sl_isd_remark_length(record + at + 3);
+    while (end - at >= SL_ISD_REMARK_HEAD && isd_remark_type(record + at) >= 0) {
+        int length = isd_remark_length(record + at + 3);
         if (length < 0 || (size_t)length > end - at - SL_ISD_REMARK_HEAD)
             break;
         at += SL_ISD_REMARK_HEAD + (size_t)length;
@@ -454,19 +456,19 @@ static uint8_t *put_remarks(const sl_plan *plan, const sl_isd_walk *walk, bool c
     unsigned done = 0;
     for (size_t at = span.from; at < span.to;) {
         const char *head = walk->record + at;
-        int type = sl_isd_remark_type(head);
-        at += SL_ISD_REMARK_HEAD + (size_t)sl_isd_remark_length(head + 3);
+        int type = isd_remark_type(head);
+        at += SL_ISD_REMARK_HEAD + (size_t)isd_remark_length(head + 3);
         if (done & 1u << type)
             continue;
         done |= 1u << type;
         uint8_t *value = sl_isd_put_key(to, &plan->keys[SL_ISD_KEY_SYN + type]);
         to = sl_isd_put_string(value, head + SL_ISD_REMARK_HEAD,
-                               (size_t)sl_isd_remark_length(head + 3), careful);
+                               (size_t)isd_remark_length(head + 3), careful);
         for (size_t more = at; more < span.to;) {
             head = walk->record + more;
-            size_t length = (size_t)sl_isd_remark_length(head + 3);
+            size_t length = (size_t)isd_remark_length(head + 3);
             more += SL_ISD_REMARK_HEAD + length;
-            if (sl_isd_remark_type(head) != type)
+            if (isd_remark_type(head) != type)
                 continue;
             to[-1] = '\n'; /* replaces the NUL */
             to = sl_isd_put_latin1(to, head + SL_ISD_REMARK_HEAD, length);

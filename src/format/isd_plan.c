@@ -47,7 +47,7 @@ static bool read_pairs(sl_isd_names *names, sl_yaml *r, const yaml_node_t *node)
     return sl_yaml_each(r, node, "a mapping of key paths to new names", take_pair, names);
 }
 
-bool sl_isd_names_read(sl_text yaml, const char *source, sl_isd_names **out, sl_error *error) {
+static bool isd_names_read(sl_text yaml, const char *source, sl_isd_names **out, sl_error *error) {
     sl_yaml r = {.text = yaml, .file = source, .code = SL_EXIT_USAGE, .error = error};
     const yaml_node_t *root = NULL, *map = NULL, *unknown = NULL, *key, *value;
     *out = NULL;
@@ -124,7 +124,8 @@ const char *sl_isd_name(sl_isd_names *names, const char *path) {
     return name_of(names, path);
 }
 
-bool sl_isd_names_check(const sl_isd_names *names, sl_error *error) {
+/* Checks that every path of the map is a key, and that names are unique within each document. */
+static bool isd_names_check(const sl_isd_names *names, sl_error *error) {
     if (!names)
         return true;
     if (names->out_of_memory)
@@ -373,7 +374,7 @@ static bool read_names(sl_plan *plan, const sl_format_options *options, sl_error
     const char *source = options->schema_name ? options->schema_name : "names";
     if (!options->schema_text)
         return true;
-    if (!sl_isd_names_read(sl_text_of(options->schema_text), source, &plan->names, error))
+    if (!isd_names_read(sl_text_of(options->schema_text), source, &plan->names, error))
         return false;
     if (!plan->names && !(plan->foreign_schema = strdup(source)))
         return sl_error_memory(error, "reading a schema");
@@ -399,7 +400,7 @@ bool sl_isd_plan_create(const sl_format_options *options, sl_plan **out, sl_erro
     plan->fixed_bound = compile_group(&c, &sl_isd_fixed);
     compile_keys(plan);
     compile_groups(&c);
-    if (!sl_isd_names_check(plan->names, error))
+    if (!isd_names_check(plan->names, error))
         goto fail;
     *out = plan;
     return true;

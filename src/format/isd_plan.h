@@ -22,15 +22,11 @@ typedef struct sl_isd_names sl_isd_names;
 #define SL_ISD_NAME_BYTES_MAX 46
 
 /* Reads a map. YAML without the key `names` is another kind of schema: *names is then NULL. */
-bool sl_isd_names_read(sl_text yaml, const char *source, sl_isd_names **names, sl_error *error);
 void sl_isd_names_destroy(sl_isd_names *names); /* NULL is fine */
 
 /* The name of the key at `path`: the new name, or the path's last key if there is none or `names`
- * is NULL. Call it for all keys before sl_isd_names_check. Valid as long as names and path. */
+ * is NULL. Call it for all keys before isd_names_check. Valid as long as names and path. */
 const char *sl_isd_name(sl_isd_names *names, const char *path);
-
-/* Checks that every path of the map is a key, and that names are unique within each document. */
-bool sl_isd_names_check(const sl_isd_names *names, sl_error *error);
 
 /* ---- the plan ---- */
 
@@ -91,7 +87,7 @@ typedef struct sl_isd_group_plan {
     row(SL_ISD_KEY_POSITION, "position", SL_BSON_DOCUMENT) \
     row(SL_ISD_KEY_SECTIONS, "sections", SL_BSON_ARRAY) \
     row(SL_ISD_KEY_REMARKS, "remarks", SL_BSON_DOCUMENT) \
-    /* the six types of remarks, in the order of sl_isd_remark_type */ \
+    /* the six types of remarks, in the order of isd_remark_type */ \
     row(SL_ISD_KEY_SYN, "remarks.syn", SL_BSON_TEXT) \
     row(SL_ISD_KEY_AWY, "remarks.awy", SL_BSON_TEXT) \
     row(SL_ISD_KEY_MET, "remarks.met", SL_BSON_TEXT) \
@@ -251,11 +247,7 @@ static inline bool sl_isd_has_unparsed(const sl_isd_walk *walk) {
     return (walk->lost.from < walk->lost.to) | (walk->surplus.from < walk->surplus.to);
 }
 
-/* The type of a remark by its three bytes: 0 to 5; -1: no such type. */
-int sl_isd_remark_type(const char *bytes);
 #define SL_ISD_REMARK_HEAD 6u /* type and length */
-/* The three digits of a remark's length; -1 when they are not digits. */
-int sl_isd_remark_length(const char *digits);
 #define SL_ISD_QUALITY_BYTES 16u
 #define SL_ISD_ORIGINAL_BYTES 11u
 

@@ -54,8 +54,11 @@ static size_t record_end(const sl_table *table, sl_text head, size_t at, size_t 
     return line_end;
 }
 
-bool sl_table_next_line(const sl_table *table, sl_text head, bool whole, size_t *at,
-                        sl_text *line) {
+/* Reads the line at *at, without its line end, and moves *at after it; includes the following lines
+ * if a quoted field continues there. False at the end of the head, and for a last line without line
+ * end unless the head is the `whole` text. */
+static bool table_next_line(const sl_table *table, sl_text head, bool whole, size_t *at,
+                            sl_text *line) {
     if (*at >= head.length)
         return false;
     const char *begin = head.bytes + *at;
@@ -148,8 +151,10 @@ static void compare_fields(const sl_text *fields, const sl_text *first, compared
     }
 }
 
-bool sl_evidence_collect(const sl_table *table, sl_text head, bool whole, const sl_text *first,
-                         sl_evidence *found, sl_error *error) {
+/* Compares the table's first line, whose fields are `first`, with the lines after it. False without
+ * memory. */
+static bool evidence_collect(const sl_table *table, sl_text head, bool whole, const sl_text *first,
+                             sl_evidence *found, sl_error *error) {
     size_t count = table->first.fields;
     sl_text *fields = malloc(count * sizeof *fields);
     compared *columns = calloc(count, sizeof *columns);
@@ -162,7 +167,7 @@ bool sl_evidence_collect(const sl_table *table, sl_text head, bool whole, const 
     for (size_t i = 0; i < count; i++)
         columns[i].first = sl_value_look(first[i]);
     sl_text line;
-    for (size_t at = table->first.end; sl_table_next_line(table, head, whole, &at, &line);) {
+    for (size_t at = table->first.end; table_next_line(table, head, whole, &at, &line);) {
         if (sl_line_is_blank(line))
             continue;
         bool near = found->lines++ < LINES_COMPARED;
@@ -191,7 +196,7 @@ bool sl_evidence_collect(const sl_table *table, sl_text head, bool whole, const 
 }
 
 /* Does the first line hold a typed value? */
-bool sl_fields_have_typed(const sl_text *fields, size_t count) {
+static bool fields_have_typed(const sl_text *fields, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (sl_value_look(fields[i]) == SL_LOOKS_TYPED)
             return true;
@@ -199,8 +204,10 @@ bool sl_fields_have_typed(const sl_text *fields, size_t count) {
     return false;
 }
 
-bool sl_evidence_of_header(const sl_table *table, const sl_text *fields, const sl_evidence *found) {
-    if (sl_fields_have_typed(fields, table->first.fields))
+/* Is the first line a header? */
+static bool evidence_of_header(const sl_table *table, const sl_text *fields,
+                               const sl_evidence *found) {
+    if (fields_have_typed(fields, table->first.fields))
         return found->years;
     return found->contrast || (found->repeated < 2 && !found->missing);
 }
@@ -221,7 +228,7 @@ static double typed_share(const sl_table *table, sl_text head, bool whole) {
     sl_text fields[32], line;
     size_t seen = 0, typed = 0, lines = 0;
     for (size_t at = table->first.text_start;
-         lines < HINT_LINES && sl_table_next_line(table, head, whole, &at, &line);) {
+         lines < HINT_LINES && table_next_line(table, head, whole, &at, &line);) {
         if (sl_line_is_blank(line))
             continue;
         lines++;
@@ -233,7 +240,9 @@ static double typed_share(const sl_table *table, sl_text head, bool whole) {
     return seen > 0 ? (double)typed / (double)seen : 0;
 }
 
-void sl_prefer_semicolons(sl_table *table, sl_text head, bool whole) {
+/* If both commas and semicolons could separate the fields, as in 1;1,5: semicolons do if at least
+ * as many of their fields are typed. */
+static void prefer_semicolons(sl_table *table, sl_text head, bool whole) {
     sl_table other = *table;
     other.first.delimiter = ';';
     double share = typed_share(&other, head, whole);
@@ -243,7 +252,9 @@ void sl_prefer_semicolons(sl_table *table, sl_text head, bool whole) {
     table->first.fields = sl_table_split(table, table->first.line, NULL, 0);
 }
 
-bool sl_heads_short_lines(const sl_table *table, const sl_text *fields, const sl_evidence *found) {
+/* With --ragged pad: does the first line name the columns of lines that may be shorter? */
+static bool heads_short_lines(const sl_table *table, const sl_text *fields,
+                              const sl_evidence *found) {
     for (size_t i = 0; i < table->first.fields; i++) {
         if (sl_value_look(fields[i]) != SL_LOOKS_WORD)
             return false;
@@ -258,7 +269,7 @@ static sl_type type_of_lines(const sl_table *table, sl_text head, bool whole, si
     sl_schema_column type = {0};
     sl_text line;
     size_t count = 0;
-    while (count < HINT_LINES && sl_table_next_line(table, head, whole, &at, &line)) {
+    while (count < HINT_LINES && table_next_line(table, head, whole, &at, &line)) {
         if (sl_line_is_blank(line))
             continue;
         if (line.length > 64 || memchr(line.bytes, ';', line.length) ||
@@ -271,12 +282,16 @@ static sl_type type_of_lines(const sl_table *table, sl_text head, bool whole, si
     return count >= 2 ? type.type : SL_TYPE_TEXT;
 }
 
-bool sl_are_dates(const sl_table *table, sl_text head, bool whole) {
+/* Are the lines dates with times, such as 2016-01-15 10:00:00, so that their blank separates no
+ * columns? */
+static bool are_dates(const sl_table *table, sl_text head, bool whole) {
     sl_type type = type_of_lines(table, head, whole, table->first.text_start);
     return type == SL_TYPE_DATE || type == SL_TYPE_DATETIME;
 }
 
-bool sl_is_column(const sl_table *table, sl_text head, bool whole, bool typed) {
+/* Is it a table of one column: short lines of numbers or dates, perhaps below a name? `typed`: the
+ * first line is a number or date. */
+static bool is_column(const sl_table *table, sl_text head, bool whole, bool typed) {
     return table->first.delimiter == 0 &&
            type_of_lines(table, head, whole, typed ? table->first.text_start : table->first.end) !=
                SL_TYPE_TEXT;
@@ -324,7 +339,7 @@ static bool quotes_fields(const sl_table *table, sl_text head, bool whole, char 
     const char delimiter = table->first.delimiter;
     one.quote = quote;
     for (size_t at = (size_t)(table->first.line.bytes - head.bytes);
-         records < RECORDS_WATCHED && sl_table_next_line(&one, head, whole, &at, &line);) {
+         records < RECORDS_WATCHED && table_next_line(&one, head, whole, &at, &line);) {
         if (sl_line_is_blank(line))
             continue;
         if (sl_line_quotes(line, delimiter, quote, table->escape != 0, &open) != SL_QUOTES_CLOSED)
@@ -348,7 +363,9 @@ static bool quotes_fields(const sl_table *table, sl_text head, bool whole, char 
     return needed && records >= 2 && 10 * fitting >= 9 * records;
 }
 
-bool sl_find_quote(sl_table *table, sl_text head, bool whole) {
+/* Looks for another byte that quotes fields than table->quote, and sets it. False: there is
+ * none. */
+static bool find_quote(sl_table *table, sl_text head, bool whole) {
     const char usual = table->quote;
     if (table->blanks || table->first.delimiter == 0)
         return false;
@@ -360,12 +377,14 @@ bool sl_find_quote(sl_table *table, sl_text head, bool whole) {
     return table->quote != usual;
 }
 
-bool sl_keeps_quotes(const sl_table *table, sl_text head, bool whole) {
+/* If no byte quotes the fields of the table: do fields begin and end with double quotes all the
+ * same? */
+static bool keeps_quotes(const sl_table *table, sl_text head, bool whole) {
     sl_text fields[COLUMNS_WATCHED], line;
     size_t at = table->first.text_start;
     if (table->quote || table->blanks)
         return false;
-    for (size_t i = 0; i < HINT_LINES && sl_table_next_line(table, head, whole, &at, &line); i++) {
+    for (size_t i = 0; i < HINT_LINES && table_next_line(table, head, whole, &at, &line); i++) {
         size_t count = sl_table_split(table, line, fields, COLUMNS_WATCHED);
         for (size_t k = 0; k < count && k < COLUMNS_WATCHED; k++) {
             if (fields[k].length > 0 && is_quoted(line, fields[k], '"'))
@@ -473,7 +492,7 @@ static bool set_given_names(sl_table *table, const char *columns, size_t fields,
 static void set_first(sl_table *table, sl_text head, size_t at) {
     sl_first_line *first = &table->first;
     size_t end = at;
-    sl_table_next_line(table, head, true, &end, &first->line);
+    table_next_line(table, head, true, &end, &first->line);
     first->text_start = at;
     first->end = end < head.length ? end : head.length;
     first->header_bytes = first->end - at;
@@ -485,7 +504,7 @@ static void extend_first(sl_table *table, sl_text head) {
     size_t at = (size_t)(table->first.line.bytes - head.bytes), end = at;
     const size_t text_start = table->first.text_start;
     sl_text record;
-    sl_table_next_line(table, head, true, &end, &record);
+    table_next_line(table, head, true, &end, &record);
     if (record.length <= table->first.line.length)
         return;
     set_first(table, head, at);
@@ -519,7 +538,7 @@ static double try_delimiter(sl_table *table, sl_text head, bool whole, size_t fr
     sl_text line;
     lines->count = 0;
     for (size_t at = from, begin = at;
-         lines->count < LINES_SEARCHED && sl_table_next_line(table, head, whole, &at, &line);
+         lines->count < LINES_SEARCHED && table_next_line(table, head, whole, &at, &line);
          begin = at) {
         if (sl_line_is_blank(line))
             continue;
@@ -562,7 +581,7 @@ static void skip_titles(sl_table *table, sl_text head, bool whole) {
     for (size_t i = 0; i < TITLES_MAX && is_title(&next, next.first.line, count); i++) {
         size_t at = next.first.end;
         sl_text line;
-        if (!sl_table_next_line(&next, head, whole, &at, &line))
+        if (!table_next_line(&next, head, whole, &at, &line))
             return;
         set_first(&next, head, next.first.end);
         if (next.first.fields != count)
@@ -613,7 +632,7 @@ static bool search(const sl_format_options *options, sl_table *table, sl_text he
         one.blanks = given ? 0 : tried[i].blanks;
         one.quote = one.blanks ? 0 : sl_quote_of(options->quote, one.first.delimiter);
         double share = try_delimiter(&one, head, whole, from, lines);
-        if (share > 0 && options->quote == SL_QUOTE_AUTO && sl_find_quote(&one, head, whole))
+        if (share > 0 && options->quote == SL_QUOTE_AUTO && find_quote(&one, head, whole))
             share = try_delimiter(&one, head, whole, from, lines);
         if (share > best_share ||
             (share > 0 && share == best_share && one.first.fields > best.first.fields)) {
@@ -622,7 +641,7 @@ static bool search(const sl_format_options *options, sl_table *table, sl_text he
         }
     }
     free(lines);
-    if (best_share >= FIT_SHARE && best.blanks == 1 && sl_are_dates(&best, head, whole))
+    if (best_share >= FIT_SHARE && best.blanks == 1 && are_dates(&best, head, whole))
         best_share = 0;
     if (best_share < FIT_SHARE || is_binary(table, head, given))
         return refuse(line,
@@ -644,7 +663,7 @@ static bool header_before(sl_table *table, sl_text head, size_t from) {
     sl_table one = *table;
     size_t before = SIZE_MAX, at = from;
     for (size_t begin = at;
-         begin < table->first.text_start && sl_table_next_line(table, head, true, &at, &line);
+         begin < table->first.text_start && table_next_line(table, head, true, &at, &line);
          begin = at) {
         if (!sl_line_is_blank(line))
             before = begin;
@@ -665,7 +684,7 @@ static bool header_before(sl_table *table, sl_text head, size_t from) {
                 return false;
         }
     }
-    while (named < count && sl_table_next_line(table, head, true, &at, &line)) {
+    while (named < count && table_next_line(table, head, true, &at, &line)) {
         if (sl_table_split(table, line, names, count) == count && names[count - 1].length > 0)
             return false;
     }
@@ -721,17 +740,16 @@ sl_text *sl_table_fields(const sl_table *table, sl_error *error) {
 
 /* Is the first line the header that the notation usually has: does it hold no typed value? */
 static bool is_usual_header(const sl_table *table, const sl_text *fields) {
-    return table->notation->header_usual && !sl_fields_have_typed(fields, table->first.fields);
+    return table->notation->header_usual && !fields_have_typed(fields, table->first.fields);
 }
 
 /* Completes a table whose first line is known: header and names. */
 static bool complete(const sl_format_options *options, sl_table *table, sl_text *fields,
                      const sl_evidence *found, sl_error *error) {
-    table->header =
-        options->header == SL_HEADER_YES ||
-        (options->header == SL_HEADER_AUTO && !options->columns &&
-         (sl_evidence_of_header(table, fields, found) || is_usual_header(table, fields)) &&
-         !(table->notation->header_rare && (!found->contrast || found->missing)));
+    table->header = options->header == SL_HEADER_YES ||
+                    (options->header == SL_HEADER_AUTO && !options->columns &&
+                     (evidence_of_header(table, fields, found) || is_usual_header(table, fields)) &&
+                     !(table->notation->header_rare && (!found->contrast || found->missing)));
     if (options->columns) {
         table->header = options->header == SL_HEADER_YES;
         return set_given_names(table, options->columns, table->first.fields, error);
@@ -756,11 +774,11 @@ static void skip_lines(sl_table *table, sl_text head, size_t from) {
     sl_text fields[8], line;
     size_t end = table->first.text_start;
     for (size_t at = from, begin = at;
-         !table->header && begin < end && sl_table_next_line(table, head, true, &at, &line);
+         !table->header && begin < end && table_next_line(table, head, true, &at, &line);
          begin = at) {
         size_t count = sl_table_split(table, line, fields, 8);
         if (count >= 2 &&
-            (count == table->first.fields || sl_fields_have_typed(fields, count < 8 ? count : 8)))
+            (count == table->first.fields || fields_have_typed(fields, count < 8 ? count : 8)))
             end = begin;
     }
     table->first.text_start = end;
@@ -881,9 +899,9 @@ bool sl_table_find(const sl_format_options *chosen, sl_text head, bool whole, sl
     if (table->notation->escape && table->first.fields < 2)
         table->first.delimiter = 0;
     if (!*separator && !*given)
-        sl_prefer_semicolons(table, head, whole);
+        prefer_semicolons(table, head, whole);
     if (options->quote == SL_QUOTE_AUTO)
-        sl_find_quote(table, head, whole);
+        find_quote(table, head, whole);
     const size_t from = table->first.text_start;
     if (!declared)
         skip_titles(table, head, whole);
@@ -893,12 +911,12 @@ bool sl_table_find(const sl_format_options *chosen, sl_text head, bool whole, sl
     bool header = false; /* with another number of fields than the lines */
     const sl_text first = table->first.line;
     sl_text *fields = sl_table_fields(table, error);
-    bool ok = fields && sl_evidence_collect(table, head, whole, fields, &found, error);
+    bool ok = fields && evidence_collect(table, head, whole, fields, &found, error);
     bool normal = table->first.delimiter != 0 && 2 * found.fitting >= found.lines;
-    bool typed = ok && sl_fields_have_typed(fields, table->first.fields);
+    bool typed = ok && fields_have_typed(fields, table->first.fields);
     normal = normal || (ok && options->pad && table->first.delimiter != 0 &&
-                        sl_heads_short_lines(table, fields, &found));
-    normal = normal || (ok && sl_is_column(table, head, whole, typed));
+                        heads_short_lines(table, fields, &found));
+    normal = normal || (ok && is_column(table, head, whole, typed));
     if (ok && !declared && normal && typed && !found.typed && found.lines > 0)
         normal = false; /* a title with a number, perhaps */
     if (ok && !normal && !declared) {
@@ -915,8 +933,8 @@ bool sl_table_find(const sl_format_options *chosen, sl_text head, bool whole, sl
             fields = NULL;
             ok = search(options, table, head, whole, from, error) &&
                  (fields = sl_table_fields(table, error)) != NULL &&
-                 sl_evidence_collect(table, head, whole, fields, &found, error);
-            if (ok && !found.typed && !sl_fields_have_typed(fields, table->first.fields))
+                 evidence_collect(table, head, whole, fields, &found, error);
+            if (ok && !found.typed && !fields_have_typed(fields, table->first.fields))
                 ok = refuse(first, "it may be prose that contains delimiters", error);
             if (ok && header_before(table, head, from)) {
                 free(fields);
@@ -935,7 +953,7 @@ bool sl_table_find(const sl_format_options *chosen, sl_text head, bool whole, sl
         skip_lines(table, head, searched_from);
     if (ok && table->quote != sl_quote_of(SL_QUOTE_AUTO, table->first.delimiter) && table->quote)
         add_note(table, "; fields are quoted by %c", table->quote);
-    if (ok && options->quote == SL_QUOTE_AUTO && sl_keeps_quotes(table, head, whole))
+    if (ok && options->quote == SL_QUOTE_AUTO && keeps_quotes(table, head, whole))
         add_note(table, "; quotes are kept: --quote '\"' removes them");
     if (ok)
         find_other(chosen, table, head, whole, from);

@@ -47,10 +47,6 @@ void sl_table_set_notation(sl_table *table, const sl_format_options *options,
  * empty, from the number of the column. */
 bool sl_table_set_names(sl_table *table, const sl_text *given, size_t count, sl_error *error);
 
-/* Binds the columns of a table: as sl_dialect_bind, with the table's names. */
-bool sl_dialect_bind_table(const struct sl_plan *plan, const sl_table *table, sl_dialect **dialect,
-                           sl_error *error);
-
 /* The offset after the first `count` lines of a head. */
 size_t sl_after_lines(sl_text head, uint64_t count);
 
@@ -61,11 +57,6 @@ size_t sl_blanks_split(sl_text line, unsigned least, sl_text *fields, size_t lim
 /* The fields of the table's first line, without quotes. The caller frees them. NULL without
  * memory. */
 sl_text *sl_table_fields(const sl_table *table, sl_error *error);
-
-/* Reads the line at *at, without its line end, and moves *at after it; includes the following lines
- * if a quoted field continues there. False at the end of the head, and for a last line without line
- * end unless the head is the `whole` text. */
-bool sl_table_next_line(const sl_table *table, sl_text head, bool whole, size_t *at, sl_text *line);
 
 /* As sl_header_split, by the delimiter of the table. */
 size_t sl_table_split(const sl_table *table, sl_text line, sl_text *fields, size_t limit);
@@ -80,39 +71,5 @@ typedef struct sl_evidence {
     unsigned repeated;     /* values of the first line that are repeated in their columns */
     bool years;            /* the first line names years, and their columns hold other values */
 } sl_evidence;
-
-/* Compares the table's first line, whose fields are `first`, with the lines after it. False without
- * memory. */
-bool sl_evidence_collect(const sl_table *table, sl_text head, bool whole, const sl_text *first,
-                         sl_evidence *found, sl_error *error);
-
-/* Does one of the fields look typed? */
-bool sl_fields_have_typed(const sl_text *fields, size_t count);
-
-/* Is the first line a header? */
-bool sl_evidence_of_header(const sl_table *table, const sl_text *fields, const sl_evidence *found);
-
-/* If both commas and semicolons could separate the fields, as in 1;1,5: semicolons do if at least
- * as many of their fields are typed. */
-void sl_prefer_semicolons(sl_table *table, sl_text head, bool whole);
-
-/* With --ragged pad: does the first line name the columns of lines that may be shorter? */
-bool sl_heads_short_lines(const sl_table *table, const sl_text *fields, const sl_evidence *found);
-
-/* Are the lines dates with times, such as 2016-01-15 10:00:00, so that their blank separates no
- * columns? */
-bool sl_are_dates(const sl_table *table, sl_text head, bool whole);
-
-/* Is it a table of one column: short lines of numbers or dates, perhaps below a name? `typed`: the
- * first line is a number or date. */
-bool sl_is_column(const sl_table *table, sl_text head, bool whole, bool typed);
-
-/* Looks for another byte that quotes fields than table->quote, and sets it. False: there is
- * none. */
-bool sl_find_quote(sl_table *table, sl_text head, bool whole);
-
-/* If no byte quotes the fields of the table: do fields begin and end with double quotes all the
- * same? */
-bool sl_keeps_quotes(const sl_table *table, sl_text head, bool whole);
 
 #endif

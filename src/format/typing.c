@@ -52,7 +52,8 @@ static int compare_name(const void *name, const void *column) {
     return strcmp(name, ((const sl_typed_column *)column)->name);
 }
 
-const sl_typed_column *sl_typed_layout_column(const sl_typed_layout *layout, const char *name) {
+/* The column of that name; the layout must have it. */
+static const sl_typed_column *typed_layout_column(const sl_typed_layout *layout, const char *name) {
     return bsearch(name, layout->columns, layout->count, sizeof *layout->columns, compare_name);
 }
 
@@ -60,7 +61,7 @@ const sl_typed_column *sl_typed_layout_column(const sl_typed_layout *layout, con
 static bool fits(const sl_typed_layout *layout, const sl_dialect *dialect) {
     bool same = layout->count == dialect->column_count;
     for (size_t i = 0; same && i < dialect->column_count; i++)
-        same = sl_typed_layout_column(layout, dialect->columns[i].published) != NULL;
+        same = typed_layout_column(layout, dialect->columns[i].published) != NULL;
     return same;
 }
 
@@ -160,8 +161,8 @@ bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dia
     sl_block block = {.text = lines, .offset = offset, .divided = dialect->quoted_lines};
     bool ok = (columns && parser) || sl_error_memory(error, "inferring types");
     for (size_t i = 0; ok && i < dialect->column_count; i++) {
-        size_t at = (size_t)(sl_typed_layout_column(layout, dialect->columns[i].published) -
-                             layout->columns);
+        size_t at =
+            (size_t)(typed_layout_column(layout, dialect->columns[i].published) - layout->columns);
         columns[i] = &layout->columns[at];
     }
     size_t start = offset < dialect->body_offset ? (size_t)(dialect->body_offset - offset) : 0;
@@ -264,7 +265,7 @@ bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *diale
         if (into->declared)
             continue;
         if (layout)
-            type = sl_typed_layout_column(layout, dialect->columns[i].published)->schema;
+            type = typed_layout_column(layout, dialect->columns[i].published)->schema;
         type.name = into->name;
         type.short_name = into->short_name;
         type.inferred = layout != NULL;

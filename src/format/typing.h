@@ -55,9 +55,6 @@ bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *diale
 size_t sl_typing_count(const sl_typing *typing);
 sl_typed_layout *sl_typing_at(const sl_typing *typing, size_t index);
 
-/* The column of that name; the layout must have it. */
-const sl_typed_column *sl_typed_layout_column(const sl_typed_layout *layout, const char *name);
-
 /* Writes the dialect's columns as a schema in YAML. Returns a malloc'd string; NULL without
  * memory. */
 char *sl_typing_write_schema(const sl_dialect *dialect, const char *name, uint64_t records);

@@ -75,7 +75,8 @@ bool sl_reject_list_add(sl_reject_list *list, const sl_reject *reject) {
     return true;
 }
 
-bool sl_reject_list_next(const sl_reject_list *list, size_t *at, sl_listed_reject *reject) {
+/* Reads the entry at `*at`, which begins as 0, and advances `*at`. False at the end. */
+static bool reject_list_next(const sl_reject_list *list, size_t *at, sl_listed_reject *reject) {
     sl_entry entry;
     if (*at >= list->used)
         return false;
@@ -352,7 +353,7 @@ void sl_rejects_show(sl_reject_files *rejects, const sl_source_block *block,
                      const sl_reject_list *list) {
     const sl_source *from = sl_source_set_at(rejects->set, block->source);
     sl_listed_reject one;
-    for (size_t at = 0; sl_reject_list_next(list, &at, &one);)
+    for (size_t at = 0; reject_list_next(list, &at, &one);)
         show(rejects, from, &(sl_reject_place){from->path, block->entry, 0, one.offset}, one.column,
              one.reason);
 }
@@ -455,7 +456,7 @@ static bool count_lines(sl_reject_files *rejects, size_t source, uint64_t from, 
 static bool write_list(sl_reject_files *rejects, const sl_source_block *block, uint64_t lines,
                        const sl_reject_list *list, sl_error *error) {
     sl_listed_reject one;
-    for (size_t at = 0; sl_reject_list_next(list, &at, &one);) {
+    for (size_t at = 0; reject_list_next(list, &at, &one);) {
         if (!check_bytes(rejects, error))
             return false;
         bool refused = one.line == SL_REJECT_LINE_UNKNOWN;

@@ -79,9 +79,6 @@ typedef struct sl_listed_reject {
     sl_text column, reason, record;
 } sl_listed_reject;
 
-/* Reads the entry at `*at`, which begins as 0, and advances `*at`. False at the end. */
-bool sl_reject_list_next(const sl_reject_list *list, size_t *at, sl_listed_reject *reject);
-
 void sl_reject_list_clear(sl_reject_list *list);
 
 typedef struct sl_reject_files sl_reject_files;

@@ -128,7 +128,7 @@ bool sl_block_complete(sl_worker *worker, sl_open_block *open_block) {
     return ok;
 }
 
-uint64_t sl_blocks_waiting(const sl_worker *worker) {
+static uint64_t blocks_waiting(const sl_worker *worker) {
     uint64_t waiting = 0;
     for (const sl_open_block *open_block = worker->open_blocks; open_block;
          open_block = open_block->next)
@@ -301,18 +301,21 @@ bool sl_delivery_init(sl_worker *worker, sl_error *error) {
            sl_error_memory(error, "starting workers");
 }
 
-void sl_delivery_release(sl_worker *worker) {
+/* Frees the memory of all batches, which must be empty; they are allocated again when they are
+ * used. */
+static void delivery_release(sl_worker *worker) {
     for (uint32_t i = 0; worker->batches && i <= worker->job->shards; i++)
         sl_batch_clear(&worker->batches[i]);
 }
 
 void sl_delivery_clear(sl_worker *worker) {
-    sl_delivery_release(worker);
+    delivery_release(worker);
     free(worker->batches);
     sl_batch_clear(&worker->scratch);
 }
 
-sl_batch *sl_delivery_batch(sl_worker *worker, uint32_t shard) {
+/* The batch of a shard; with job->shards, the batch for the router. NULL without memory. */
+static sl_batch *delivery_batch(sl_worker *worker, uint32_t shard) {
     sl_batch *batch = &worker->batches[shard];
     if (batch->bytes ||
         sl_batch_init(batch, shard, sl_load_batch_room(worker->job->config, worker->job->shards)))
@@ -344,7 +347,7 @@ static bool copy_to_batches(sl_worker *worker) {
         uint32_t length = sl_bson_length(at), shard;
         if (!sl_shard_map_owner_of(destination->map, at, &worker->owners, &shard))
             shard = job->shards;
-        sl_batch *to = sl_delivery_batch(worker, shard);
+        sl_batch *to = delivery_batch(worker, shard);
         ok = to && add_to_batch(worker, to, from->segments[0].open_block, at, length, offset);
         at += length;
     }
@@ -356,7 +359,8 @@ bool sl_deliver(sl_worker *worker, sl_batch *batch) {
     return batch == &worker->scratch ? copy_to_batches(worker) : send_batch(worker, batch);
 }
 
-bool sl_deliver_old(sl_worker *worker) {
+/* Sends batches that have been filling for too long. */
+static bool deliver_old(sl_worker *worker) {
     for (uint32_t i = 0; i <= worker->job->shards; i++) {
         sl_batch *batch = &worker->batches[i];
         if (batch->documents > 0 && sl_seconds_since(batch->since) > BATCH_SECONDS_MOST &&
@@ -451,11 +455,11 @@ static sl_batch *target_of(sl_worker *worker, int64_t first_id) {
     /* If documents have their own _ids, the map was read for routing by key. */
     switch (destination->map ? sl_shard_map_route(destination->map) : SL_ROUTE_NONE) {
     case SL_ROUTE_BY_ID:
-        return sl_delivery_batch(worker, sl_route_of_block(job, destination, first_id));
+        return delivery_batch(worker, sl_route_of_block(job, destination, first_id));
     case SL_ROUTE_BY_KEY:
         return &worker->scratch;
     default:
-        return sl_delivery_batch(worker, job->shards > 1 ? job->shards : 0);
+        return delivery_batch(worker, job->shards > 1 ? job->shards : 0);
     }
 }
 
@@ -507,7 +511,7 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
               (block->done || parse_block(worker, block, block->unselected ? NULL : dialect));
     if (ok)
         sl_sources_done_with(job, block);
-    return ok && sl_deliver_old(worker) &&
+    return ok && deliver_old(worker) &&
            !(rejects_of(worker->counters) > rejects_before &&
              sl_rejects_pass_limit(run, ledger, false, &worker->error));
 }
@@ -521,7 +525,7 @@ static bool wait_for_turn(sl_worker *worker) {
         return true;
     if (!sl_deliver_all(worker))
         return false;
-    sl_delivery_release(worker);
+    delivery_release(worker);
     sl_stage_enter(worker->counters, STAGES); /* the wait counts as no stage */
     sl_pace_wait(&run->pace, worker->index);
     sl_stage_enter(worker->counters, STAGE_PARSING);
@@ -569,7 +573,7 @@ static void worker_clear(sl_worker *worker) {
     if (worker->sink_type->outlet_destroy)
         worker->sink_type->outlet_destroy(worker->outlet);
     sl_delivery_clear(worker);
-    worker->run->undelivered += sl_blocks_waiting(worker);
+    worker->run->undelivered += blocks_waiting(worker);
     sl_blocks_clear(worker);
 }
 

@@ -69,7 +69,6 @@ sl_open_block *sl_block_begin(sl_worker *worker, const sl_source_block *block);
 bool sl_block_complete(sl_worker *worker, sl_open_block *open_block);
 
 /* The number of documents whose outcome is not known. Called after the thread has ended. */
-uint64_t sl_blocks_waiting(const sl_worker *worker);
 void sl_blocks_clear(sl_worker *worker);
 
 /* ---- delivery; on false the worker's error is set and the load must end ---- */
@@ -78,21 +77,11 @@ void sl_blocks_clear(sl_worker *worker);
 bool sl_delivery_init(sl_worker *worker, sl_error *error);
 void sl_delivery_clear(sl_worker *worker);
 
-/* The batch of a shard; with job->shards, the batch for the router. NULL without memory. */
-sl_batch *sl_delivery_batch(sl_worker *worker, uint32_t shard);
-
 /* Sends a batch and empties it. Each document of the scratch is copied to the batch of its owner;
  * full batches are sent. */
 bool sl_deliver(sl_worker *worker, sl_batch *batch);
 
-/* Sends batches that have been filling for too long. */
-bool sl_deliver_old(sl_worker *worker);
-
 /* Sends all batches that hold documents. */
 bool sl_deliver_all(sl_worker *worker);
-
-/* Frees the memory of all batches, which must be empty; they are allocated again when they are
- * used. */
-void sl_delivery_release(sl_worker *worker);
 
 #endif

@@ -113,7 +113,8 @@ static bson_t *command_of(const sl_query *query, const char *collection) {
 
 /* ---- runners ---- */
 
-mongoc_read_prefs_t *sl_read_preference(const char *name) {
+/* The driver's read preference of that mode; destroy it. NULL for NULL. */
+static mongoc_read_prefs_t *read_preference_of(const char *name) {
     static const struct {
         const char *name;
         mongoc_read_mode_t mode;
@@ -169,7 +170,7 @@ bool sl_runner_init(sl_runner *runner, sl_connection *connection, mongoc_client_
                                     query->name, empty->name)
                      : sl_error_memory(error, "preparing a query");
     }
-    runner->preference = sl_read_preference(target->read_preference ? target->read_preference
+    runner->preference = read_preference_of(target->read_preference ? target->read_preference
                                                                     : query->read_preference);
     runner->session = start_session(client);
     runner->exchange = sl_exchange_create(connection, client);

@@ -53,9 +53,6 @@ bool sl_runner_run(sl_runner *runner, sl_document_function *each, void *context,
 /* The prepared command, for explain. */
 const bson_t *sl_runner_command(const sl_runner *runner);
 
-/* The driver's read preference of that mode; destroy it. NULL for NULL. */
-mongoc_read_prefs_t *sl_read_preference(const char *name);
-
 /* ---- explain.c: plans, and the number of documents that the servers examine ---- */
 
 /* Sets run->examined, and run->explained if the server explains the operation. Prepares the runner.

@@ -44,7 +44,8 @@ static uint64_t rotate(uint64_t bits, unsigned by) {
     return bits << by | bits >> (64 - by);
 }
 
-uint64_t sl_random_bits(sl_value_generator *generator) { /* xoshiro256** */
+/* 64 random bits. */
+static uint64_t random_bits(sl_value_generator *generator) { /* xoshiro256** */
     uint64_t *s = generator->random;
     uint64_t result = rotate(s[1] * 5, 7) * 9, shifted = s[1] << 17;
     s[2] ^= s[0];
@@ -57,7 +58,7 @@ uint64_t sl_random_bits(sl_value_generator *generator) { /* xoshiro256** */
 }
 
 double sl_random_unit(sl_value_generator *generator) {
-    return (double)(sl_random_bits(generator) >> 11) * 0x1p-53;
+    return (double)(random_bits(generator) >> 11) * 0x1p-53;
 }
 
 /* An integer below `count`, uniformly. */
@@ -65,7 +66,7 @@ static uint64_t random_below(sl_value_generator *generator, uint64_t count) {
     uint64_t limit = -count % count; /* rejecting bits below it makes the remainders uniform */
     uint64_t bits;
     do
-        bits = sl_random_bits(generator);
+        bits = random_bits(generator);
     while (bits < limit);
     return bits % count;
 }
@@ -84,14 +85,14 @@ static double inverse(const sl_zipf_sampler *zipf, double x) {
     return exp(fabs(y) > 1e-8 ? log1p(y) / (1 - zipf->skew) : x * (1 - y / 2));
 }
 
-void sl_zipf_sampler_init(sl_zipf_sampler *zipf, uint64_t count, double skew) {
+static void zipf_sampler_init(sl_zipf_sampler *zipf, uint64_t count, double skew) {
     *zipf = (sl_zipf_sampler){.skew = skew, .count = (double)count};
     zipf->integral_first = integral(zipf, 1.5) - 1;
     zipf->integral_last = integral(zipf, zipf->count + 0.5);
     zipf->threshold = 2 - inverse(zipf, integral(zipf, 2.5) - pow(2, -skew));
 }
 
-uint64_t sl_zipf_sampler_next(const sl_zipf_sampler *zipf, sl_value_generator *generator) {
+static uint64_t zipf_sampler_next(const sl_zipf_sampler *zipf, sl_value_generator *generator) {
     for (;;) {
         double u = zipf->integral_last +
                    sl_random_unit(generator) * (zipf->integral_first - zipf->integral_last);
@@ -133,7 +134,7 @@ bool sl_value_generator_init(sl_value_generator *generator, const sl_query *quer
     for (size_t i = 0; i < query->parameter_count; i++) {
         const sl_parameter *parameter = &query->parameters[i];
         if (parameter->draw == SL_DRAW_ZIPF)
-            sl_zipf_sampler_init(&generator->zipf[i], parameter->count, parameter->skew);
+            zipf_sampler_init(&generator->zipf[i], parameter->count, parameter->skew);
         if (parameter->draw == SL_DRAW_LIST || parameter->draw == SL_DRAW_SAMPLE)
             ok = index_values(generator, i, parameter->values) && ok;
     }
@@ -166,10 +167,10 @@ static bool draw_one(sl_value_generator *generator, size_t at, bson_t *values) {
             return BSON_APPEND_DOUBLE(values, p->name,
                                       p->low + sl_random_unit(generator) * (p->high - p->low));
         number = (uint64_t)p->last - (uint64_t)p->first + 1; /* 0: all 2^64 numbers */
-        number = number ? random_below(generator, number) : sl_random_bits(generator);
+        number = number ? random_below(generator, number) : random_bits(generator);
         return BSON_APPEND_INT64(values, p->name, (int64_t)((uint64_t)p->first + number));
     case SL_DRAW_ZIPF:
-        number = sl_zipf_sampler_next(&generator->zipf[at], generator);
+        number = zipf_sampler_next(&generator->zipf[at], generator);
         return BSON_APPEND_INT64(values, p->name, (int64_t)((uint64_t)p->first + number));
     case SL_DRAW_SEQUENCE:
         number = generator->client + generator->sequence[at]++ * generator->clients;

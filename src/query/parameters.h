@@ -20,8 +20,6 @@ typedef struct sl_zipf_sampler {
     double integral_first, integral_last, threshold;
 } sl_zipf_sampler;
 
-void sl_zipf_sampler_init(sl_zipf_sampler *zipf, uint64_t count, double skew);
-
 /* The values of one query for one client. */
 typedef struct sl_value_generator {
     const sl_query *query;
@@ -40,11 +38,8 @@ bool sl_value_generator_init(sl_value_generator *generator, const sl_query *quer
                              uint64_t client, uint64_t clients, int64_t limit);
 void sl_value_generator_clear(sl_value_generator *generator);
 
-/* 64 random bits. */
-uint64_t sl_random_bits(sl_value_generator *generator);
 /* A random number in [0, 1). */
 double sl_random_unit(sl_value_generator *generator);
-uint64_t sl_zipf_sampler_next(const sl_zipf_sampler *zipf, sl_value_generator *generator);
 
 /* Draws the values of the next operation and appends them to `values`: {name: value, ...}. False
  * without memory. */

@@ -278,10 +278,6 @@ typedef struct sl_query_outcome {
     bool documents_known;
 } sl_query_outcome;
 
-/* Documents examined per millisecond, over the timed runs. False when the number of examined
- * documents is unknown, there is no timing, or memory ran out. */
-bool sl_outcome_rate(const sl_query_outcome *outcome, sl_sample *rate);
-
 /* Appends the outcome to `queries`, the array of a report. False without memory. */
 bool sl_report_append(bson_t *queries, const sl_query_outcome *outcome);
 

@@ -233,7 +233,9 @@ sl_sample sl_sample_of(double *values, size_t count) {
     };
 }
 
-bool sl_outcome_rate(const sl_query_outcome *outcome, sl_sample *rate) {
+/* Documents examined per millisecond, over the timed runs. False when the number of examined
+ * documents is unknown, there is no timing, or memory ran out. */
+static bool outcome_rate(const sl_query_outcome *outcome, sl_sample *rate) {
     const sl_query_run *run = outcome->run;
     double *rates =
         run->examined_known && run->count > 0 ? malloc(run->count * sizeof *rates) : NULL;
@@ -283,7 +285,7 @@ static bool fill(bson_t *entry, const sl_query_outcome *outcome) {
     const char *preference =
         options->read_preference ? options->read_preference : query->read_preference;
     sl_sample rate;
-    bool rated = sl_outcome_rate(outcome, &rate);
+    bool rated = outcome_rate(outcome, &rate);
     char hash[SL_ANSWER_HASH_ROOM];
     return BSON_APPEND_UTF8(entry, "suite", outcome->suite->name) &&
            BSON_APPEND_UTF8(entry, "name", query->name) &&
@@ -559,7 +561,7 @@ bool sl_show_timings(const sl_query_outcome *outcomes, size_t count) {
             sl_text_table_figure(table, known, values[k] * time_unit.per_millisecond, 2);
         }
         sl_sample rate = {0};
-        bool rated = sl_outcome_rate(&outcomes[i], &rate);
+        bool rated = outcome_rate(&outcomes[i], &rate);
         int decimals = rate.mean < 100 ? 2 : 0;
         sl_text_table_figure(table, rated, rate.mean, decimals);
         sl_text_table_figure(table, rated && run->count > 1, rate.deviation, decimals);

@@ -390,7 +390,8 @@ void sl_section_setting(sl_page *page, const bson_t *record) {
 
 /* ---- totals ---- */
 
-const char *sl_section_target(sl_page *page, const bson_t *record) {
+/* "mot.tests"; "" when the record names none. */
+static const char *section_target(sl_page *page, const bson_t *record) {
     bson_iter_t at;
     const char *names[2] = {"", ""};
     static const char *const options[] = {"db", "collection"};
@@ -544,7 +545,7 @@ static const char *name_of(sl_page *page, const sl_report *report, size_t index)
 /* Target and date, because the page may be read without its file's name. */
 static const char *title_of_one(sl_page *page, const sl_report *report, const kind *one) {
     const bson_t *record = report->records[0];
-    const char *target = sl_section_target(page, record);
+    const char *target = section_target(page, record);
     const char *when = sl_section_time(page, record, "startedAt");
     const char *name = report->names ? report->names[0] : NULL;
     return sl_page_text(page, "%s%s%s%s%s%s%s", one->title, *target || *when || name ? ": " : "",
@@ -553,12 +554,12 @@ static const char *title_of_one(sl_page *page, const sl_report *report, const ki
 }
 
 static const char *title_of_several(sl_page *page, const sl_report *report, const kind *const *of) {
-    const char *target = sl_section_target(page, report->records[0]);
+    const char *target = section_target(page, report->records[0]);
     const char *when = sl_section_time(page, report->records[report->count - 1], "startedAt");
     bool same = true;
     for (size_t i = 1; i < report->count; i++) {
         same = same && of[i] == of[0];
-        if (strcmp(target, sl_section_target(page, report->records[i])) != 0)
+        if (strcmp(target, section_target(page, report->records[i])) != 0)
             target = "";
     }
     return sl_page_text(page, "%s: %zu records%s%s%s%s", same ? of[0]->title : "shardload",

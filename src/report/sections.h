@@ -131,8 +131,6 @@ void sl_section_setting(sl_page *page, const bson_t *record);
 const char *sl_section_words(sl_page *page, const bson_iter_t *value);
 /* Adds the totals of a load's record ("accounting") as a table, with the labels of its --mode. */
 void sl_section_accounting(sl_page *page, const bson_t *record);
-/* "mot.tests"; "" when the record names none. */
-const char *sl_section_target(sl_page *page, const bson_t *record);
 /* The number of samples from which on a 99th percentile is shown. */
 #define SL_SAMPLES_FOR_P99 200
 
