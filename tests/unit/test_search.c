@@ -8,6 +8,7 @@
  * are known. */
 #include "trial/search.h"
 #include "unit.h"
+#include "util/estimate.h"
 
 /* ---- grids of rates ---- */
 
@@ -99,11 +100,6 @@ static double truth_of(const grid *g, const sl_search *result, size_t cell) {
     return g->truth[result->cells[cell].at[0]][result->cells[cell].at[1]];
 }
 
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Reads a table of trials: threads, batch size, and the rate of each trial. False if the file does
  * not exist. */
 static bool read_grid(const char *name, grid *g) {
@@ -136,7 +132,7 @@ static bool read_grid(const char *name, grid *g) {
 static double median(const double *values, size_t count) {
     double sorted[SL_SEARCH_REPEATS_MAX];
     memcpy(sorted, values, count * sizeof *sorted);
-    qsort(sorted, count, sizeof *sorted, by_value);
+    qsort(sorted, count, sizeof *sorted, sl_by_value);
     return (sorted[count / 2] + sorted[(count - 1) / 2]) / 2;
 }
 
@@ -477,7 +473,7 @@ TEST(test_cells_that_fail_later_are_left_out) {
     }
 }
 
-/* The only dimension has no order: the noise is estimated from repeated trials. */
+/* All settings have the same rate. */
 static sl_trial_result measure_kind(void *context, const size_t *at, double *rate) {
     grid *g = context;
     (void)at;
@@ -741,17 +737,10 @@ TEST(test_the_search_is_better_than_simpler_methods) {
 
 #define NOISE_SEEDS 400
 
-static sl_trial_result measure_noise(void *context, const size_t *at, double *rate) {
-    grid *g = context;
-    (void)at;
-    *rate = 1e5 * exp(g->noise * normal(g));
-    return SL_TRIAL_MEASURED;
-}
-
 /* Searches a grid of two by two settings that have the same rate. */
 static const sl_search *search_noise(double noise, unsigned repeats, uint64_t seed) {
     grid g = {.noise = noise, .random = (seed + 1) * 0x9e3779b97f4a7c15u};
-    sl_search_plan plan = plan_of(2, 2, measure_noise, &g);
+    sl_search_plan plan = plan_of(2, 2, measure_kind, &g);
     plan.repeats = repeats;
     plan.kind = SL_SEARCH_GRID;
     plan.seed = seed;
