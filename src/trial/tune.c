@@ -49,6 +49,7 @@ typedef struct tune_load {
     uint64_t bson_bytes;
     double seconds;       /* of the load phase */
     double total_seconds; /* of all phases, in seconds */
+    double p50, p99;      /* of the batches, in milliseconds */
     /* Of all sources of the load that were not left out: */
     bool splittable;      /* as in sl_tune */
     double source_text;   /* bytes of text if `splittable`; else stored bytes */
@@ -187,6 +188,8 @@ static bool run_load(sl_tune *tune, const sl_load_config *load, const bson_t *ac
     figures->text_bytes = (uint64_t)sl_look_amount(account, "accounting.textBytes", 0);
     figures->bson_bytes = (uint64_t)sl_look_amount(account, "accounting.bsonBytes", 0);
     figures->seconds = fmax(0, sl_look_phase_seconds(account, "phases", SL_PHASE_LOAD));
+    figures->p50 = sl_look_amount(account, "batchMilliseconds.p50", 0);
+    figures->p99 = sl_look_amount(account, "batchMilliseconds.p99", 0);
     read_sources(account, sl_ycsb_record_bytes(&tune->config->load->format_options.ycsb), figures);
     if (code == SL_EXIT_INTERRUPTED || sl_interrupt_requested()) {
         tune->interrupted = true;
@@ -727,7 +730,7 @@ static sl_trial_result measure(void *context, const size_t *at, double *rate) {
         return SL_TRIAL_STOP;
     }
     tune->trials[cell * SL_TUNE_TIMES_MAX + tune->search.cells[cell].trials] =
-        (sl_tune_trial){after, figures.documents, figures.seconds};
+        (sl_tune_trial){after, figures.documents, figures.seconds, figures.p50, figures.p99};
     *rate = (double)figures.documents / figures.seconds;
     sl_log_info("trial %zu of at most %zu: %s: %s documents/s", tune->search.trials + 1,
                 tune->planned, setting, sl_human_count((uint64_t)*rate, human));
