@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows with a server: the loader against the yardstick, which only sends batches."""
 import json
+import os
 import re
 import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from .figures import at_least, at_most, threads_of
+from .figures import Skip, at_least, at_most, threads_of
 from .process import end, rate, start
-from .servers import NAMES
+from .servers import NAMES, REAL
 
 RELAY = Path(__file__).resolve().parent / "relay.py"
 RELAY_MS = 5
@@ -21,29 +22,33 @@ def mot_for_servers(bench):
     return bench.data.mot(bench.scaled(2_000_000))
 
 
-def against_yardstick(kind):
+def against_yardstick(kind, whole_target=None):
     def row(bench, result):
+        if kind in REAL and "SHARDLOAD_REAL" not in os.environ:
+            raise Skip("SHARDLOAD_REAL does not name real servers")
         data = mot_for_servers(bench)
         bench.data.dump(data)
         deployment = bench.servers.start(kind)
         rates = result.compare("loader, docs/s", "yardstick, docs/s",
                                "loader against yardstick", at_least(0.95))
-        wall = result.line("loader, whole process, s")
+        whole = result.compare("yardstick, seconds of its load", "loader, seconds of its process",
+                               "loader's whole process against yardstick", whole_target)
         cpu = result.compare("loader, CPU s per million", "yardstick, CPU s per million",
                              "CPU, loader against yardstick")
         batches = []
-        bench.load(deployment, data)  # warm-up: new files and cold caches
+        kind_of = {"clustered": deployment.clustered}
+        bench.load(deployment, data, **kind_of)  # warm-up: new files and cold caches
         bench.same_documents(deployment, data)
         for _ in bench.rounds():
-            ours = bench.load(deployment, data)
-            plain = bench.yardstick(deployment, data, deployment.layout())
+            ours = bench.load(deployment, data, **kind_of)
+            plain = bench.yardstick(deployment, data, deployment.layout(), **kind_of)
             rates.add(ours.rate, plain.rate)
-            wall.add(ours.process.wall)
+            whole.add(plain.seconds, ours.process.wall)
             cpu.add(ours.cpu_per_million, plain.cpu_per_million)
             batches.append((ours.batches, plain.batches))
         result.note(f"documents/s of the loading alone; {bench.threads} threads, write concern "
-                    f"{json.dumps(deployment.durable)}, clustered collection; batches of loader "
-                    f"and yardstick: {batches[-1][0]} and {batches[-1][1]}")
+                    f"{json.dumps(deployment.durable)}, {'' if deployment.clustered else 'not '}clustered "
+                    f"collection; batches of loader and yardstick: {batches[-1][0]} and {batches[-1][1]}")
         result.note("the loader's process also prepares and verifies; its CPU time includes parsing, "
                     "the yardstick's includes reading the dump")
     return row
@@ -184,6 +189,10 @@ ROWS = [
      against_yardstick("replica")),
     ("load-cluster", "MOT into two shards, loader against yardstick",
      against_yardstick("cluster")),
+    ("load-mongos", "MOT through a real mongos into two shards, loader against yardstick",
+     against_yardstick("mongos", at_least(0.9))),
+    ("load-two-mongos", "MOT through two real mongos into two shards, loader against yardstick",
+     against_yardstick("mongos2", at_least(0.9))),
     ("client-cpu", "the loader's CPU time, parsing and sending, MOT", client_cpu),
     ("scaling", "the loader with 1, 2, 4 and 8 threads, MOT", scaling),
     ("round-trip", f"a server {RELAY_MS} ms away, by number of threads", round_trip),

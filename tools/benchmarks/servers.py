@@ -24,9 +24,13 @@ KINDS = {
     "cluster": ["--shards", "2"],
     "cluster3": ["--shards", "3"],
     "cluster4": ["--shards", "4"],
+    "mongos": ["--shards", "2"],
+    "mongos2": ["--shards", "2", "--routers", "2"],
 }
+REAL = "mongos", "mongos2"  # with the programs of SHARDLOAD_REAL
 NAMES = {"mongod": "mongod", "replica": "replica set of three", "cluster1": "one shard",
-         "cluster": "two shards", "cluster4": "four shards"}
+         "cluster": "two shards", "cluster4": "four shards", "mongos": "a real mongos, two shards",
+         "mongos2": "two real mongos, two shards"}
 
 
 class Deployment:
@@ -36,11 +40,15 @@ class Deployment:
         import pymongo
         self.kind = kind
         self.folder = folder
+        if kind in REAL:
+            bin_folder = Path(os.environ["SHARDLOAD_REAL"]) / "4.4/bin"
+            more = ["--mongod", bin_folder / "mongod", "--mongos", bin_folder / "mongos", *more]
         run([LOCALCLUSTER, "up", "--dir", folder, *KINDS[kind], *more])
         state = json.loads((folder / "cluster.json").read_text("utf-8"))
         self.uri = state["uri"]
         self.client = pymongo.MongoClient(self.uri, serverSelectionTimeoutMS=20000)
-        self.sharded = kind.startswith("cluster")
+        self.sharded = kind.startswith("cluster") or kind in REAL
+        self.clustered = kind not in REAL  # server 5.3 has clustered collections
         self.version = self.client.server_info()["version"]
         # Servers that store documents, for commands that a router does not forward.
         self.processes = state["processes"]
@@ -58,12 +66,10 @@ class Deployment:
 
     @property
     def plain_uri(self):
-        """URI of the one host that accepts writes, for programs that do not support replica sets."""
+        """URI of the hosts that accept writes, for programs that do not support replica sets."""
         if self.kind == "replica":
-            host, port = self.client.admin.command("hello")["primary"].split(":")
-        else:
-            host, port = re.match(r"mongodb://([^:/]+):(\d+)", self.uri).groups()
-        return f"mongodb://{host}:{port}/"
+            return f"mongodb://{self.client.admin.command('hello')['primary']}/"
+        return re.match(r"mongodb://[^/?]+", self.uri).group() + "/"
 
     @property
     def durable(self):
@@ -141,7 +147,8 @@ class Deployment:
             return []
         config = self.client.config
         entry = config.collections.find_one({"_id": f"{DATABASE}.{COLLECTION}"})
-        chunks = config.chunks.find({"uuid": entry["uuid"]}).sort("min", 1)
+        mine = [{"uuid": entry["uuid"]}, {"ns": f"{DATABASE}.{COLLECTION}"}]  # since 5.0, before it
+        chunks = config.chunks.find({"$or": mine}).sort("min", 1)
         return [(chunk["min"], chunk["max"], chunk["shard"]) for chunk in chunks]
 
     def lay_out(self, layout, **options):
@@ -151,6 +158,7 @@ class Deployment:
         if not self.sharded:
             return
         admin = self.client.admin
+        admin.command("enableSharding", DATABASE)
         admin.command("shardCollection", name, key={"_id": 1})
         for lower, _, _ in layout[1:]:
             admin.command("split", name, middle=lower)

@@ -33,7 +33,7 @@ static const char usage[] =
     "them, and prints the time. The collection should be empty; it is neither created nor "
     "dropped.\n"
     "\n"
-    "  --uri URI              mongodb://HOST:PORT/ (default mongodb://127.0.0.1:27017/)\n"
+    "  --uri URI              mongodb://HOST:PORT,.../ (default mongodb://127.0.0.1:27017/)\n"
     "  --db NAME, --collection NAME\n"
     "  --threads N            connections, each with one batch in flight (default 1)\n"
     "  --batch-size N         documents per insert (default 10000)\n"
@@ -46,8 +46,6 @@ static const char usage[] =
     "the last reply). Exit status: 0 all documents were inserted, 1 not all, 2 usage.\n";
 
 struct options {
-    char host[256];
-    char port[16];
     const char *write_concern;
     const char *dump;
     int64_t *splits; /* owned */
@@ -61,11 +59,20 @@ static bool wrong(const char *option, const char *value) {
 }
 
 static bool read_uri(const char *uri, struct options *options) {
-    int end = 0;
-    return (sscanf(uri, "mongodb://%255[^:/,@]:%15[0-9]%n", options->host, options->port, &end) ==
-                2 &&
-            (uri[end] == '\0' || (uri[end] == '/' && uri[end + 1] != '?'))) ||
-           wrong("--uri", uri);
+    struct target *target = &options->target;
+    const char *at = strncmp(uri, "mongodb:/", 9) == 0 ? uri + 9 : "";
+    target->address_count = 0;
+    do {
+        struct address *address = &target->addresses[target->address_count];
+        int end = 0;
+        if (target->address_count == ADDRESSES_MOST ||
+            sscanf(*at ? at + 1 : at, "%255[^:/,@]:%15[0-9]%n", address->host, address->port,
+                   &end) != 2)
+            return wrong("--uri", uri);
+        target->address_count++;
+        at += 1 + end;
+    } while (*at == ',');
+    return *at == '\0' || (*at == '/' && at[1] != '?') || wrong("--uri", uri);
 }
 
 static bool read_number(const char *option, const char *text, unsigned long most,
@@ -179,14 +186,10 @@ static bool run(struct options *options) {
 
 int main(int count, char **words) {
     struct options options = {
-        .host = "127.0.0.1",
-        .port = "27017",
         .write_concern = "{\"w\": \"majority\"}",
-        .target = {.threads = 1},
+        .target = {.addresses = {{"127.0.0.1", "27017"}}, .address_count = 1, .threads = 1},
         .limits = {.documents = 10000, .bytes = (size_t)16 << 20},
     };
-    options.target.host = options.host;
-    options.target.port = options.port;
     int status = read_options(count, words, &options);
     if (status == EXIT_SUCCESS && options.dump != NULL && !run(&options))
         status = EXIT_FAILURE;

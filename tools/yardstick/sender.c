@@ -34,6 +34,7 @@ struct sending {
     const bson_t *command; /* the same for every batch */
     pthread_barrier_t connected;
     _Atomic size_t next;
+    atomic_uint connections;
     atomic_bool failed;
 };
 
@@ -59,7 +60,7 @@ static size_t get_int32(const uint8_t *at) {
 
 /* Builds the head: header, flags, the command as section 0, the head of the document sequence. The
  * sizes are set for each batch. */
-static bool connection_init(struct connection *connection, const struct sending *sending) {
+static bool connection_init(struct connection *connection, struct sending *sending) {
     const bson_t *command = sending->command;
     size_t sequence = HEADER_BYTES + 4 + 1 + command->len;
     *connection = (struct connection){.socket = -1, .head_bytes = sequence + SEQUENCE_HEAD};
@@ -70,7 +71,10 @@ static bool connection_init(struct connection *connection, const struct sending 
     memcpy(connection->head + HEADER_BYTES + 5, bson_get_data(command), command->len);
     connection->head[sequence] = 1;
     memcpy(connection->head + sequence + 5, "documents", 10);
-    connection->socket = open_socket(sending->target->host, sending->target->port);
+    const struct target *target = sending->target;
+    const struct address *address =
+        &target->addresses[atomic_fetch_add(&sending->connections, 1) % target->address_count];
+    connection->socket = open_socket(address->host, address->port);
     return connection->socket >= 0;
 }
 

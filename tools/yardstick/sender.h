@@ -7,10 +7,17 @@
 
 #include <bson/bson.h>
 
+enum { ADDRESSES_MOST = 8 };
+
+struct address {
+    char host[256];
+    char port[16];
+};
+
 /* The destination of batches. All pointers are borrowed. */
 struct target {
-    const char *host;
-    const char *port;
+    struct address addresses[ADDRESSES_MOST]; /* connections use them in turn */
+    unsigned address_count;                   /* at least 1 */
     const char *database;
     const char *collection;
     const bson_t *write_concern;
