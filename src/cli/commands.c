@@ -298,7 +298,7 @@ static void refuse_beside_model(void *context, const char *name, const char *val
                      strcmp(name, "blocks") == 0;
     (void)value;
     if (strcmp(origin, "command line") != 0 || (of_source && at->sources) ||
-        sl_list_has("model|set|sweep|report|config", '|', sl_text_of(name)))
+        sl_list_has("model|from|set|sweep|report|config", '|', sl_text_of(name)))
         return;
     sl_option_problem(at->error,
                       of_source ? "--%s describes sources: name a source beside --model, or leave "
@@ -340,6 +340,9 @@ static sl_exit run_model(const sl_options *options, sl_setup *setup, sl_error *e
     bool opened = sl_capacity_open(sl_option_string(options, "model"), &model, &why);
     if (!opened)
         sl_option_failed(error, "--model: ", &why);
+    const char *from = sl_option_string(options, "from");
+    if (opened && from && !sl_model_use_record(&model, from, error))
+        return error->code;
     for (size_t i = 0; opened && i < sl_option_list_count(options, "set"); i++) {
         why = (sl_error){0};
         if (!sl_capacity_set(&model, sl_option_list_item(options, "set", i), &why))

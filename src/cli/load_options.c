@@ -374,7 +374,8 @@ const sl_option_row sl_load_rows[] = {
              "larger sample narrows the predicted ranges."},
     {.name = "from", SL_ROW_COMMON, SL_ROW_FILE("RECORD.json", READ), SL_ROW_OF(PLAN, "Plan", NONE),
      .help = "Predict the time from an earlier run on the same or a similar cluster: its run.json, "
-             "reload.json or tune.json."},
+             "reload.json or tune.json. With --model: the figures of that load (run.json) replace "
+             "those of the model."},
     {.name = "rate", SL_ROW_COUNT("N", 1, 0), SL_ROW_OF(PLAN, "Plan", NONE),
      .help = "Predict the time from this number of documents per second."},
     {.name = "model", SL_ROW_COMMON, SL_ROW_FILE("NAME|FILE", READ), SL_ROW_OF(PLAN, "Capacity model", NONE),

@@ -130,7 +130,7 @@ static void include(sl_estimate *into, double x) {
     into->high = fmax(into->high, x);
 }
 
-static double usl(double n, double contention, double coherency) {
+double sl_capacity_speed(double n, double contention, double coherency) {
     return n / (1 + contention * (n - 1) + coherency * n * (n - 1));
 }
 
@@ -142,14 +142,14 @@ static bool units_of(const computing *at, const sl_capacity_terms *terms, sl_cap
     take_terms(at, terms, of, value);
     if (of[0].low < 1 || of[1].high > 1 || of[2].high > 1)
         return complain_of(at, "units need a number of at least 1, and parameters of 0 to 1");
-    *made = sl_estimate_exactly(usl(of[0].value, of[1].value, of[2].value));
-    include(made, usl(of[0].low, of[1].low, of[2].low));
-    include(made, usl(of[0].low, of[1].high, of[2].high));
-    include(made, usl(of[0].high, of[1].low, of[2].low));
-    include(made, usl(of[0].high, of[1].high, of[2].high));
+    *made = sl_estimate_exactly(sl_capacity_speed(of[0].value, of[1].value, of[2].value));
+    include(made, sl_capacity_speed(of[0].low, of[1].low, of[2].low));
+    include(made, sl_capacity_speed(of[0].low, of[1].high, of[2].high));
+    include(made, sl_capacity_speed(of[0].high, of[1].low, of[2].low));
+    include(made, sl_capacity_speed(of[0].high, of[1].high, of[2].high));
     double best = of[2].low > 0 ? sqrt((1 - of[1].low) / of[2].low) : INFINITY;
     if (best > of[0].low && best < of[0].high)
-        include(made, usl(best, of[1].low, of[2].low));
+        include(made, sl_capacity_speed(best, of[1].low, of[2].low));
     return true;
 }
 

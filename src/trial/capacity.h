@@ -112,6 +112,9 @@ typedef struct sl_capacity_value {
     const char *decided; /* the name of the largest of `slowest`, in the model; "" without one */
 } sl_capacity_value;
 
+/* The speed of n units, relative to one, by the universal scalability law. */
+double sl_capacity_speed(double n, double contention, double coherency);
+
 /* Parses a number: "85k". The suffixes k, M, G, T and P are powers of 1000. */
 bool sl_capacity_number(const char *text, size_t length, double *number);
 

@@ -162,8 +162,10 @@ static bool from_tune(const bson_t *record, const char *path, sl_rates *rates, s
         if (!sl_look_inside(record, where, &setting))
             continue;
         double rate = sl_look_number(&setting, "rate");
-        rates->documents = (sl_estimate){rate, fmin(rate, sl_look_number(&setting, "low")),
-                                         fmax(rate, sl_look_number(&setting, "high"))};
+        double low = sl_look_number(&setting, "low"), high = sl_look_number(&setting, "high");
+        rates->documents = isnan(low) || isnan(high)
+                               ? around(rate, SHORT)
+                               : (sl_estimate){rate, fmin(rate, low), fmax(rate, high)};
         double records = sl_look_number(record, "sample.records");
         double each = sl_look_number(record, "sample.bsonBytes") / records;
         if (each > 0)
@@ -227,18 +229,19 @@ bool sl_rates_from_record(const bson_t *record, const char *path, sl_rates *rate
     return ok;
 }
 
-static bool read_record(const char *path, sl_rates *rates, sl_error *error) {
-    bson_t *record;
+/* Reads the record of --from and its rates. Destroy `record` on success. */
+static bool read_record(const char *path, bson_t **record, sl_rates *rates, sl_error *error) {
     char shown[300];
     sl_text_printable(sl_text_of(path), shown, sizeof shown);
-    if (!sl_json_read_file(path, &record, error)) {
+    if (!sl_json_read_file(path, record, error)) {
         if (error->code != SL_EXIT_RESOURCES)
             error->code = SL_EXIT_USAGE;
         return sl_error_prefix(error, "--from");
     }
-    bool ok = sl_rates_from_record(record, shown, rates, error);
-    bson_destroy(record);
-    return ok;
+    if (sl_rates_from_record(*record, shown, rates, error))
+        return true;
+    bson_destroy(*record);
+    return false;
 }
 
 /* Sets only documents per second, from --rate. */
@@ -751,8 +754,13 @@ static void record_plan(const sl_preview *preview, const sl_plan_times *predicti
 static bool read_rates(const sl_plan_config *config, sl_rates *rates, bool *known,
                        sl_error *error) {
     *known = config->from != NULL || config->rate > 0;
-    if (config->from)
-        return read_record(config->from, rates, error);
+    if (config->from) {
+        bson_t *record;
+        bool ok = read_record(config->from, &record, rates, error);
+        if (ok)
+            bson_destroy(record);
+        return ok;
+    }
     if (*known)
         rates_from_number(config->rate, rates);
     return true;
@@ -779,6 +787,52 @@ static bool use_preview(const sl_preview *preview, sl_capacity_model *model, sl_
                         SL_ORIGIN_MEASURED, note);
     sl_capacity_replace(model, size, each, each, each, SL_ORIGIN_MEASURED, note);
     model->other_data = true;
+    return true;
+}
+
+/* The value of an input; 0: the model does not have it. */
+static double input_named(const sl_capacity_model *model, const char *name) {
+    size_t input = sl_capacity_find(model, name, strlen(name));
+    return input < model->input_count ? model->inputs[input].value : 0;
+}
+
+bool sl_model_use_record(sl_capacity_model *model, const char *path, sl_error *error) {
+    sl_rates rates;
+    bson_t *record;
+    if (!read_record(path, &record, &rates, error))
+        return false;
+    double shards = (double)sl_walk_count(record, "shards");
+    double documents = sl_look_number(record, "accounting.inserted");
+    double each = sl_look_number(record, "accounting.bsonBytes") / documents;
+    bson_destroy(record);
+    shards = shards > 0 ? shards : 1;
+    size_t rate = sl_capacity_find(model, "shard-rate", 10);
+    if (rate == model->input_count || !(documents > 0))
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--from gives the figures of a load to a model with the input "
+                            "shard-rate, such as the model cluster");
+    /* The rate of one shard alone, by the law with which the model computes that of several. */
+    double speed = sl_capacity_speed(shards, input_named(model, "shard-contention"),
+                                     input_named(model, "shard-coherency"));
+    const struct {
+        const char *name, *note;
+        sl_estimate value;
+    } rows[] = {
+        {"documents", "", sl_estimate_exactly(documents)},
+        {"document-bytes", "of BSON", sl_estimate_exactly(each)},
+        {"shards", "", sl_estimate_exactly(shards)},
+        {"shard-rate", "of one shard", sl_estimate_scaled(rates.documents, 1 / speed)},
+        {"members", "the rate contains all members", sl_estimate_exactly(1)},
+        {"fixed", "", sl_estimate_exactly(rates.connect_seconds + rates.prepare_seconds)},
+        {"index-rate", "of one shard", sl_estimate_scaled(rates.index_documents, 1 / shards)},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t input = sl_capacity_find(model, rows[i].name, strlen(rows[i].name));
+        sl_estimate value = rows[i].value;
+        if (input < model->input_count && !isnan(value.value))
+            sl_capacity_replace(model, input, value.low, value.value, value.high,
+                                SL_ORIGIN_MEASURED, rows[i].note);
+    }
     return true;
 }
 

@@ -39,6 +39,10 @@ typedef struct sl_model_config {
     size_t sweep_count; /* 0: no sweep */
 } sl_model_config;
 
+/* Replaces inputs of the model by the figures of the load in the record at `path` (run.json).
+ * Errors are of class SL_EXIT_USAGE. */
+bool sl_model_use_record(sl_capacity_model *model, const char *path, sl_error *error);
+
 /* Computes the model, prints it to standard output, and writes it to load->report. */
 sl_exit sl_plan_run_model(const sl_model_config *config);
 

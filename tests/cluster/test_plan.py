@@ -97,6 +97,16 @@ class AnyServer:
             self.assertAlmostEqual(phases[name]["seconds"], record[name], delta=0.01 * record[name])
             self.assertLessEqual(phases[name]["low"], record[name] * 1.01)
             self.assertGreaterEqual(phases[name]["high"], record[name] * 0.99)
+        computed = self.scratch / "computed.json"
+        for shards, alike, places in (None, self.assertAlmostEqual, 3), (1000, self.assertGreater, None):
+            self.shardload("plan", "--model", "cluster", "--from", work / "run.json", "--report", computed,
+                           *(["--set", f"shards={shards}"] if shards else []))
+            results = json.loads(computed.read_text("utf-8"))["capacity"]["results"]
+            times = {row["name"]: row["value"] for row in results}
+            alike(record["load"], times["shards-time"], places)
+            alike(record["indexes"], times["index"], places)
+        self.shardload("plan", "--model", "petabyte", "--from", work / "run.json", code=support.EXIT_USAGE,
+                       message="such as the model cluster")
 
     def test_rates_of_other_conditions_are_named(self):
         (path,) = self.generate("B", 4000, "--seed", 70)
