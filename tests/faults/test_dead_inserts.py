@@ -136,6 +136,7 @@ class LoneServer(AnyServer, OldServers, OwnershipCase):
         return [self.servers.names()[0]]
 
     def test_a_load_is_resumed_after_the_collection_was_renamed_and_renamed_back(self):
+        self.needs("6.0", NAMED_BY_UUID)
         running = self.stopped_load()
         self.database.t.rename("u")
         self.continue_load(running).expect(support.EXIT_CLUSTER, "its name is u now", "--resume")

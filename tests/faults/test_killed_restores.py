@@ -34,11 +34,12 @@ class KilledRestores(Restoring):
 
     def namespaces(self):
         buckets = self.buckets()
+        clustered = self.namespace("clustered", [{"_id": n} for n in range(20)], options={
+            "clusteredIndex": {"v": 2, "key": {"_id": 1}, "name": "_id_", "unique": True}})
         return [self.namespace("a", documents(600), options=VALIDATOR, indexes=INDEXES[:2]),
                 self.namespace("capped", [{"_id": n} for n in range(40)],
                                options={"capped": True, "size": 8192, "max": 50}),
-                self.namespace("clustered", [{"_id": n} for n in range(20)],
-                               options={"clusteredIndex": {"v": 2, "key": {"_id": 1}, "name": "_id_", "unique": True}}),
+                *([clustered] if self.is_at_least("5.3") else []),
                 self.namespace("empty"), self.namespace("series", buckets, options=SERIES), self.small(),
                 self.namespace("t", [{"_id": n, "v": -1} for n in range(300)],
                                indexes=[{"v": 2, "key": {"v": 1, "_id": 1}, "name": "v", "unique": True}]),
