@@ -237,8 +237,9 @@ const sl_option_row sl_load_rows[] = {
              "number while it runs, if that is faster."},
     {.name = "collections-at-once", SL_ROW_COUNT("N", 1, 64), .fallback = "4",
      SL_ROW_OF(RESTORE, "Speed", NONE),
-     .help = "How many collections are restored at the same time, each by -j threads. 1 restores "
-             "one after the other, in the order of their names. Views are always restored last."},
+     .help = "How many collections are restored at the same time, each by -j threads; with -j auto "
+             "they share the threads by their size. 1 restores one after the other, in the order "
+             "of their names. Views are always restored last."},
     {.name = "batch-size", SL_ROW_COMMON, SL_ROW_COUNT("N", 1, SL_BATCH_SIZE_MAX), .choices = "auto",
      .fallback = "auto", SL_ROW_OF(SENDING, "Speed", NONE),
      .help = "Largest number of documents per insert. auto: 20,000, or the number in the "

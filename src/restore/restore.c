@@ -440,22 +440,22 @@ static bool replay(sl_restore *restore) {
 static bool restore_at_once(sl_restore *restore) {
     const sl_dump *dump = &restore->dump;
     size_t collections = 0, chosen = 0, namespaces = 0;
-    uint64_t bytes = 0;
     for (size_t i = 0; i < dump->count; i++) {
         bool alone = sl_restored_alone(&dump->items[i]);
         collections += !alone;
         chosen += !alone && !dump->items[i].left_out;
         namespaces += !dump->items[i].left_out;
-        bytes += dump->items[i].left_out ? 0 : dump->items[i].data_bytes;
+        restore->bytes += dump->items[i].left_out ? 0 : dump->items[i].data_bytes;
     }
     size_t count = restore->config->at_once < chosen ? restore->config->at_once : chosen;
     count = count > 0 ? count : 1;
+    restore->at_once = (unsigned)count;
     struct sl_restore_team *team = create(restore, count);
     if (!team) {
         sl_log_error("out of memory");
         return false;
     }
-    sl_status_restore(restore->status, namespaces, bytes);
+    sl_status_restore(restore->status, namespaces, restore->bytes);
     restore->team = team;
     bool all = restore->oplog
                    ? run_step(restore, SL_RESTORE_LOAD, count, collections) && replay(restore) &&

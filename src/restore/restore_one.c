@@ -650,6 +650,17 @@ static void take_totals(step *s, const bson_t *record) {
     s->outcome->already_stored -= sent;
 }
 
+/* The number of threads with which a load begins that may change it. The collections that are
+ * restored at the same time share the threads by their size: more connections than threads only
+ * compete for the server's processors. */
+static unsigned threads_of(const sl_restore *restore, const sl_namespace *item) {
+    double threads = restore->config->load->threads;
+    double share = (double)item->data_bytes / (double)restore->bytes;
+    double least = 1.0 / restore->at_once;
+    unsigned rounded = (unsigned)(threads * (share > least ? share : least) + 0.5);
+    return rounded > 0 ? rounded : 1;
+}
+
 /* Loads the documents. The load logs its errors. */
 static sl_exit load(step *s) {
     const char *paths[] = {s->item->data};
@@ -683,6 +694,8 @@ static sl_exit load(step *s) {
     if (s->item->capped || s->item->data_bytes <= SMALL_BYTES) {
         config.threads = 1;
         config.threads_most = 0;
+    } else if (config.threads_most > 0) {
+        config.threads = threads_of(s->restore, s->item);
     }
     sl_exit code = sl_load_run(&config);
     sl_connection_set_retry_check(s->connection, sl_restore_keep_trying, s->restore);

@@ -71,6 +71,8 @@ typedef struct sl_restore {
     char directory[SL_WORK_DIRECTORY_ROOM]; /* the work directory; "": none */
     sl_work_directory_lock lock;
     sl_dump dump;
+    uint64_t bytes;   /* of the documents of all chosen namespaces, */
+    unsigned at_once; /* and how many of these are restored at a time */
     sl_shard_keys shard_keys;
     sl_restored *outcomes; /* one per namespace of the dump */
     sl_connection *connection;

@@ -731,14 +731,16 @@ static double median_of(const double *rates, size_t count) {
 static void conclude(search_state *run) {
     sl_search *search = run->search;
     search->noise = surface_noise(run->surface, &search->noise_measured);
-    double interval = sl_student_quantile(
-        SL_90_PERCENT, search->noise_measured ? (double)surface_repeated(run->surface) : INFINITY);
+    double interval = sl_student_quantile(SL_90_PERCENT, (double)surface_repeated(run->surface));
     search->best = find_best(run);
     for (size_t i = 0; i < search->count; i++) {
         sl_search_cell *cell = &search->cells[i];
         if (cell->trials == 0)
             continue;
-        double spread = interval * search->noise * sqrt(surface_median_variance(cell->trials));
+        /* One trial, or a noise that was not measured, says nothing about the error of a rate. */
+        double spread = search->noise_measured && cell->trials > 1
+                            ? interval * search->noise * sqrt(surface_median_variance(cell->trials))
+                            : NAN;
         cell->rate = median_of(cell->rates, cell->trials);
         cell->low = cell->rate * exp(-spread);
         cell->high = cell->rate * exp(spread);

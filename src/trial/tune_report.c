@@ -77,6 +77,8 @@ static void append_settings(const sl_tune *tune, bson_t *record) {
         bson_append_array_end(&setting, &trials);
         if (cell->trials > 0) {
             BSON_APPEND_DOUBLE(&setting, "rate", rounded(cell->rate, 10));
+        }
+        if (cell->trials > 0 && !isnan(cell->low)) {
             BSON_APPEND_DOUBLE(&setting, "low", rounded(cell->low, 10));
             BSON_APPEND_DOUBLE(&setting, "high", rounded(cell->high, 10));
         }
@@ -181,6 +183,16 @@ char *sl_tune_describe(const sl_tune *tune, const size_t *at, char *out, size_t 
     return out;
 }
 
+/* "140,000 .. 160,000", or "-" when the interval is not known. */
+static void interval_cell(sl_text_table *table, const sl_search_cell *cell) {
+    char low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
+    if (isnan(cell->low))
+        sl_text_table_cell(table, "-");
+    else
+        sl_text_table_cell(table, "%s .. %s", sl_human_count((uint64_t)cell->low, low),
+                           sl_human_count((uint64_t)cell->high, high));
+}
+
 /* Do the settings differ only in threads and batches? */
 static bool same_kind(const size_t *at, const size_t *other) {
     for (size_t d = SL_TUNE_COMPRESSOR; d < SL_TUNE_DIMENSIONS; d++) {
@@ -258,12 +270,11 @@ static void show_kinds(const sl_tune *tune) {
             break;
         for (size_t i = 0; i < search->count; i++)
             shown[i] = shown[i] || same_kind(search->cells[i].at, search->cells[top].at);
-        char text[200], rate[SL_HUMAN_ROOM], low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
+        char text[200], rate[SL_HUMAN_ROOM];
         const sl_search_cell *cell = &search->cells[top];
         sl_text_table_cell(table, "%s", sl_tune_describe(tune, cell->at, text, sizeof text));
         sl_text_table_cell(table, "%s", sl_human_count((uint64_t)cell->rate, rate));
-        sl_text_table_cell(table, "%s .. %s", sl_human_count((uint64_t)cell->low, low),
-                           sl_human_count((uint64_t)cell->high, high));
+        interval_cell(table, cell);
         sl_text_table_cell(table, "%zu", cell->trials);
         kinds++;
     }
@@ -309,8 +320,7 @@ static void show_settings(const sl_tune *tune) {
             sl_text_table_cell(table, "%s", sl_human_count((uint64_t)cell->rate, a));
             sl_text_table_cell(table, "%s .. %s", sl_human_count((uint64_t)least, a),
                                sl_human_count((uint64_t)most, b));
-            sl_text_table_cell(table, "%s .. %s", sl_human_count((uint64_t)cell->low, a),
-                               sl_human_count((uint64_t)cell->high, b));
+            interval_cell(table, cell);
         }
         sl_print("\nrate of each setting, the fastest first (median, and range of its trials)\n\n");
         sl_text_table_print(table, sl_output(), 2);
@@ -327,10 +337,13 @@ static void show_recommendation(const sl_tune *tune) {
     const sl_search_cell *chosen = &search->cells[search->recommended];
     char text[200], rate[SL_HUMAN_ROOM], low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
     sl_print("\nrecommended: %s\n", sl_tune_describe(tune, chosen->at, text, sizeof text));
-    sl_print("  %s documents/s; by %zu trial%s between %s and %s (90 %%)\n",
-             sl_human_count((uint64_t)chosen->rate, rate), chosen->trials,
-             chosen->trials == 1 ? "" : "s", sl_human_count((uint64_t)chosen->low, low),
-             sl_human_count((uint64_t)chosen->high, high));
+    sl_print("  %s documents/s, by %zu trial%s", sl_human_count((uint64_t)chosen->rate, rate),
+             chosen->trials, chosen->trials == 1 ? "" : "s");
+    if (isnan(chosen->low))
+        sl_print("; too few trials were repeated to give a range\n");
+    else
+        sl_print(", between %s and %s (90 %%)\n", sl_human_count((uint64_t)chosen->low, low),
+                 sl_human_count((uint64_t)chosen->high, high));
     if (chosen != best)
         sl_print("  the fastest, %s, had %s; according to all trials it is expected to be at most "
                  "2 %% faster, and it needs more resources\n",

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A second Ctrl-C during a trial removes its temporary collection for good. Batches sent before the
 signal may still arrive, and an insert after the drop would create the collection again."""
+import random
 import signal
 import socket
 import threading
 import time
 
+import fault_case
 import proxy
 import support
 
@@ -153,3 +155,17 @@ class TwoShards(SecondCtrlC, support.ClusterCase):
 
     def servers(self):
         return self.shards.values()
+
+    def test_killed_at_any_moment(self):
+        """`forget` removes what is left: also the registry, and the balancer's mark."""
+        moments = random.Random(7)
+        for command in TRIALS:
+            for number in range(4 * fault_case.ROUNDS):
+                running = self.start_trial(command)
+                time.sleep(moments.uniform(0, 4))
+                running.signal(signal.SIGKILL)
+                running.wait(60)
+                self.wait_for(lambda: not any(map(self.is_working, self.servers())), "the end of the operations")
+                self.shardload("forget", "--uri", self.uri, "-d", self.database_name, "-c", "t")
+                self.assertEqual(self.collections(), [], f"{command}, kill {number}")
+                self.assertEqual(self.client.admin.command("balancerStatus")["mode"], "full")
