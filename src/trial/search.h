@@ -54,8 +54,8 @@ typedef struct sl_search_cell {
     size_t at[SL_SEARCH_DIMENSIONS_MAX]; /* index of its value in each dimension */
     double *rates;                       /* in the order of the trials */
     size_t trials;
-    double rate;         /* the median; undefined while `trials` is 0 */
-    double low, high;    /* 90 % interval of the true rate, from all repeated trials; NAN: unknown */
+    double rate;      /* the median; undefined while `trials` is 0 */
+    double low, high; /* 90 % interval of the true rate, from all repeated trials; NAN: unknown */
     const char *stopped; /* why there are no more trials, or ""; never NULL */
 } sl_search_cell;
 
