@@ -181,6 +181,8 @@ bool sl_target_exists(sl_connection *connection, const sl_target *target, bool *
 typedef struct sl_matching {
     const char *const *fields;
     size_t count;
+    const char *const *ids; /* fields that have become the _id */
+    size_t id_count;
     bool must_exist;              /* the collection */
     const bson_t *const *indexes; /* that are built before the load, or exist by then */
     size_t index_count;

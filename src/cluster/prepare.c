@@ -289,14 +289,24 @@ static bool check_shard_key(const sl_target *target, const bson_t *key, bool is_
         return true;
     list(match->fields, match->count, given, sizeof given);
     unique_option(match, "shard-key", option, sizeof option);
-    if (records_have_all(match, key))
+    bool taken = false;
+    for (size_t i = 0; i < match->id_count; i++)
+        taken = taken || bson_has_field(key, match->ids[i]);
+    if (taken)
+        snprintf(advice, sizeof advice,
+                 "--id-field takes it from the records. Leave that option out, and add all fields "
+                 "of the key: --match-fields %s",
+                 lacks);
+    else if (records_have_all(match, key))
         snprintf(advice, sizeof advice, "Add it: --match-fields %s,%s", given, lacks);
     else if (is_new)
         snprintf(advice, sizeof advice,
                  "The records do not have it. Shard by the fields that match: %s", option);
     else
         snprintf(advice, sizeof advice,
-                 "The records do not have it. Load them into another collection, with %s", option);
+                 "The records do not have it. Load the files of this collection again, with --drop "
+                 "or into another collection, with %s; then repeat this command",
+                 option);
     return sl_error_set(error, SL_EXIT_USAGE,
                         "%.255s.%.255s is sharded by a key with %s, which is not among the fields "
                         "that match, %s: without it the shard of a document is not known. %s",

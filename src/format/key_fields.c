@@ -23,8 +23,8 @@ static const char *last_part(const char *name) {
 static const char *check_name(sl_text name) {
     if (name.length == 0)
         return "a name is empty";
-    if (*name.bytes == '.' || name.bytes[name.length - 1] == '.')
-        return "a name begins or ends with a point";
+    if (*name.bytes == '.')
+        return "a name begins with a point";
     if (*name.bytes == '$')
         return "a name begins with $";
     if (name.length > 4 && memcmp(name.bytes, "_id.", 4) == 0)
@@ -46,12 +46,15 @@ const char *sl_key_names_read(const char *list, sl_key_names *names) {
     *made = (sl_key_names){0};
     for (const char *at = list; !problem; at++) {
         size_t length = strcspn(at, ",");
-        problem = check_name((sl_text){at, length});
+        size_t kept = length; /* columns such as "No." are stored without the point */
+        while (kept > 1 && at[kept - 1] == '.')
+            kept--;
+        problem = check_name((sl_text){at, kept});
         if (!problem && made->count == SL_KEY_FIELDS_MAX)
             problem = "there are more than 16 names";
         if (problem)
             break;
-        char *name = strndup(at, length);
+        char *name = strndup(at, kept);
         if (!name) {
             problem = "out of memory";
             break;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "decision.h"
 
+#include <string.h>
+
+#include "bson/bson_lookup.h"
 #include "format/key_fields.h"
 #include "util/log.h"
 
@@ -41,7 +44,84 @@ static bool decide_sharding(const sl_job *job, sl_destination *destination, sl_t
 }
 
 static bool records_have(void *context, const char *field) {
-    return sl_documents_have(context, field);
+    return sl_documents_type(context, field) != 0;
+}
+
+/* Types that the server compares with each other; the name of each is one for $type. */
+#define TEXTS (1u << BSON_TYPE_UTF8)
+static const struct match_type {
+    const char *alias, *word; /* word: of --types */
+    uint64_t types;           /* bit set of BSON types below 64 */
+} match_types[] = {
+    {"number", "int",
+     1 << BSON_TYPE_DOUBLE | 1 << BSON_TYPE_INT32 | 1 << BSON_TYPE_INT64 |
+         1 << BSON_TYPE_DECIMAL128},
+    {"string", "text", TEXTS},
+    {"objectId", "objectid", 1 << BSON_TYPE_OID},
+    {"date", "datetime", 1 << BSON_TYPE_DATE_TIME},
+    {"bool", "flag", 1 << BSON_TYPE_BOOL},
+    {"binData", "uuid", 1 << BSON_TYPE_BINARY},
+};
+
+static const struct match_type *match_type_of(int type) {
+    for (size_t i = 0; i < sizeof match_types / sizeof match_types[0]; i++) {
+        if (type > 0 && type < 64 && match_types[i].types >> type & 1)
+            return &match_types[i];
+    }
+    return NULL;
+}
+
+/* The type of the field in the stored documents, if no document has it in the type `own`. */
+static const struct match_type *stored_type(const sl_destination *destination, const char *field,
+                                            const char *own) {
+    bson_t *filters[] = {BCON_NEW(field, "{", "$type", BCON_UTF8(own), "}"),
+                         BCON_NEW(field, "{", "$exists", BCON_BOOL(true), "}")};
+    bson_t *found = NULL;
+    bson_iter_t value;
+    sl_error ignored = {0};
+    for (size_t i = 0; i < 2 && !found && !ignored.code; i++)
+        sl_document_find(destination->connection, &destination->target, filters[i], &found,
+                         &ignored);
+    const struct match_type *type = found && sl_look_find(found, field, &value)
+                                        ? match_type_of((int)bson_iter_type(&value))
+                                        : NULL;
+    for (size_t i = 0; i < 2; i++)
+        bson_destroy(filters[i]);
+    bson_destroy(found);
+    return type && strcmp(type->alias, own) != 0 ? type : NULL;
+}
+
+/* Another program may have stored 17 as "17", which no record matches. Sets job->match_problem,
+ * which ends a load with inferred types at once, unless the values cannot mean the same. */
+static bool types_match(sl_job *job, const sl_destination *destination, sl_error *error) {
+    const sl_format_options *options = &job->config->format_options;
+    const sl_key_names *ids = &job->keys->id, *match = &job->keys->match;
+    const bool table = job->sources[0].format == &sl_format_delimited;
+    bool refused = false;
+    for (size_t i = 0; i < match->count && !job->match_problem.code; i++) {
+        const char *name = match->names[i];
+        const struct match_type *own = match_type_of(sl_documents_type(job, name));
+        const struct match_type *stored = own ? stored_type(destination, name, own->alias) : NULL;
+        if (!stored)
+            continue;
+        bool text = own->types == TEXTS || stored->types == TEXTS;
+        refused = table && text && !options->declared && !options->schema_text && !job->schema;
+        sl_error_set(&job->match_problem, SL_EXIT_SOURCE,
+                     "no stored document matches: the field %s of %s.%s has the type %s, and that "
+                     "of the records has the type %s. %s%s=%s",
+                     name, destination->target.database, destination->target.collection,
+                     stored->alias, own->alias,
+                     table || own->types == TEXTS
+                         ? "Declare the stored type: --types "
+                         : "Convert the records to that type before, as to --types ",
+                     strcmp(name, "_id") == 0 && ids->count == 1 ? ids->names[0] : name,
+                     stored->word);
+    }
+    if (refused)
+        *error = job->match_problem;
+    else if (job->match_problem.code)
+        sl_log_warning("%s", job->match_problem.message);
+    return !refused;
 }
 
 /* With another mode than insert: can the documents be matched by the fields? */
@@ -54,9 +134,12 @@ static bool may_match(sl_job *job, const sl_destination *destination, sl_error *
                                .must_exist = !sl_modes[keys->mode].creates,
                                .indexes = job->config->indexes,
                                .index_count = job->config->index_count,
+                               .ids = (const char *const *)keys->id.names,
+                               .id_count = keys->id.count,
                                .records_have = records_have,
                                .context = job};
-    return sl_check_match(destination->connection, &destination->target, &match, error);
+    return sl_check_match(destination->connection, &destination->target, &match, error) &&
+           (job->resumed || destination->target.drop || types_match(job, destination, error));
 }
 
 /* A sharded collection has, or gets, chunks on every shard. */

@@ -191,7 +191,7 @@ bool sl_key_sample_take(sl_job *job, sl_key_sample *keys, sl_error *error) {
 typedef struct sampling {
     const char *fields[FIELDS_MOST];
     size_t count, missing;
-    bool found[FIELDS_MOST];
+    int found[FIELDS_MOST]; /* the type of the first value; 0: none */
     uint64_t documents;
     bool cut;                 /* the end of a compressed file or an archive was not read */
     char (*names)[NAME_ROOM]; /* seen in documents, without repetition */
@@ -233,7 +233,7 @@ static void look_at(sampling *s, const uint8_t *bytes) {
     for (size_t i = 0; i < s->count; i++) {
         if (s->found[i] || !sl_look_find(&document, s->fields[i], &field))
             continue;
-        s->found[i] = true;
+        s->found[i] = bson_iter_type(&field);
         s->missing--;
     }
     /* The names of the first documents, and of some later ones: they are needed only for a
@@ -388,12 +388,12 @@ static bool look_for_fields(sl_job *job, sampling *s, sl_error *error) {
     return ok;
 }
 
-bool sl_documents_have(sl_job *job, const char *field) {
+int sl_documents_type(sl_job *job, const char *field) {
     sampling s = {.fields = {field}, .count = 1};
     sl_error ignored = {0};
-    bool found = look_for_fields(job, &s, &ignored) && s.missing == 0;
+    look_for_fields(job, &s, &ignored);
     free(s.names);
-    return found;
+    return s.found[0];
 }
 
 bool sl_shard_key_check(sl_job *job, sl_error *error) {

@@ -55,7 +55,8 @@ bool sl_key_sample_take(sl_job *job, sl_key_sample *sample, sl_error *error);
  * must then not be sharded by this key. Pipes are not sampled. False without memory only. */
 bool sl_shard_key_check(sl_job *job, sl_error *error);
 
-/* Has a sampled document the field? For advice: false also if the sources cannot be sampled. */
-bool sl_documents_have(sl_job *job, const char *field);
+/* The BSON type of the field in the first sampled document that has it. 0 if none has it, also if
+ * the sources cannot be sampled. */
+int sl_documents_type(sl_job *job, const char *field);
 
 #endif

@@ -74,12 +74,13 @@ typedef struct sl_job {
     sl_not_loaded not_loaded;
     struct sl_embed *embed; /* --embed (embed.h); NULL without it. Owned */
 
-    bson_t *hashed_id;    /* {_id: "hashed"}: the default shard key if own_ids */
-    sl_error key_problem; /* why no collection may be sharded by the given key; code 0: no
+    bson_t *hashed_id;      /* {_id: "hashed"}: the default shard key if own_ids */
+    sl_error match_problem; /* the stored documents have other types in a match field; code 0: no */
+    sl_error key_problem;   /* why no collection may be sharded by the given key; code 0: no
                              problem */
-    uint32_t shards;      /* at least 1 */
-    bool by_range;        /* the collection is sharded by {_id: 1} */
-    sl_range *ranges;     /* of _id, sorted: the ranges that are placed and verified */
+    uint32_t shards;        /* at least 1 */
+    bool by_range;          /* the collection is sharded by {_id: 1} */
+    sl_range *ranges;       /* of _id, sorted: the ranges that are placed and verified */
     size_t range_count;
 
     uint32_t parts;   /* N of --part K/N; with --only-shards, number of shards; 0: not shared */

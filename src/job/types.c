@@ -380,8 +380,9 @@ static bool refuse_types(const sl_destination *destination, const refusal *refus
         error, SL_EXIT_SOURCE,
         "the types of these columns differ from those that earlier loads have stored in "
         "%s.%s:" SL_LINES SL_LINES
-        "\nDeclare the types with --schema FILE (inspect --write-schema FILE writes one), or load "
-        "all columns as text with --types text",
+        "\nFor one type in all documents, load all files by one command with --drop, or into "
+        "another collection. To store both, declare types with --schema FILE (inspect "
+        "--write-schema FILE writes one), or load all columns as text with --types text",
         target->database, target->collection, refused->shown,
         refused->count > REFUSED_SHOWN ? "\n  ..." : "");
 }

@@ -608,6 +608,12 @@ static bool load_documents(sl_load *load, sl_error *error) {
     load->ledger.rejects = NULL;
     if (ok && sl_interrupt_requested())
         return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
+    if (ok && load->job.match_problem.code && sl_load_mode(load->job.config)->removes &&
+        sl_run_sum(&load->run).changed == 0) {
+        *error = load->job.match_problem;
+        error->no_resume = true;
+        return false;
+    }
     return ok && !sl_rejects_pass_limit(&load->run, &load->ledger, true, error) &&
            !sl_rejects_are_all(&load->run, &load->ledger, reasons, error);
 }

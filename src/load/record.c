@@ -416,7 +416,7 @@ static void warn_of_one_shard(const sl_load *load, const sl_shard_statistics *ro
     const sl_shard_map *map = load->destination.map;
     const bson_t *shard_key = map ? sl_shard_map_key(map) : NULL;
     if (!topology || topology->count < 2 || all < ONE_SHARD_LEAST || load->job.by_range ||
-        !shard_key)
+        !shard_key || !load->destination.created) /* otherwise its owner has chosen the key */
         return;
     for (size_t i = 0; i < count; i++) {
         if (rows[i].documents != all)
@@ -424,9 +424,8 @@ static void warn_of_one_shard(const sl_load *load, const sl_shard_statistics *ro
         char *key = bson_as_relaxed_extended_json(shard_key, NULL);
         sl_log_warning("all documents are on shard %s, and %zu other shard%s none: the "
                        "shard key %s puts them into one range. A hashed field (--shard-key "
-                       "'{\"_id\": \"hashed\"}') or a field with many values distributes them; the "
-                       "key of this collection cannot be changed by a load, so load with --drop or "
-                       "into another collection",
+                       "'{\"_id\": \"hashed\"}') or a field with many values distributes them: "
+                       "load again with it and --drop",
                        rows[i].shard, topology->count - 1, topology->count == 2 ? " has" : "s have",
                        key ? key : "");
         bson_free(key);

@@ -85,7 +85,7 @@ typedef struct sl_count_row {
     PARSED(18, repaired, .key = "repaired", .label = "records repaired (extra delimiters)",        \
            .of_records = true)                                                                     \
     /* records with text that was read as windows-1252, or (ISD) Latin-1 */                        \
-    PARSED(19, transcoded, .key = "transcoded", .label = "records converted from Latin-1",         \
+    PARSED(19, transcoded, .key = "transcoded", .label = "records converted to UTF-8",             \
            .of_records = true)                                                                     \
     /* ISD records whose length differs from the declared one */                                   \
     PARSED(20, length_mismatches, .key = "lengthMismatches",                                       \

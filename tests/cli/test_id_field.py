@@ -26,6 +26,10 @@ class IdField(support.Case):
                          [[("_id", 7), ("n", 1), ("t", "x")],
                           [("_id", 99999999999), ("n", 2), ("t", "y")]])
 
+    def test_a_column_whose_name_ends_with_a_point(self):
+        found, _ = self.load("a.csv", "Nr.,t\n7,x\n", "--id-field", "Nr.")
+        self.assertEqual(found, [{"_id": 7, "t": "x"}])
+
     def test_texts_keep_their_zeros(self):
         found, _ = self.load("a.csv", "id,t\n00501,x\n501,y\n", "--id-field", "id")
         self.assertEqual([one["_id"] for one in found], ["00501", "501"])
@@ -170,6 +174,6 @@ class IdField(support.Case):
     def test_lists_of_names(self):
         for words, message in (("a,,b", "a name is empty"), ("a,a", "a name is given twice"),
                                ("_id.x", "a part of an _id"), ("$a", "begins with $"),
-                               ("a.", "begins or ends with a point"),
+                               (".a", "begins with a point"),
                                ("a,_id", "cannot be one of several"), ("a,b.a", "the same key")):
             self.assertIn(message, self.refused("a.csv", "a,b\n1,2\n", "--id-field", words))

@@ -72,8 +72,10 @@ class Types(support.Case):
         documents, _ = self.documents("--encoding", "latin-1", path)
         self.assertEqual(documents, [{"Gr\xf6\xdfe": 1, "Preis": "\xfc"},
                                      {"Gr\xf6\xdfe": 2, "Preis": "5"}])
-        outcome = self.shardload("inspect", "--format", "delimited", path, code=support.EXIT_SOURCE)
-        self.assertIn("column 1 of the header is not UTF-8; name the encoding: --encoding", outcome.text)
+        for words in ((), ("--format", "delimited")):
+            outcome = self.shardload("inspect", *words, path, code=support.EXIT_SOURCE)
+            self.assertIn("column 1 of the header is not UTF-8; name the encoding: --encoding", outcome.text)
+            self.assertNotIn("isd", outcome.text)
 
     def test_text_in_a_declared_encoding(self):
         """A byte that the encoding does not define is a reject with its position."""

@@ -282,6 +282,27 @@ class ReplicaSet(Standalone):
     variable = "SHARDLOAD_TEST_REPLICA_URI"
 
 
+    def test_ids_of_another_type(self):
+        """Another program has stored the text "17": no record with the number 17 matches it."""
+        self.database.t.insert_many([{"_id": str(n)} for n in range(20)])
+        words = "--mode", "delete"
+        table, lines = self.file("t.csv", "id,v\n17,1\n18,2\n"), self.file("t.json", '{"_id": 17}\n')
+        message = "the field _id of .* has the type string, and that of the records has the type number"
+        for mode in ("delete", "replace", "upsert", "merge"):
+            outcome, _ = self.load("--mode", mode, "--id-field", "id", table, code=support.EXIT_SOURCE)
+            self.assertRegex(outcome.err.replace("\n", " "), message + ".*--types id=text")
+        outcome, work = self.load(*words, lines, code=support.EXIT_SOURCE)
+        self.assertRegex(outcome.err.replace("\n", " "), message)
+        self.assertNotIn("--resume", outcome.err)
+        self.assert_accounting(work, alreadyStored=1)
+        self.assertEqual(self.database.t.count_documents({}), 20)
+        self.load(*words, "--id-field", "id", "--types", "id=text", table)
+        self.assertEqual(self.database.t.count_documents({}), 18)
+        self.load("--mode", "upsert", self.file("new.json", '{"_id": 17}\n'), message="has the type number")
+        self.load(*words, lines)
+        self.assertEqual(self.database.t.count_documents({}), 18)
+
+
 class Sharded(Modes, support.ClusterCase):
     def setUp(self):
         super().setUp()
@@ -316,3 +337,5 @@ class Sharded(Modes, support.ClusterCase):
         outcome, _ = self.load("--mode", "upsert", "--match-fields", "n", source,
                                code=support.EXIT_USAGE)
         self.assertIn("--match-fields n,sku", outcome.err)
+        self.load("--mode", "upsert", "--id-field", "sku", source, code=support.EXIT_USAGE,
+                  message="Leave that option out, and add all fields of the key: --match-fields sku")
