@@ -1155,6 +1155,8 @@ static const char *call_bool(sl_extjson *x, const char *p, extjson_value *v) {
     uint8_t type = BSON_TYPE_NULL, *value = v->to + EXTJSON_SCRATCH, *end = value;
     double real;
     int64_t integer = 0;
+    if (v->to > x->limit)
+        return extjson_no_room(x);
     if (*p != ')' && !(p = shell_argument(x, p, &type, &end, v->depth + 1)))
         return NULL;
     memcpy(&real, value, sizeof real);

@@ -234,9 +234,7 @@ bool sl_check_database(const char *text, char *problem, size_t room) {
 }
 
 bool sl_check_collection(const char *text, char *problem, size_t room) {
-    size_t length = strlen(text);
-    return (length > 0 && length < 200 && !strchr(text, '$') && text[0] != '.' &&
-            text[length - 1] != '.' && strncmp(text, "system.", 7) != 0) ||
+    return sl_is_collection_name(text) ||
            wrong(problem, room,
                  "\"%s\" is not a collection name: it must not be empty, longer than "
                  "199 bytes, begin or end with a dot, begin with system., or contain a $",

@@ -39,6 +39,12 @@ bool sl_load_open_connection(const sl_load_config *config, sl_access access,
     return true;
 }
 
+bool sl_is_collection_name(const char *name) {
+    const size_t length = strlen(name);
+    return length > 0 && length < 200 && !strchr(name, '$') && name[0] != '.' &&
+           name[length - 1] != '.' && strncmp(name, "system.", 7) != 0;
+}
+
 /* ---- the work directory ---- */
 
 /* Every work directory has a log. Without it (it may have been deleted), a journal shows what the

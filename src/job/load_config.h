@@ -147,6 +147,9 @@ static inline bool sl_load_is_shared(const sl_load_config *config) {
     return config->parts > 0 || config->only_shards;
 }
 
+/* Is it a name under which a load may store documents? */
+bool sl_is_collection_name(const char *name);
+
 /* Refuses (SL_EXIT_USAGE) a --work-dir that holds files and is no work directory of this program: a
  * command would replace those with the names of its own. A folder that does not exist, or is empty,
  * is fine, and so is one that cannot be read: creating files there fails. Nothing is written. */

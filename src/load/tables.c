@@ -42,6 +42,7 @@ typedef struct tables {
     size_t count, room;
     char directory[SL_WORK_DIRECTORY_ROOM];
     sl_work_directory_lock lock;
+    bool single; /* all become one collection, or none */
     _Atomic bool stopped, running;
 } tables;
 
@@ -51,7 +52,7 @@ static bool no_memory(sl_error *error) {
 
 /* ---- the list ---- */
 
-/* Adds a table; `name` is copied. NULL with error. */
+/* Adds a table; `name` is copied. NULL with error. With --collection it has no collection. */
 static table *add(tables *all, const char *name, const char *path, sl_error *error) {
     for (size_t i = 0; i < all->count && !all->config->collection; i++) {
         if (strcmp(all->items[i].name, name) == 0) {
@@ -61,6 +62,16 @@ static table *add(tables *all, const char *name, const char *path, sl_error *err
                          all->items[i].path, path, name);
             return NULL;
         }
+    }
+    const size_t length = strlen(name), end = strlen(".sources");
+    if (!all->single && (!sl_is_collection_name(name) ||
+                         (length > end && strcmp(name + length - end, ".sources") == 0))) {
+        sl_error_set(
+            error, SL_EXIT_USAGE,
+            "%s: the table %s cannot become a collection of this name: load it separately, "
+            "with --include and --collection",
+            path, name);
+        return NULL;
     }
     table *items = sl_grow(all->items, all->count, &all->room, sizeof *items);
     if (!items) {
@@ -306,7 +317,7 @@ static void folder_of(const tables *all, size_t index, char *out, size_t room) {
     char name[FOLDER_ROOM + 8];
     size_t used = 0;
     for (const char *at = all->items[index].name; *at && used < FOLDER_ROOM - 8; at++) {
-        bool plain = sl_letters((sl_text){at, 1}) == 1 || sl_is_digit(*at) ||
+        bool plain = ((*at | 0x20) >= 'a' && (*at | 0x20) <= 'z') || sl_is_digit(*at) ||
                      strchr("_-", *at) != NULL || (*at == '.' && used > 0);
         used += (size_t)snprintf(name + used, sizeof name - used, plain ? "%c" : "%%%02x",
                                  (unsigned char)*at);
@@ -486,12 +497,12 @@ static sl_exit run_single(tables *all, sl_table_run *run, void *context, sl_erro
 }
 
 sl_exit sl_tables_run(const sl_load_config *config, bool loads, sl_table_run *run, void *context) {
-    tables all = {.config = config};
+    const bool single = config->collection || config->sink != SL_SINK_CLUSTER;
+    tables all = {.config = config, .single = single};
     sl_error error = {0};
     sl_exit code = SL_EXIT_OK;
     bool listening = sl_interrupt_listen(on_first_request, NULL, &all, &error);
     bool ok = listening;
-    const bool single = config->collection || config->sink != SL_SINK_CLUSTER;
     if (ok && !single && (config->report || config->html || config->metrics))
         ok = sl_error_set(&error, SL_EXIT_USAGE,
                           "--report, --html and --metrics are for one collection: without "

@@ -17,6 +17,8 @@
 
 #define OUTPUT_BYTES ((size_t)64 << 10)
 #define KINDS_MAX 48u
+#define TABLES_MAX 20000u /* a dump is read once for each table with rows */
+#define WORDS_MAX 8u      /* of a value: replace(replace(...)) */
 #define KIND_ROOM 40u
 /* Text of a row. The reader cuts and rejects a longer line, so a row may lose bytes above it. */
 #define ROW_BYTES_MAX (SL_RECORD_BYTES_MAX + ((size_t)4 << 20))
@@ -33,8 +35,9 @@ struct sl_sql_dump {
     const char *include;
     sl_input contents;
     sl_sql_table *tables;
-    sl_path_set seen; /* tables whose rows have been read */
-    const char *end;  /* the comment that ends a complete dump; NULL: none is expected */
+    unsigned table_count, words; /* `words`: of the current value */
+    sl_path_set seen;            /* tables whose rows have been read */
+    const char *end;             /* the comment that ends a complete dump; NULL: none is expected */
     bool complete;
     bool sqlite, open; /* a transaction of SQLite is open */
     kind_count kinds[KINDS_MAX];
@@ -168,16 +171,22 @@ static sl_sql_table *table_named(const sl_sql_dump *dump, const char *name) {
     return table;
 }
 
-/* Adds a table, or empties the one of that name. NULL: no memory. */
+/* Adds a table, or empties the one of that name. NULL with error. */
 static sl_sql_table *add_table(sl_sql_dump *dump, const char *name) {
     sl_sql_table *table = table_named(dump, name), *next = table ? table->next : dump->tables;
     if (table)
         sl_sql_table_clear(table);
+    else if (dump->table_count++ == TABLES_MAX)
+        return sl_sql_fail(&dump->text, sl_sql_line(&dump->text),
+                           "the dump has more than %u tables: export fewer", TABLES_MAX),
+               NULL;
     else if (!(table = malloc(sizeof *table)))
-        return NULL;
+        return sl_error_memory(dump->text.error, "reading an SQL dump"), NULL;
     else
         dump->tables = table;
     *table = (sl_sql_table){.next = next, .name = strdup(name)};
+    if (!table->name)
+        sl_error_memory(dump->text.error, "reading an SQL dump");
     return table->name ? table : NULL;
 }
 
@@ -203,9 +212,11 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
     if (sl_sql_is(&token, "TABLE")) {
         sl_sql_next(text, &token);
         skip_words(text, &token, "IF|NOT|EXISTS");
-        sl_sql_table *table = sl_sql_table_name(text, &token, name) ? add_table(dump, name) : NULL;
-        if (table && !sl_sql_table_read(text, &token, table))
-            return false;
+        if (sl_sql_table_name(text, &token, name)) {
+            sl_sql_table *table = add_table(dump, name);
+            if (!table || !sl_sql_table_read(text, &token, table))
+                return false;
+        }
         if (sl_sql_is(&token, ";"))
             return true;
     }
@@ -522,8 +533,10 @@ static bool read_replace(sl_sql_dump *dump, const sl_sql_column *column) {
     unsigned code = 0;
     for (int byte; call && (byte = sl_sql_peek(text, 0)) >= 0 && sl_is_digit((char)byte);
          text->used++)
-        code = (code * 10 + (unsigned)(byte - '0')) & 0x7F;
-    if (!call || from.length == 0 || !expect(dump, ')') || !expect(dump, ')'))
+        code = code < 0x80 ? code * 10 + (unsigned)(byte - '0') : code;
+    /* The result is not longer than the value: COPY text has two bytes for a line end. */
+    if (!call || code == 0 || code >= 0x80 || from.kind != SL_SQL_STRING || from.cut ||
+        from.length < 2 || strpbrk(from.text, "\t\n\r") || !expect(dump, ')') || !expect(dump, ')'))
         return sl_sql_fail(text, sl_sql_line(text), "this call of replace() is not understood");
     /* In COPY text, backslashes of the value are doubled. */
     char pattern[2 * SL_SQL_NAME_MAX];
@@ -537,7 +550,7 @@ static bool read_replace(sl_sql_dump *dump, const sl_sql_column *column) {
     for (size_t at = start; at < end;) {
         bool here = end - at >= length && memcmp(dump->row + at, pattern, length) == 0;
         size_t step = here ? length : dump->row[at] == '\\' && at + 1 < end ? 2 : 1;
-        if (here) { /* the pattern is at least as long as an escape */
+        if (here) {
             dump->row_length = to;
             put_value_byte(dump, (unsigned char)code, false);
             to = dump->row_length;
@@ -570,7 +583,12 @@ static bool read_unistr(sl_sql_dump *dump) {
             at += step;
             continue;
         }
-        if (end - at < 7 || row[at + 2] != 'u' || sscanf(row + at + 3, "%4x", &code) != 1)
+        bool valid = end - at >= 7 && row[at + 2] == 'u';
+        for (size_t i = 3; valid && i < 7; i++) {
+            valid = sl_hex_digit(row[at + i]) >= 0;
+            code = code << 4 | (unsigned)sl_hex_digit(row[at + i]);
+        }
+        if (!valid || code >= 0x80) /* only control characters are written so */
             return sl_sql_fail(&dump->text, dump->line, "this call of unistr() is not understood");
         at += 7;
         dump->row_length = to;
@@ -592,6 +610,10 @@ static bool read_word_value(sl_sql_dump *dump, const sl_sql_column *column) {
     sl_sql_token token;
     sl_sql_next(text, &token);
     const bool string = sl_sql_peek(text, 0) == '\'';
+    if (++dump->words > WORDS_MAX)
+        return sl_sql_fail(text, sl_sql_line(text),
+                           "a value of the table %s is not understood: too many calls",
+                           dump->shown);
     if (sl_sql_is(&token, "NULL")) {
         put_text(dump, "\\N", 2);
     } else if (sl_sql_is(&token, "TRUE") || sl_sql_is(&token, "FALSE")) {
@@ -662,6 +684,7 @@ static bool read_row(sl_sql_dump *dump) {
     sl_sql_text *text = &dump->text;
     dump->row_used = dump->row_length = 0;
     for (size_t i = 0;; i++) {
+        dump->words = 0;
         if (!read_value(dump, i < dump->column_count ? dump->columns[i] : &extra))
             return false;
         sl_sql_skip_blanks(text);

@@ -11,6 +11,8 @@
 #include "util/memory_stream.h"
 #include "util/text.h"
 
+#define COLUMN_BYTES 64u /* of the allocations for a column, and of its line in a schema */
+
 /* ---- types ---- */
 
 /* The types of columns by the words with which they begin. Others are text: names, enums, sets,
@@ -123,7 +125,7 @@ static bool read_constraints(sl_sql_text *text, sl_sql_token *token, sl_sql_tabl
         column->generated = column->generated || (as && sl_sql_is(token, "("));
         if (primary && sl_sql_is(token, "KEY")) {
             free(table->primary_key);
-            table->primary_key = strdup(column->name);
+            table->primary_key = strchr(column->name, ',') ? NULL : strdup(column->name);
         }
     }
     return true;
@@ -152,6 +154,7 @@ bool sl_sql_table_read_key(sl_sql_text *text, sl_sql_table *table) {
     char names[2 * SL_SQL_NAME_MAX] = "";
     sl_sql_token token;
     size_t used = 0;
+    bool usable = true; /* as a list */
     do
         sl_sql_next(text, &token); /* USING BTREE */
     while (token.kind == SL_SQL_WORD);
@@ -161,14 +164,14 @@ bool sl_sql_table_read_key(sl_sql_text *text, sl_sql_table *table) {
         sl_sql_next(text, &token);
         if (token.kind == SL_SQL_MARK) {
             depth += (token.text[0] == '(') - (token.text[0] == ')');
-        } else if (depth == 1 && !sl_sql_is(&token, "ASC") && !sl_sql_is(&token, "DESC") &&
-                   used < sizeof names - 1) {
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? "," : "",
-                                     token.text);
+        } else if (depth == 1 && !sl_sql_is(&token, "ASC") && !sl_sql_is(&token, "DESC")) {
+            usable = usable && sl_sql_is_name(&token) && !strchr(token.text, ',') &&
+                     used + token.length + 1 < sizeof names;
+            used += usable ? (size_t)sprintf(names + used, "%s%s", used ? "," : "", token.text) : 0;
         }
     }
     free(table->primary_key);
-    table->primary_key = strdup(names);
+    table->primary_key = usable ? strdup(names) : NULL;
     return true;
 }
 
@@ -205,9 +208,12 @@ static bool read_column(sl_sql_text *text, sl_sql_token *token, sl_sql_table *ta
     *column = (sl_sql_column){.name = strdup(token->text)};
     if (!column->name)
         return sl_error_memory(text->error, "reading an SQL dump");
-    if (++table->count > SL_SQL_COLUMNS_MAX)
-        return sl_sql_fail(text, line, "the table %s has more than %u columns", table->name,
-                           SL_SQL_COLUMNS_MAX);
+    text->kept += sizeof *column + COLUMN_BYTES + token->length;
+    if (++table->count > SL_SQL_COLUMNS_MAX || text->kept > SL_SQL_DEFINITIONS_MAX)
+        return sl_sql_fail(text, line,
+                           "the table %s has more than %u columns, or the columns of all tables "
+                           "need more than %u MiB",
+                           table->name, SL_SQL_COLUMNS_MAX, SL_SQL_DEFINITIONS_MAX >> 20);
     sl_sql_next(text, token);
     return read_type(text, token, column) && read_constraints(text, token, table, column);
 }
@@ -219,6 +225,10 @@ bool sl_sql_table_read(sl_sql_text *text, sl_sql_token *token, sl_sql_table *tab
     do {
         sl_sql_next(text, token);
         bool column = sl_sql_is_name(token) && !begins_constraint(token, text->mysql);
+        if (token->cut)
+            return sl_sql_fail(text, line,
+                               "the table %s has a name of more than %u bytes, or with NUL",
+                               table->name, SL_SQL_NAME_MAX);
         if (!(column ? read_column(text, token, table, line) : read_constraint(text, token, table)))
             return sl_sql_fail(text, line,
                                "the statement CREATE TABLE %s is not complete: the dump is cut off",

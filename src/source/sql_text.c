@@ -118,6 +118,9 @@ void sl_sql_skip_blanks(sl_sql_text *text) {
 static void put(sl_sql_token *token, int byte) {
     if (token->length < SL_SQL_NAME_MAX)
         token->text[token->length++] = (char)byte;
+    else
+        token->cut = true;
+    token->cut = token->cut || byte == 0;
 }
 
 /* Reads to after the closing quote, which is doubled where it belongs to the text. The opening one
@@ -169,6 +172,7 @@ void sl_sql_next(sl_sql_text *text, sl_sql_token *token) {
     sl_sql_skip_blanks(text);
     const int byte = sl_sql_peek(text, 0);
     token->length = 0;
+    token->cut = false;
     token->kind = SL_SQL_MARK;
     if (byte < 0) {
         token->kind = SL_SQL_END;

@@ -8,8 +8,9 @@
 
 #include "stream.h"
 
-/* Bytes of a name or word. PostgreSQL and MySQL have names of 63 and 64 characters. */
+/* Bytes of a name or word, which has no NUL byte. PostgreSQL and MySQL have names of 63 and 64 characters. */
 #define SL_SQL_NAME_MAX 400u
+#define SL_SQL_DEFINITIONS_MAX (256u << 20) /* bytes of all columns */
 
 typedef struct sl_sql_text {
     sl_input *input; /* borrowed */
@@ -21,6 +22,7 @@ typedef struct sl_sql_text {
     size_t counted;
     bool mysql;          /* backslashes in strings are escape characters; no dollar quotes */
     char terminator[16]; /* of statements */
+    size_t kept;         /* bytes of names and types of columns in memory */
     sl_reader_times *times;
     sl_error *error;
 } sl_sql_text;
@@ -37,6 +39,7 @@ typedef struct sl_sql_token {
     sl_sql_kind kind;
     size_t length;
     char quote; /* of a name or string */
+    bool cut;   /* the text is longer, or has a NUL byte */
     char text[SL_SQL_NAME_MAX + 1];
 } sl_sql_token;
 
@@ -75,7 +78,7 @@ static inline bool sl_sql_is(const sl_sql_token *token, const char *word) {
 /* Is the token, unquoted, one of these words, separated by bars? */
 bool sl_sql_is_one_of(const sl_sql_token *token, const char *words);
 static inline bool sl_sql_is_name(const sl_sql_token *token) {
-    return token->kind == SL_SQL_WORD || token->kind == SL_SQL_NAME;
+    return (token->kind == SL_SQL_WORD || token->kind == SL_SQL_NAME) && !token->cut;
 }
 
 /* Skips the remainder of the statement, and its terminator. `body`: it may have statements between

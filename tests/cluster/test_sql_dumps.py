@@ -2,6 +2,7 @@
 """SQL dumps: each table becomes a collection, with the types of CREATE TABLE."""
 import datetime
 import gzip
+import os
 import unittest
 import uuid
 
@@ -213,6 +214,46 @@ class Dumps(support.ClusterCase):
         path = self.file("latin.sql", POSTGRES.replace("a\\tb", "ä").encode("latin-1"))
         self.run_load("--drop", path, code=support.EXIT_REJECTS)
         self.assertEqual([one["id"] for one in self.found("orders")], [2])
+
+    def sqlite(self, *statements):
+        return self.file("hostile.sql", "\n".join(("PRAGMA foreign_keys=OFF;", "BEGIN TRANSACTION;",
+                                                   *statements, "COMMIT;\n")))
+
+    def test_hostile_values(self):
+        """Values and names that would be stored changed, or that need a stack or time without limit."""
+        values = ["replace('abab','a',char(10))", "replace('" + "0" * 200010 + "','0',char(0))", "unistr('\\u0141')",
+                  "replace('ab','ab',char(138))", "replace(" * 200000, "_a " * 200000]
+        for value in values:
+            with self.subTest(value=value[:30]):
+                self.run_load(self.sqlite("CREATE TABLE t (v text);", f"INSERT INTO t VALUES({value});"),
+                              code=support.EXIT_SOURCE, message="not understood")
+        for name in ("a" * 401, "a\0b"):
+            self.run_load(self.sqlite(f'CREATE TABLE t ("{name}" text);', "INSERT INTO t VALUES(1);"),
+                          code=support.EXIT_SOURCE, message="the table t has a name of more than 400 bytes, or with NUL")
+        self.run_load(self.sqlite(*(f"CREATE TABLE t{number} (a);" for number in range(20001))),
+                      code=support.EXIT_SOURCE, message="more than 20000 tables")
+        self.run_load(self.sqlite(*(f"CREATE TABLE t{table} (" + ",".join(f"a{table}{column:0>350}" for column in
+                                                                            range(1000)) + ");" for table in range(600))),
+                      code=support.EXIT_SOURCE, message="the columns of all tables need more than 256 MiB")
+        self.assertEqual(self.collections(), [])
+        self.run_load(self.sqlite("CREATE TABLE t (v text);",
+                                  "INSERT INTO t VALUES(unistr('" + "\\u0001" * 300000 + "'));"))
+        self.assertEqual(self.found("t"), [{"v": "\x01" * 300000}])
+
+    def test_hostile_names_of_tables(self):
+        """They become neither folders outside of the work directory, nor collections with a meaning of their own."""
+        def rows(*names):
+            return self.sqlite(*(f'CREATE TABLE "{name}" (v);\nINSERT INTO "{name}" VALUES(1);' for name in names))
+        for name in ("system.views", "system.js", "t.sources", "$cmd", "a$b", "", "..", "a.", "n" * 200):
+            self.run_load(rows(name), code=support.EXIT_USAGE, message="cannot become a collection of this name")
+        work = self.scratch / "deep" / "work"
+        work.parent.mkdir()
+        self.run_load(rows("x", "x/../../outside", "é"), work=work)
+        self.assertEqual(sorted(self.collections()), ["x", "x.sources", "x/../../outside", "x/../../outside.sources",
+                                                      "é", "é.sources"])
+        self.assertEqual(os.listdir(work.parent), ["work"])
+        self.assertEqual(sorted(path.name for path in work.iterdir() if path.is_dir()),
+                         ["%c3%a9", "x", "x%2f..%2f..%2foutside"])
 
     def test_every_cut(self):
         """No dump that is cut off anywhere within its statements is taken for a complete one."""

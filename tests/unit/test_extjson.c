@@ -401,6 +401,27 @@ TEST(nested_functions_have_a_limit) {
     assert_string_equal(c.reason, "nested deeper than 100 levels");
 }
 
+TEST(nested_functions_write_no_further_than_the_room) {
+    char text[2000] = "{a:", *at = text + 3;
+    uint8_t to[8000], *written;
+    const char *after;
+    bool own;
+    sl_extjson *parser;
+    sl_error error;
+    assert_true(sl_extjson_create("portable", utf8_valid, &parser, &error));
+    for (int i = 0; i < 97; i++)
+        at = stpcpy(at, "Boolean(");
+    memset(to, 0x55, sizeof to);
+    memset(stpcpy(at, "'xyz'"), ')', 97);
+    strcat(text, "}");
+    assert_int_equal(sl_extjson_document(parser, text, text + strlen(text), NULL, to, to + 600,
+                                         &after, &written, &own),
+                     SL_EXTJSON_NO_ROOM);
+    for (size_t i = 600 + SL_SLACK; i < sizeof to; i++)
+        assert_int_equal(to[i], 0x55);
+    sl_extjson_destroy(parser);
+}
+
 TEST(code_keeps_its_nuls_and_a_pattern_its_options) {
     converted c = convert_text("{\"a\":{\"$code\":\"x\\u0000y\"},\"b\":{\"$regex\":\"\","
                                "\"$options\":\"igz\"}}");
