@@ -229,11 +229,13 @@ class Dumps(support.ClusterCase):
                               code=support.EXIT_SOURCE, message="not understood")
         for name in ("a" * 401, "a\0b"):
             self.run_load(self.sqlite(f'CREATE TABLE t ("{name}" text);', "INSERT INTO t VALUES(1);"),
-                          code=support.EXIT_SOURCE, message="the table t has a name of more than 400 bytes, or with NUL")
+                          code=support.EXIT_SOURCE,
+                          message="the table t has a name of more than 400 bytes, or with NUL")
         self.run_load(self.sqlite(*(f"CREATE TABLE t{number} (a);" for number in range(20001))),
                       code=support.EXIT_SOURCE, message="more than 20000 tables")
-        self.run_load(self.sqlite(*(f"CREATE TABLE t{table} (" + ",".join(f"a{table}{column:0>350}" for column in
-                                                                            range(1000)) + ");" for table in range(600))),
+        columns = [f"{column:0>350}" for column in range(1000)]
+        self.run_load(self.sqlite(*(f"CREATE TABLE t{table} (a{table}" + f",a{table}".join(columns) + ");"
+                                    for table in range(600))),
                       code=support.EXIT_SOURCE, message="the columns of all tables need more than 256 MiB")
         self.assertEqual(self.collections(), [])
         self.run_load(self.sqlite("CREATE TABLE t (v text);",
