@@ -227,9 +227,9 @@ static outcome replay(grid *g, const char *name) {
     return found;
 }
 
-/* The recommended setting may be up to 2 % slower than the best: it is the cheapest of these. "busy"
- * was recorded while thirty other processes used the same two cores, so trials of one setting differ
- * by factors. Where no search is worst, the search must be better; otherwise it should be deleted. */
+/* The recommended setting may be up to 2 % slower than the best: it is the cheapest of these.
+ * "busy" was recorded while thirty other processes used the same two cores, so trials of one setting
+ * differ by factors. Where no search is worst, the search must be better; otherwise it should be deleted. */
 TEST(test_recorded_grids_need_a_quarter_of_the_trials) {
     static const struct {
         const char *name;
