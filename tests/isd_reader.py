@@ -405,11 +405,15 @@ class _Record:
 def read(path, missing="omit", number=1):
     """Reads a file of packed ASCII. `missing`: "omit", or "raw" to keep the published marks.
     `number`: of the source, for `_id`."""
+    return read_bytes(content(path), missing, number)
+
+
+def read_bytes(data, missing="omit", number=1):
     groups, result = table(), Reading()
 
     def parse(offset, text):
         return _Record(text, groups, missing, result).document(number, offset)
-    return _each_line(content(path), parse, result)
+    return _each_line(data, parse, result)
 
 
 def _each_line(data, parse, result):

@@ -12,7 +12,6 @@
 #include "cluster/uri.h"
 #include "util/text.h"
 
-#include "options_internal.h"
 #include "secrets.h"
 
 /* Parts of the text of --uri. */
@@ -86,10 +85,6 @@ static void put_option(writer *w, const char *name, const char *value) {
     put_encoded(w, value);
 }
 
-static sl_option_origin origin(const sl_options *options, const char *name) {
-    return options->values[sl_options_row(options, name, strlen(name))].from;
-}
-
 /* Does the authentication mechanism need a password? The default mechanism is SCRAM. */
 static bool needs_password(const sl_options *options, const sl_uri_facts *facts) {
     const char *option = sl_option_string(options, "authenticationMechanism");
@@ -113,7 +108,7 @@ static bool copy_or_ask(const char *given, const char *whose, char secret[SL_SEC
  * ignored, because it may be meant for other commands. */
 static bool check_unused(const sl_options *options, const char *given_by, bool has_user,
                          sl_error *error) {
-    if (!given_by || origin(options, given_by) == FROM_ENVIRONMENT)
+    if (!given_by || sl_option_origin_of(options, given_by) == SL_FROM_ENVIRONMENT)
         return true;
     return sl_error_set(error, SL_EXIT_USAGE,
                         has_user ? "--%s: this authentication mechanism takes no password"
@@ -130,10 +125,12 @@ static bool find_password(const sl_options *options, const parts *p, const sl_ur
     bool has_user = user || p->user.length > 0;
     bool needed = needs_password(options, facts);
     if (given && file) {
-        if (origin(options, "password") == origin(options, "password-file"))
+        if (sl_option_origin_of(options, "password") ==
+            sl_option_origin_of(options, "password-file"))
             return sl_error_set(error, SL_EXIT_USAGE,
                                 "give --password or --password-file, not both");
-        if (origin(options, "password") > origin(options, "password-file"))
+        if (sl_option_origin_of(options, "password") >
+            sl_option_origin_of(options, "password-file"))
             file = NULL;
         else
             given = NULL;
@@ -168,11 +165,11 @@ static bool find_key_password(const sl_options *options, char secret[SL_SECRET_R
 static void check_config_file(const sl_options *options, const parts *p) {
     bool in_uri =
         p->password.length > 0 || (p->query.bytes && strcasestr(p->query.bytes, "password"));
-    bool secret = (in_uri && origin(options, "uri") == FROM_CONFIG) ||
-                  origin(options, "password") == FROM_CONFIG ||
-                  origin(options, "tlsCertificateKeyFilePassword") == FROM_CONFIG;
+    bool secret = (in_uri && sl_option_origin_of(options, "uri") == SL_FROM_CONFIG) ||
+                  sl_option_origin_of(options, "password") == SL_FROM_CONFIG ||
+                  sl_option_origin_of(options, "tlsCertificateKeyFilePassword") == SL_FROM_CONFIG;
     if (secret)
-        sl_secret_warn_of_readers(options->config_path);
+        sl_secret_warn_of_readers(sl_options_config_path(options));
 }
 
 /* Refuses --wire-compression beside a different compressors= in --uri: either could be meant. */

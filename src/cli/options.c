@@ -22,57 +22,45 @@
 #include "util/text.h"
 #include "util/yaml_reader.h"
 
-#include "options_internal.h"
+#include "options.h"
 
-/* ---- help, version, manual page, completion ---- */
+typedef struct option_value {
+    char **texts; /* as given; one, or several for a list */
+    size_t count;
+    bool flag;
+    uint64_t number;
+    double seconds;
+    sl_option_origin from;
+} option_value;
 
-static bool is_help(const char *word) {
-    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
-}
+struct sl_options {
+    const sl_program *program;
+    const sl_command *command;
+    option_value *values; /* one per row */
+    size_t rows;
+    const char **arguments;
+    size_t argument_count;
+    char *config_path;
+    sl_error *error; /* while parsing: the problems found so far */
+};
 
-static bool is_version(const char *word) {
-    return strcmp(word, "--version") == 0;
-}
+#define NAME_ROOM 100     /* of an option in messages, see shown_name */
+#define VARIABLE_ROOM 128 /* of the name of an environment variable */
 
-static void print_version(const sl_program *program) {
-    sl_print("%s %s\n", program->name, program->version);
-}
-
-/* Prints the help, version, manual page or completion of the program. False when the command line
- * asks for none of them. */
-static bool print_page(const sl_program *program, int count, char **words) {
-    if (count >= 2 && is_version(words[1]))
-        print_version(program);
-    else if (count == 2 && is_help(words[1]))
-        sl_print_program_help(program);
-    else if (count == 2 && strcmp(words[1], "--man") == 0)
-        sl_print_manual(program);
-    else if (count >= 2 && count <= 3 && strcmp(words[1], "--completion") == 0)
-        return sl_print_completion(program, count == 3 ? words[2] : "bash");
-    else
-        return false;
-    return true;
-}
-
-/* The same for the help of one command. */
-static bool print_command_page(const sl_program *program, const sl_command *command, int count,
-                               char **words) {
-    for (int i = 1; i < count && strcmp(words[i], "--") != 0; i++) {
-        if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0 ||
-            (i == 1 && is_help(words[1]))) {
-            bool all = i + 1 < count && strcmp(words[i + 1], "all") == 0;
-            sl_print_command_help(program, command, all);
-            return true;
-        }
-        if (is_version(words[i])) {
-            print_version(program);
-            return true;
-        }
+/* The index of the row with that name, or SIZE_MAX. */
+static size_t row_named(const sl_options *options, const char *name, size_t length) {
+    for (size_t i = 0; i < options->rows; i++) {
+        const char *row = options->program->rows[i].name;
+        if (strlen(row) == length && memcmp(row, name, length) == 0)
+            return i;
     }
-    return false;
+    return SIZE_MAX;
 }
 
-/* ---- parsing ---- */
+/* Does the command that was given take the option of this row? */
+static bool applies(const sl_options *options, size_t index) {
+    return options->program->rows[index].commands & options->command->bit;
+}
 
 /* The row of a word of other programs; NULL if it is none. */
 static const sl_other_word *other_word(const sl_program *program, const char *word, size_t length) {
@@ -82,194 +70,6 @@ static const sl_other_word *other_word(const sl_program *program, const char *wo
             return row;
     }
     return NULL;
-}
-
-/* NULL with the error set when the command line names no command, or one that does not exist. */
-static const sl_command *find_command(const sl_program *program, int count, char **words,
-                                      sl_error *error) {
-    const char *name = count >= 2 ? (is_help(words[1]) ? words[2] : words[1]) : NULL;
-    for (const sl_command *command = program->commands; name && command->name; command++) {
-        if (strcmp(command->name, name) == 0)
-            return command;
-    }
-    const sl_other_word *other = name ? other_word(program, name, strlen(name)) : NULL;
-    char shown[SL_NAME_ROOM];
-    sl_error_set(error, SL_EXIT_USAGE, "%s%s%s%s%s; `%s --help` lists the commands",
-                 name ? "there is no command \"" : "which command?",
-                 name ? sl_options_shown_name(name, strlen(name), shown) : "", name ? "\"" : "",
-                 other ? "; " : "", other ? other->advice : "", program->name);
-    return NULL;
-}
-
-/* Creates options without values, with room for `count` arguments. NULL without memory. */
-static sl_options *create(const sl_program *program, const sl_command *command, int count,
-                          sl_error *error) {
-    sl_options *options = calloc(1, sizeof *options);
-    if (!options)
-        return NULL;
-    *options = (sl_options){.program = program, .command = command, .error = error};
-    while (program->rows[options->rows].name)
-        options->rows++;
-    options->values = calloc(options->rows, sizeof *options->values);
-    options->arguments = calloc((size_t)count, sizeof *options->arguments);
-    if (options->values && options->arguments)
-        return options;
-    sl_options_destroy(options);
-    return NULL;
-}
-
-static void store_defaults(sl_options *options) {
-    for (size_t i = 0; i < options->rows; i++) {
-        const sl_option_row *row = &options->program->rows[i];
-        if (row->fallback && sl_options_applies(options, i))
-            sl_options_store(options, i, row->fallback, FROM_DEFAULT, row->name);
-    }
-}
-
-sl_options_result sl_options_parse(const sl_program *program, int count, char **words,
-                                   sl_options **result, sl_error *error) {
-    *result = NULL;
-    *error = (sl_error){0};
-    if (print_page(program, count, words))
-        return SL_OPTIONS_SHOWN;
-    const sl_command *command = find_command(program, count, words, error);
-    if (!command)
-        return SL_OPTIONS_FAILED;
-    if (print_command_page(program, command, count, words))
-        return SL_OPTIONS_SHOWN;
-
-    sl_option_word *values = calloc((size_t)count, sizeof *values);
-    sl_options *options = create(program, command, count, error);
-    if (!values || !options) {
-        free(values);
-        sl_options_destroy(options);
-        sl_error_memory(error, "reading options");
-        return SL_OPTIONS_FAILED;
-    }
-    size_t found = sl_options_read_words(options, count, words, values);
-    store_defaults(options);
-    if (options->config_path)
-        sl_options_read_config(options, options->config_path);
-    sl_options_read_environment(options);
-    sl_options_store_words(options, values, found);
-    free(values);
-    if (!command->takes_arguments && options->argument_count > 0)
-        sl_option_problem(error, "%s %s takes no arguments: remove \"%s\"", program->name,
-                          command->name, options->arguments[0]);
-    if (error->code) {
-        size_t used = strlen(error->message);
-        snprintf(error->message + used, sizeof error->message - used,
-                 "\n`%s %s --help` explains the options", program->name, command->name);
-        sl_options_destroy(options);
-        return SL_OPTIONS_FAILED;
-    }
-    *result = options;
-    return SL_OPTIONS_RUN;
-}
-
-bool sl_options_create(const sl_program *program, const sl_command *command,
-                       const char *const *arguments, sl_options **result, sl_error *error) {
-    size_t count = 0;
-    while (arguments && arguments[count])
-        count++;
-    sl_options *options = create(program, command, (int)count + 1, error);
-    *result = options;
-    if (!options)
-        return sl_error_memory(error, "reading options");
-    for (; options->argument_count < count; options->argument_count++)
-        options->arguments[options->argument_count] = arguments[options->argument_count];
-    store_defaults(options);
-    return true;
-}
-
-void sl_options_set(sl_options *options, const char *name, const char *value) {
-    size_t row = sl_options_row(options, name, strlen(name));
-    char shown[SL_NAME_ROOM];
-    if (row != SIZE_MAX && sl_options_applies(options, row)) {
-        sl_options_store(options, row, value, FROM_COMMAND_LINE, name);
-        return;
-    }
-    const char *near = sl_options_nearest(options->program, name, strlen(name));
-    sl_option_problem(options->error, "%s: there is no such option of `%s`%s%s%s",
-                      sl_options_shown_name(name, strlen(name), shown), options->command->name,
-                      near && strcmp(near, name) != 0 ? "; did you mean " : "",
-                      near && strcmp(near, name) != 0 ? near : "",
-                      near && strcmp(near, name) != 0 ? "?" : "");
-}
-
-void sl_options_forget_secrets(const sl_options *options) {
-    for (size_t i = 0; i < options->rows; i++) {
-        sl_option_secrecy secrecy = options->program->rows[i].secret;
-        for (size_t k = 0; secrecy != SL_COMMAND_LINE && k < options->values[i].count; k++)
-            sl_options_wipe(options->values[i].texts[k], secrecy);
-    }
-}
-
-void sl_options_destroy(sl_options *options) {
-    if (!options)
-        return;
-    for (size_t i = 0; options->values && i < options->rows; i++) {
-        for (size_t k = 0; k < options->values[i].count; k++)
-            sl_secret_free(options->values[i].texts[k]);
-        free(options->values[i].texts);
-    }
-    free(options->values);
-    free(options->arguments);
-    free(options->config_path);
-    free(options);
-}
-
-/* ---- running a program ---- */
-
-/* Returns the exit code, or that of the failed write instead of success when output was lost. */
-static int checked_output(const sl_program *program, int code) {
-    bool bad = ferror(stdout);
-    if (fflush(stdout) == 0 && !bad)
-        return code;
-    int why = errno;
-    sl_print_to(stderr, "%s: cannot write standard output: %s\n", program->name, strerror(why));
-    return code == SL_EXIT_OK ? (int)sl_exit_of_errno(why, SL_EXIT_USAGE) : code;
-}
-
-/* Is the flag an option of the command, and given? */
-static bool flag_of_command(const sl_options *options, const char *name) {
-    for (size_t i = 0; i < options->rows; i++) {
-        if (strcmp(options->program->rows[i].name, name) == 0)
-            return sl_options_applies(options, i) && sl_option_flag(options, name);
-    }
-    return false;
-}
-
-void sl_options_set_verbosity(const sl_options *options) {
-    bool quiet = flag_of_command(options, "quiet");
-    if (sl_context_current())
-        sl_context_set_verbosity(sl_context_current(), quiet ? SL_QUIET
-                                                       : flag_of_command(options, "verbose")
-                                                           ? SL_VERBOSE
-                                                           : SL_NORMAL);
-}
-
-int sl_options_main(const sl_program *program, int count, char **words) {
-    sl_options *options;
-    sl_error error = {0};
-    switch (sl_options_parse(program, count, words, &options, &error)) {
-    case SL_OPTIONS_SHOWN:
-        return checked_output(program, SL_EXIT_OK);
-    case SL_OPTIONS_FAILED:
-        sl_print_to(stderr, "%s: " SL_LINES "\n", program->name, error.message);
-        return error.code;
-    case SL_OPTIONS_RUN:
-        break;
-    }
-    int code = 0;
-    sl_options_set_verbosity(options);
-    if (sl_option_files_check(options, &error))
-        code = sl_options_command(options)->run(options);
-    else
-        code = (int)error.code,
-        sl_print_to(stderr, "%s: " SL_LINES "\n", program->name, error.message);
-    sl_options_destroy(options);
-    return checked_output(program, code);
 }
 
 /* ---- values: checked against their rows of the table, stored, and read by name ---- */
@@ -302,21 +102,23 @@ bool sl_option_memory(sl_error *error, const char *activity) {
     return sl_option_failed(error, "", &why);
 }
 
-const char *sl_options_shown_name(const char *name, size_t length, char out[SL_NAME_ROOM]) {
+/* An option's or a command's name for a message: cut to 80 bytes, and without credentials, if a
+ * connection string was given by mistake. Returns out. */
+static const char *shown_name(const char *name, size_t length, char out[NAME_ROOM]) {
     const char *scheme = memmem(name, length, "://", 3);
     bool secret = scheme || (memchr(name, ':', length) && memchr(name, '@', length));
     if (secret)
         length = scheme ? (size_t)(scheme - name) : 0;
-    snprintf(out, SL_NAME_ROOM, "%.*s%s", length < 80 ? (int)length : 80, name,
+    snprintf(out, NAME_ROOM, "%.*s%s", length < 80 ? (int)length : 80, name,
              secret        ? "***"
              : length > 80 ? "..."
                            : "");
     return out;
 }
 
-/* The name with the least edit distance (insertions, deletions, replacements), if that is at most a
- * third of the name's length. */
-const char *sl_options_nearest(const sl_program *program, const char *name, size_t length) {
+/* The option with a name similar to a mistyped one, or NULL: the one with the least edit distance
+ * (insertions, deletions, replacements), if that is at most a third of the name's length. */
+static const char *nearest_name(const sl_program *program, const char *name, size_t length) {
     const char *best = NULL;
     size_t best_distance = length / 3 + 1;
     for (const sl_option_row *row = program->rows; row->name; row++) {
@@ -373,13 +175,13 @@ typedef struct reading {
     sl_error *error;
 } reading;
 
-static bool read_flag(const reading *r, sl_option_value *into) {
+static bool read_flag(const reading *r, option_value *into) {
     into->flag = sl_list_has("true|yes|1|on", '|', sl_text_of(r->text));
     return into->flag || sl_list_has("false|no|0|off", '|', sl_text_of(r->text)) ||
            sl_option_problem(r->error, "%s: \"%s\" is neither true nor false", r->where, r->shown);
 }
 
-static bool read_count(const reading *r, sl_option_value *into) {
+static bool read_count(const reading *r, option_value *into) {
     const sl_option_row *row = r->row;
     if (row->choices &&
         (percentage(row->choices, r->text, &into->number) ||
@@ -398,7 +200,7 @@ static bool read_count(const reading *r, sl_option_value *into) {
                              row->choices ? row->choices : "");
 }
 
-static bool read_bytes(const reading *r, sl_option_value *into) {
+static bool read_bytes(const reading *r, option_value *into) {
     const sl_option_row *row = r->row;
     if (sl_text_to_bytes(sl_text_of(r->text), &into->number) && in_range(row, into->number))
         return true;
@@ -410,7 +212,7 @@ static bool read_bytes(const reading *r, sl_option_value *into) {
         row->maximum ? sl_human_bytes((double)row->maximum, high) : "");
 }
 
-static bool read_value(const reading *r, sl_option_value *into) {
+static bool read_value(const reading *r, option_value *into) {
     switch (r->row->kind) {
     case SL_OPTION_FLAG:
         return read_flag(r, into);
@@ -436,7 +238,7 @@ static bool read_value(const reading *r, sl_option_value *into) {
 
 /* ---- storing ---- */
 
-static bool keep_text(sl_option_value *into, const char *text, bool append) {
+static bool keep_text(option_value *into, const char *text, bool append) {
     if (!append) {
         for (size_t i = 0; i < into->count; i++)
             sl_secret_free(into->texts[i]);
@@ -472,10 +274,13 @@ static bool is_open(const char *text, const char *where, sl_error *error) {
                                        where);
 }
 
-void sl_options_store(sl_options *options, size_t index, const char *text, sl_option_origin from,
-                      const char *where) {
+/* Checks one value against row `index` and stores it; it replaces a value whose origin has lower
+ * precedence. `where` is the option's name in messages, such as the name of an environment
+ * variable. A wrong value adds a problem to options->error. */
+static void store_value(sl_options *options, size_t index, const char *text, sl_option_origin from,
+                        const char *where) {
     const sl_option_row *row = &options->program->rows[index];
-    sl_option_value *into = &options->values[index];
+    option_value *into = &options->values[index];
     const reading r = {row, text, row->secret ? "***" : text, where, options->error};
     char problem[300];
     if (row->secret == SL_OPEN && !is_open(text, where, options->error))
@@ -494,7 +299,9 @@ void sl_options_store(sl_options *options, size_t index, const char *text, sl_op
     into->from = from;
 }
 
-void sl_options_wipe(char *text, sl_option_secrecy secrecy) {
+/* Overwrites a text on the command line, in the environment or in memory with its redacted form.
+ * Other processes and reports get only this form of a value. */
+static void wipe(char *text, sl_option_secrecy secrecy) {
     size_t length = strlen(text);
     if (secrecy == SL_OPEN) {
         hide_uris(text);
@@ -514,6 +321,10 @@ const sl_command *sl_options_command(const sl_options *options) {
     return options->command;
 }
 
+const char *sl_options_config_path(const sl_options *options) {
+    return options->config_path;
+}
+
 size_t sl_options_argument_count(const sl_options *options) {
     return options->argument_count;
 }
@@ -524,7 +335,7 @@ const char *sl_options_argument(const sl_options *options, size_t index) {
 
 /* `kinds` has a bit for each kind that is allowed. */
 static size_t index_of(const sl_options *options, const char *name, unsigned kinds) {
-    size_t index = sl_options_row(options, name, strlen(name));
+    size_t index = row_named(options, name, strlen(name));
     if (index == SIZE_MAX || !(kinds & (1u << options->program->rows[index].kind))) {
         sl_print_to(stderr, "shardload: internal error: option %s\n", name);
         abort();
@@ -532,13 +343,16 @@ static size_t index_of(const sl_options *options, const char *name, unsigned kin
     return index;
 }
 
-static const sl_option_value *value_of(const sl_options *options, const char *name,
-                                       unsigned kinds) {
+static const option_value *value_of(const sl_options *options, const char *name, unsigned kinds) {
     return &options->values[index_of(options, name, kinds)];
 }
 
+sl_option_origin sl_option_origin_of(const sl_options *options, const char *name) {
+    return value_of(options, name, ~0u)->from;
+}
+
 bool sl_option_given(const sl_options *options, const char *name) {
-    return value_of(options, name, ~0u)->from != FROM_DEFAULT;
+    return sl_option_origin_of(options, name) != SL_FROM_DEFAULT;
 }
 
 const char *sl_option_group(const sl_options *options, const char *name) {
@@ -550,7 +364,7 @@ bool sl_option_flag(const sl_options *options, const char *name) {
 }
 
 const char *sl_option_string(const sl_options *options, const char *name) {
-    const sl_option_value *found =
+    const option_value *found =
         value_of(options, name, 1u << SL_OPTION_STRING | 1u << SL_OPTION_CHOICE);
     return found->count ? found->texts[0] : NULL;
 }
@@ -564,7 +378,7 @@ double sl_option_seconds(const sl_options *options, const char *name) {
 }
 
 bool sl_option_is_word(const sl_options *options, const char *name, const char *word) {
-    const sl_option_value *found = value_of(options, name, 1u << SL_OPTION_COUNT);
+    const option_value *found = value_of(options, name, 1u << SL_OPTION_COUNT);
     return found->count && strcmp(found->texts[0], word) == 0;
 }
 
@@ -573,7 +387,7 @@ uint64_t sl_option_weaker_number(const sl_options *options, const char *name) {
 }
 
 bool sl_option_is_percentage(const sl_options *options, const char *name) {
-    const sl_option_value *found = value_of(options, name, 1u << SL_OPTION_COUNT);
+    const option_value *found = value_of(options, name, 1u << SL_OPTION_COUNT);
     return found->count && strchr(found->texts[0], '%');
 }
 
@@ -601,10 +415,10 @@ void sl_options_each(const sl_options *options,
                                    const char *origin),
                      void *context) {
     for (size_t i = 0; i < options->rows; i++) {
-        if (!sl_options_applies(options, i))
+        if (!applies(options, i))
             continue;
         const sl_option_row *row = &options->program->rows[i];
-        const sl_option_value *found = &options->values[i];
+        const option_value *found = &options->values[i];
         const char *origin = origin_names[found->from];
         if (found->count == 0)
             visit(context, row->name, row->kind == SL_OPTION_FLAG ? "false" : NULL, origin);
@@ -613,7 +427,7 @@ void sl_options_each(const sl_options *options,
             bool open = row->secret == SL_OPEN;
             char *hidden = row->secret == SL_CREDENTIALS ? strdup(found->texts[k]) : NULL;
             if (hidden)
-                sl_options_wipe(hidden, row->secret);
+                wipe(hidden, row->secret);
             visit(context, row->name, open ? found->texts[k] : hidden ? hidden : "***", origin);
             free(hidden);
         }
@@ -635,7 +449,7 @@ static char *joined(char *const *texts, size_t count) {
 /* The same text for equal values: numbers and flags in one notation, and FIELD of FIELD=FILE.
  * malloc'd. */
 static char *normalized(const sl_option_row *row, char *const *texts, size_t count) {
-    sl_option_value value = {.flag = false};
+    option_value value = {.flag = false};
     sl_error ignored = {0};
     char digits[24];
     bool number = row->kind == SL_OPTION_COUNT || row->kind == SL_OPTION_BYTES;
@@ -656,9 +470,9 @@ void sl_options_each_changing(const sl_options *options,
                               void *context) {
     for (size_t i = 0; i < options->rows; i++) {
         const sl_option_row *row = &options->program->rows[i];
-        const sl_option_value *found = &options->values[i];
+        const option_value *found = &options->values[i];
         const char *fallback = row->kind == SL_OPTION_FLAG ? "false" : row->fallback;
-        if (row->effect <= SL_EFFECT_NONE || !sl_options_applies(options, i) || found->count == 0)
+        if (row->effect <= SL_EFFECT_NONE || !applies(options, i) || found->count == 0)
             continue;
         char *value = normalized(row, found->texts, found->count);
         char *usual = fallback ? normalized(row, &(char *){(char *)fallback}, 1) : NULL;
@@ -667,15 +481,6 @@ void sl_options_each_changing(const sl_options *options,
         free(usual);
         free(value);
     }
-}
-
-size_t sl_options_row(const sl_options *options, const char *name, size_t length) {
-    for (size_t i = 0; i < options->rows; i++) {
-        const char *row = options->program->rows[i].name;
-        if (strlen(row) == length && memcmp(row, name, length) == 0)
-            return i;
-    }
-    return SIZE_MAX;
 }
 
 /* ---- values from the words of the command line ---- */
@@ -693,19 +498,26 @@ static void take_argument(sl_options *options, char *word) {
         options->arguments[options->argument_count++] = word;
         return;
     }
-    sl_options_wipe(word, SL_CREDENTIALS);
+    wipe(word, SL_CREDENTIALS);
     sl_option_problem(options->error,
                       "%s: this looks like a connection string, not like a source; give it "
                       "with --uri",
                       word);
 }
 
-/* The words that have not been read yet. */
-typedef struct words {
-    char **next, **end;
-} words;
+/* A value of the command line. They are collected first and stored last, because the configuration
+ * file, which they override, is itself named on the command line. */
+typedef struct given_word {
+    size_t row;
+    char *text; /* a copy: sl_secret_free */
+} given_word;
 
-static void take_config(sl_options *options, char *text, words *left) {
+/* The words that have not been read yet. */
+typedef struct words_left {
+    char **next, **end;
+} words_left;
+
+static void take_config(sl_options *options, char *text, words_left *left) {
     if (!text && left->next < left->end)
         text = *left->next++;
     free(options->config_path);
@@ -716,20 +528,21 @@ static void take_config(sl_options *options, char *text, words *left) {
 
 /* The row of "--name" or "--name=text"; `*text` is NULL without "=". SIZE_MAX, with the problem
  * added, when no option has that name; the value of an option of another program is skipped. */
-static size_t find_long(sl_options *options, char *word, size_t length, char **text, words *left) {
+static size_t find_long(sl_options *options, char *word, size_t length, char **text,
+                        words_left *left) {
     *text = word[2 + length] == '=' ? word + 3 + length : NULL;
-    size_t index = sl_options_row(options, word + 2, length);
+    size_t index = row_named(options, word + 2, length);
     const sl_other_word *other = other_word(options->program, word, length + 2);
     if (index == SIZE_MAX && other) {
         sl_option_problem(options->error, "%s: there is no such option; %s", other->word,
                           other->advice);
         left->next += other->has_value && !*text && left->next < left->end;
     } else if (index == SIZE_MAX) {
-        const char *near = sl_options_nearest(options->program, word + 2, length);
-        char shown[SL_NAME_ROOM];
+        const char *near = nearest_name(options->program, word + 2, length);
+        char shown[NAME_ROOM];
         sl_option_problem(options->error, "%s: there is no such option%s%s%s",
-                          sl_options_shown_name(word, length + 2, shown),
-                          near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
+                          shown_name(word, length + 2, shown), near ? "; did you mean --" : "",
+                          near ? near : "", near ? "?" : "");
     }
     return index;
 }
@@ -749,17 +562,17 @@ static size_t find_short(sl_options *options, char *word, char **text) {
 
 /* Reports an option of another command. Its value is skipped too, so that it is not read as a
  * source. */
-static void refuse(sl_options *options, const sl_option_row *row, char *text, words *left) {
+static void refuse(sl_options *options, const sl_option_row *row, char *text, words_left *left) {
     sl_option_problem(options->error, "--%s does not belong to %s %s", row->name,
                       options->program->name, options->command->name);
     if (row->kind != SL_OPTION_FLAG && !text && left->next < left->end)
         text = *left->next++;
     if (text)
-        sl_options_wipe(text, row->secret);
+        wipe(text, row->secret);
 }
 
 /* Reads an option and its value. False when there is no value to store. */
-static bool take_option(sl_options *options, char *word, words *left, sl_option_word *out) {
+static bool take_option(sl_options *options, char *word, words_left *left, given_word *out) {
     char *text;
     size_t index;
     if (word[1] == '-') {
@@ -775,7 +588,7 @@ static bool take_option(sl_options *options, char *word, words *left, sl_option_
     if (index == SIZE_MAX)
         return false;
     const sl_option_row *row = &options->program->rows[index];
-    if (!sl_options_applies(options, index)) {
+    if (!applies(options, index)) {
         refuse(options, row, text, left);
         return false;
     }
@@ -788,16 +601,19 @@ static bool take_option(sl_options *options, char *word, words *left, sl_option_
     if (!text)
         return sl_option_problem(options->error, "--%s needs a value (%s)", row->name,
                                  row->argument);
-    *out = (sl_option_word){index, strdup(text)};
+    *out = (given_word){index, strdup(text)};
     if (!out->text)
         return sl_option_memory(options->error, "reading options");
     if (*text && row->kind != SL_OPTION_FLAG)
-        sl_options_wipe(text, row->secret);
+        wipe(text, row->secret);
     return true;
 }
 
-size_t sl_options_read_words(sl_options *options, int count, char **all, sl_option_word *out) {
-    words left = {all + (count < 2 ? count : 2), all + count};
+/* Appends the option values among words[2] to words[count - 1] to `out`, which has room for
+ * `count`; the other words become arguments. Wipes secrets from the words. Returns the number of
+ * values. */
+static size_t read_words(sl_options *options, int count, char **all, given_word *out) {
+    words_left left = {all + (count < 2 ? count : 2), all + count};
     bool only_arguments = false;
     size_t found = 0;
     while (left.next < left.end) {
@@ -812,19 +628,30 @@ size_t sl_options_read_words(sl_options *options, int count, char **all, sl_opti
     return found;
 }
 
-void sl_options_store_words(sl_options *options, const sl_option_word *values, size_t count) {
+/* Stores the values, and frees them. */
+static void store_words(sl_options *options, const given_word *values, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const sl_option_row *row = &options->program->rows[values[i].row];
         char where[160];
         snprintf(where, sizeof where, "--%s", row->name);
-        sl_options_store(options, values[i].row, values[i].text, FROM_COMMAND_LINE, where);
+        store_value(options, values[i].row, values[i].text, SL_FROM_COMMAND_LINE, where);
         sl_secret_free(values[i].text);
     }
 }
 
 /* ---- the words of another process of the program ---- */
 
-bool sl_options_words_to_environment(const sl_program *program, const char **list, size_t *count) {
+/* Writes the name of a row's environment variable: SHARDLOAD_WORK_DIR. Returns out. */
+static const char *variable_of(const sl_program *program, size_t row, char out[VARIABLE_ROOM]) {
+    int length =
+        snprintf(out, VARIABLE_ROOM, "%s_%s", program->environment_prefix, program->rows[row].name);
+    for (int k = 0; k < length; k++)
+        out[k] = out[k] == '-' ? '_' : (char)toupper((unsigned char)out[k]);
+    return out;
+}
+
+bool sl_options_words_to_environment(const sl_options *own, const char **list, size_t *count) {
+    const sl_program *program = own->program;
     sl_error ignored = {0}; /* the other process reports wrong options */
     sl_options options = {.program = program, .error = &ignored};
     size_t kept = 0, i = 0;
@@ -832,8 +659,8 @@ bool sl_options_words_to_environment(const sl_program *program, const char **lis
     while (program->rows[options.rows].name)
         options.rows++;
     for (; ok && i < *count && strcmp(list[i], "--") != 0; i++) {
-        char *word = (char *)(uintptr_t)list[i], *text = NULL, name[SL_VARIABLE_ROOM];
-        words none = {NULL, NULL};
+        char *word = (char *)(uintptr_t)list[i], *text = NULL, name[VARIABLE_ROOM];
+        words_left none = {NULL, NULL};
         size_t index = SIZE_MAX;
         if (word[0] == '-' && word[1])
             index = word[1] == '-' ? find_long(&options, word, strcspn(word + 2, "="), &text, &none)
@@ -843,7 +670,7 @@ bool sl_options_words_to_environment(const sl_program *program, const char **lis
             row && row->kind != SL_OPTION_FLAG && !text && i + 1 < *count ? list[++i] : NULL;
         const char *value = text ? text : next;
         if (row && (row->secret == SL_CREDENTIALS || row->secret == SL_SECRET) && value && *value) {
-            ok = setenv(sl_options_variable(program, index, name), value, 1) == 0;
+            ok = setenv(variable_of(program, index, name), value, 1) == 0;
             continue;
         }
         list[kept++] = word;
@@ -867,7 +694,7 @@ static void store_node(sl_options *options, sl_yaml *r, size_t index, const yaml
                        const char *where) {
     const yaml_node_t *element;
     if (node->type == YAML_SCALAR_NODE) {
-        sl_options_store(options, index, (char *)node->data.scalar.value, FROM_CONFIG, where);
+        store_value(options, index, (char *)node->data.scalar.value, SL_FROM_CONFIG, where);
         return;
     }
     if (node->type != YAML_SEQUENCE_NODE || options->program->rows[index].kind != SL_OPTION_LIST) {
@@ -876,8 +703,7 @@ static void store_node(sl_options *options, sl_yaml *r, size_t index, const yaml
     }
     for (size_t i = 0; (element = sl_yaml_item(r, node, i)); i++) {
         if (element->type == YAML_SCALAR_NODE)
-            sl_options_store(options, index, (char *)element->data.scalar.value, FROM_CONFIG,
-                             where);
+            store_value(options, index, (char *)element->data.scalar.value, SL_FROM_CONFIG, where);
         else
             sl_option_problem(options->error, "%s: expected plain values in the list", where);
     }
@@ -887,26 +713,25 @@ static void store_node(sl_options *options, sl_yaml *r, size_t index, const yaml
 static void store_pair(sl_options *options, sl_yaml *r, const yaml_node_t *key,
                        const yaml_node_t *value) {
     const char *name = key->type == YAML_SCALAR_NODE ? (char *)key->data.scalar.value : "?";
-    size_t length = strlen(name), index = sl_options_row(options, name, length);
-    char where[400], shown[SL_NAME_ROOM];
+    size_t length = strlen(name), index = row_named(options, name, length);
+    char where[400], shown[NAME_ROOM];
     snprintf(where, sizeof where, "%s:%zu: %s", r->file, key->start_mark.line + 1,
-             sl_options_shown_name(name, length, shown));
+             shown_name(name, length, shown));
     if (index == SIZE_MAX) {
-        const char *near = sl_options_nearest(options->program, name, length);
+        const char *near = nearest_name(options->program, name, length);
         sl_option_problem(options->error, "%s is not an option%s%s%s", where,
                           near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
-    } else if (sl_options_applies(options, index)) {
+    } else if (applies(options, index)) {
         store_node(options, r, index, value, where);
     }
 }
 
-void sl_options_read_config(sl_options *options, const char *path) {
-    char shown[SL_NAME_ROOM], prefix[SL_NAME_ROOM + 16];
+static void read_config(sl_options *options, const char *path) {
+    char shown[NAME_ROOM], prefix[NAME_ROOM + 16];
     sl_error why;
     sl_yaml r = {.file = path, .code = SL_EXIT_USAGE, .error = &why};
     const yaml_node_t *root, *key, *value;
-    snprintf(prefix, sizeof prefix,
-             "--config %s: ", sl_options_shown_name(path, strlen(path), shown));
+    snprintf(prefix, sizeof prefix, "--config %s: ", shown_name(path, strlen(path), shown));
     if (!sl_read_file(path, CONFIG_BYTES_MAX, SL_EXIT_USAGE, &r.text, &why)) {
         sl_option_failed(options->error, prefix, &why);
         return;
@@ -928,14 +753,6 @@ void sl_options_read_config(sl_options *options, const char *path) {
 
 /* ---- environment variables ---- */
 
-const char *sl_options_variable(const sl_program *program, size_t row, char out[SL_VARIABLE_ROOM]) {
-    int length = snprintf(out, SL_VARIABLE_ROOM, "%s_%s", program->environment_prefix,
-                          program->rows[row].name);
-    for (int k = 0; k < length; k++)
-        out[k] = out[k] == '-' ? '_' : (char)toupper((unsigned char)out[k]);
-    return out;
-}
-
 /* Does the program start commands? They inherit the environment, which must not be overwritten. */
 static bool starts_commands(const sl_options *options) {
     for (size_t i = 0; i < options->rows; i++) {
@@ -945,19 +762,204 @@ static bool starts_commands(const sl_options *options) {
     return false;
 }
 
-void sl_options_read_environment(sl_options *options) {
+static void read_environment(sl_options *options) {
     bool keep = starts_commands(options);
     for (size_t i = 0; i < options->rows; i++) {
-        if (!sl_options_applies(options, i))
+        if (!applies(options, i))
             continue;
-        char variable[SL_VARIABLE_ROOM];
-        char *text = getenv(sl_options_variable(options->program, i, variable));
+        char variable[VARIABLE_ROOM];
+        char *text = getenv(variable_of(options->program, i, variable));
         if (text && *text) {
-            sl_options_store(options, i, text, FROM_ENVIRONMENT, variable);
+            store_value(options, i, text, SL_FROM_ENVIRONMENT, variable);
             if (!keep)
-                sl_options_wipe(text, options->program->rows[i].secret);
+                wipe(text, options->program->rows[i].secret);
         }
     }
+}
+
+/* ---- help, version, manual page, completion ---- */
+
+static bool is_help(const char *word) {
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
+}
+
+static bool is_version(const char *word) {
+    return strcmp(word, "--version") == 0;
+}
+
+static void print_version(const sl_program *program) {
+    sl_print("%s %s\n", program->name, program->version);
+}
+
+/* Prints the help, version, manual page or completion of the program. False when the command line
+ * asks for none of them. */
+static bool print_page(const sl_program *program, int count, char **words) {
+    if (count >= 2 && is_version(words[1]))
+        print_version(program);
+    else if (count == 2 && is_help(words[1]))
+        sl_print_program_help(program);
+    else if (count == 2 && strcmp(words[1], "--man") == 0)
+        sl_print_manual(program);
+    else if (count >= 2 && count <= 3 && strcmp(words[1], "--completion") == 0)
+        return sl_print_completion(program, count == 3 ? words[2] : "bash");
+    else
+        return false;
+    return true;
+}
+
+/* The same for the help of one command. */
+static bool print_command_page(const sl_program *program, const sl_command *command, int count,
+                               char **words) {
+    for (int i = 1; i < count && strcmp(words[i], "--") != 0; i++) {
+        if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0 ||
+            (i == 1 && is_help(words[1]))) {
+            bool all = i + 1 < count && strcmp(words[i + 1], "all") == 0;
+            sl_print_command_help(program, command, all);
+            return true;
+        }
+        if (is_version(words[i])) {
+            print_version(program);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- parsing ---- */
+
+/* NULL with the error set when the command line names no command, or one that does not exist. */
+static const sl_command *find_command(const sl_program *program, int count, char **words,
+                                      sl_error *error) {
+    const char *name = count >= 2 ? (is_help(words[1]) ? words[2] : words[1]) : NULL;
+    for (const sl_command *command = program->commands; name && command->name; command++) {
+        if (strcmp(command->name, name) == 0)
+            return command;
+    }
+    const sl_other_word *other = name ? other_word(program, name, strlen(name)) : NULL;
+    char shown[NAME_ROOM];
+    sl_error_set(error, SL_EXIT_USAGE, "%s%s%s%s%s; `%s --help` lists the commands",
+                 name ? "there is no command \"" : "which command?",
+                 name ? shown_name(name, strlen(name), shown) : "", name ? "\"" : "",
+                 other ? "; " : "", other ? other->advice : "", program->name);
+    return NULL;
+}
+
+/* Creates options without values, with room for `count` arguments. NULL without memory. */
+static sl_options *create(const sl_program *program, const sl_command *command, int count,
+                          sl_error *error) {
+    sl_options *options = calloc(1, sizeof *options);
+    if (!options)
+        return NULL;
+    *options = (sl_options){.program = program, .command = command, .error = error};
+    while (program->rows[options->rows].name)
+        options->rows++;
+    options->values = calloc(options->rows, sizeof *options->values);
+    options->arguments = calloc((size_t)count, sizeof *options->arguments);
+    if (options->values && options->arguments)
+        return options;
+    sl_options_destroy(options);
+    return NULL;
+}
+
+static void store_defaults(sl_options *options) {
+    for (size_t i = 0; i < options->rows; i++) {
+        const sl_option_row *row = &options->program->rows[i];
+        if (row->fallback && applies(options, i))
+            store_value(options, i, row->fallback, SL_FROM_DEFAULT, row->name);
+    }
+}
+
+sl_options_result sl_options_parse(const sl_program *program, int count, char **words,
+                                   sl_options **result, sl_error *error) {
+    *result = NULL;
+    *error = (sl_error){0};
+    if (print_page(program, count, words))
+        return SL_OPTIONS_SHOWN;
+    const sl_command *command = find_command(program, count, words, error);
+    if (!command)
+        return SL_OPTIONS_FAILED;
+    if (print_command_page(program, command, count, words))
+        return SL_OPTIONS_SHOWN;
+
+    given_word *values = calloc((size_t)count, sizeof *values);
+    sl_options *options = create(program, command, count, error);
+    if (!values || !options) {
+        free(values);
+        sl_options_destroy(options);
+        sl_error_memory(error, "reading options");
+        return SL_OPTIONS_FAILED;
+    }
+    size_t found = read_words(options, count, words, values);
+    store_defaults(options);
+    if (options->config_path)
+        read_config(options, options->config_path);
+    read_environment(options);
+    store_words(options, values, found);
+    free(values);
+    if (!command->takes_arguments && options->argument_count > 0)
+        sl_option_problem(error, "%s %s takes no arguments: remove \"%s\"", program->name,
+                          command->name, options->arguments[0]);
+    if (error->code) {
+        size_t used = strlen(error->message);
+        snprintf(error->message + used, sizeof error->message - used,
+                 "\n`%s %s --help` explains the options", program->name, command->name);
+        sl_options_destroy(options);
+        return SL_OPTIONS_FAILED;
+    }
+    *result = options;
+    return SL_OPTIONS_RUN;
+}
+
+bool sl_options_create(const sl_program *program, const sl_command *command,
+                       const char *const *arguments, sl_options **result, sl_error *error) {
+    size_t count = 0;
+    while (arguments && arguments[count])
+        count++;
+    sl_options *options = create(program, command, (int)count + 1, error);
+    *result = options;
+    if (!options)
+        return sl_error_memory(error, "reading options");
+    for (; options->argument_count < count; options->argument_count++)
+        options->arguments[options->argument_count] = arguments[options->argument_count];
+    store_defaults(options);
+    return true;
+}
+
+void sl_options_set(sl_options *options, const char *name, const char *value) {
+    size_t row = row_named(options, name, strlen(name));
+    char shown[NAME_ROOM];
+    if (row != SIZE_MAX && applies(options, row)) {
+        store_value(options, row, value, SL_FROM_COMMAND_LINE, name);
+        return;
+    }
+    const char *near = nearest_name(options->program, name, strlen(name));
+    sl_option_problem(options->error, "%s: there is no such option of `%s`%s%s%s",
+                      shown_name(name, strlen(name), shown), options->command->name,
+                      near && strcmp(near, name) != 0 ? "; did you mean " : "",
+                      near && strcmp(near, name) != 0 ? near : "",
+                      near && strcmp(near, name) != 0 ? "?" : "");
+}
+
+void sl_options_forget_secrets(const sl_options *options) {
+    for (size_t i = 0; i < options->rows; i++) {
+        sl_option_secrecy secrecy = options->program->rows[i].secret;
+        for (size_t k = 0; secrecy != SL_COMMAND_LINE && k < options->values[i].count; k++)
+            wipe(options->values[i].texts[k], secrecy);
+    }
+}
+
+void sl_options_destroy(sl_options *options) {
+    if (!options)
+        return;
+    for (size_t i = 0; options->values && i < options->rows; i++) {
+        for (size_t k = 0; k < options->values[i].count; k++)
+            sl_secret_free(options->values[i].texts[k]);
+        free(options->values[i].texts);
+    }
+    free(options->values);
+    free(options->arguments);
+    free(options->config_path);
+    free(options);
 }
 
 /* ---- files that options name ----
@@ -1138,7 +1140,7 @@ static bool refuse_output(const sl_named_file *output, const char *what, const c
 
 /* Does the command read the files with this name in a folder? */
 static bool is_included(const sl_named_files *files, const char *name) {
-    size_t row = sl_options_row(files->options, "include", strlen("include"));
+    size_t row = row_named(files->options, "include", strlen("include"));
     const char *include = row != SIZE_MAX && files->options->values[row].count > 0
                               ? files->options->values[row].texts[0]
                               : NULL;
@@ -1315,4 +1317,57 @@ bool sl_option_files_check(const sl_options *options, sl_error *error) {
     }
     free(files.items);
     return ok;
+}
+
+/* ---- running a program ---- */
+
+/* Returns the exit code, or that of the failed write instead of success when output was lost. */
+static int checked_output(const sl_program *program, int code) {
+    bool bad = ferror(stdout);
+    if (fflush(stdout) == 0 && !bad)
+        return code;
+    int why = errno;
+    sl_print_to(stderr, "%s: cannot write standard output: %s\n", program->name, strerror(why));
+    return code == SL_EXIT_OK ? (int)sl_exit_of_errno(why, SL_EXIT_USAGE) : code;
+}
+
+/* Is the flag an option of the command, and given? */
+static bool flag_of_command(const sl_options *options, const char *name) {
+    for (size_t i = 0; i < options->rows; i++) {
+        if (strcmp(options->program->rows[i].name, name) == 0)
+            return applies(options, i) && sl_option_flag(options, name);
+    }
+    return false;
+}
+
+void sl_options_set_verbosity(const sl_options *options) {
+    bool quiet = flag_of_command(options, "quiet");
+    if (sl_context_current())
+        sl_context_set_verbosity(sl_context_current(), quiet ? SL_QUIET
+                                                       : flag_of_command(options, "verbose")
+                                                           ? SL_VERBOSE
+                                                           : SL_NORMAL);
+}
+
+int sl_options_main(const sl_program *program, int count, char **words) {
+    sl_options *options;
+    sl_error error = {0};
+    switch (sl_options_parse(program, count, words, &options, &error)) {
+    case SL_OPTIONS_SHOWN:
+        return checked_output(program, SL_EXIT_OK);
+    case SL_OPTIONS_FAILED:
+        sl_print_to(stderr, "%s: " SL_LINES "\n", program->name, error.message);
+        return error.code;
+    case SL_OPTIONS_RUN:
+        break;
+    }
+    int code = 0;
+    sl_options_set_verbosity(options);
+    if (sl_option_files_check(options, &error))
+        code = sl_options_command(options)->run(options);
+    else
+        code = (int)error.code,
+        sl_print_to(stderr, "%s: " SL_LINES "\n", program->name, error.message);
+    sl_options_destroy(options);
+    return checked_output(program, code);
 }

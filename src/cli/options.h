@@ -16,6 +16,14 @@
 
 typedef struct sl_options sl_options;
 
+/* Ordered by precedence: a later origin overrides an earlier one. */
+typedef enum sl_option_origin {
+    SL_FROM_DEFAULT,
+    SL_FROM_CONFIG,
+    SL_FROM_ENVIRONMENT,
+    SL_FROM_COMMAND_LINE,
+} sl_option_origin;
+
 typedef enum sl_option_kind {
     SL_OPTION_FLAG, /* --drop; in files and environment true/false/yes/no/1/0 */
     SL_OPTION_STRING,
@@ -167,11 +175,13 @@ void sl_options_refuse(const sl_options *options, const char *names, const char 
 const sl_command *sl_options_command(const sl_options *options);
 
 /* The words that are not options. */
+const char *sl_options_config_path(const sl_options *options); /* NULL: none */
 size_t sl_options_argument_count(const sl_options *options);
 const char *sl_options_argument(const sl_options *options, size_t index);
 
 /* Values by name. A name that is not in the table, or of another kind, is a programming error and
  * aborts. Strings live as long as the options. */
+sl_option_origin sl_option_origin_of(const sl_options *options, const char *name);
 bool sl_option_given(const sl_options *options, const char *name);        /* false for a default */
 const char *sl_option_group(const sl_options *options, const char *name); /* heading in --help */
 bool sl_option_flag(const sl_options *options, const char *name);
@@ -219,5 +229,19 @@ void sl_options_forget_secrets(const sl_options *options);
 /* Parses the words of a program's command line, runs the command, prints errors; returns the exit
  * code. */
 int sl_options_main(const sl_program *program, int count, char **words);
+
+/* For a process that is about to become another one of the same program: moves the passwords and
+ * connection strings among the `*count` words to the environment, because the list of processes
+ * shows words to all users. False without memory. */
+bool sl_options_words_to_environment(const sl_options *own, const char **words, size_t *count);
+
+/* ---- options_help.c: --help, the manual page, completions ---- */
+
+void sl_print_program_help(const sl_program *program);
+/* `all`: all options with their full texts; otherwise the common ones of a command with many. */
+void sl_print_command_help(const sl_program *program, const sl_command *command, bool all);
+void sl_print_manual(const sl_program *program);
+/* The completion for bash, zsh or fish; prints nothing and returns false for another shell. */
+bool sl_print_completion(const sl_program *program, const char *shell);
 
 #endif

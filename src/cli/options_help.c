@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options: --help, the manual page (--man) and the completions of shells, generated from the tables
  * of commands and options. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "options_internal.h"
+#include "options.h"
 
 /* ---- help and manual page ---- */
 

@@ -20,7 +20,6 @@
 #include "util/private_file.h"
 #include "util/text.h"
 
-#include "options_internal.h"
 #include "query_session.h"
 
 #define REPORTS_MAX 1000
@@ -117,7 +116,7 @@ static bool run_child(ab_test *test, int side, unsigned number, sl_error *error)
         list[count++] = sl_options_argument(test->options, i);
     pid_t child = fork();
     if (child == 0) {
-        if (!sl_options_words_to_environment(test->options->program, list, &count))
+        if (!sl_options_words_to_environment(test->options, list, &count))
             _exit(SL_EXIT_RESOURCES);
         list[count] = NULL;
         if (!freopen("/dev/null", "w", stdout))

@@ -1,21 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data generator's ISD records follow the published layout.
-
-An independent reader, written here from the published layout, parses every record to its last byte. It
-shares nothing with the generator and with the reader of the loader's tests, so that no mistake can be in
-both.
-"""
-import datetime
+"""The data generator's ISD records follow the published layout: an independent reader (isd_reader.py) parses
+every record to its last byte."""
 import gzip
 import math
-import pathlib
 import re
 from collections import Counter
 
+import isd_reader
 from test_datagen import DatagenCase
 
-TOP = pathlib.Path(__file__).resolve().parents[2]
-TAGS = ("ADD", "REM", "EQD", "QNN")
+TABLE = isd_reader.table()
 TYPES = {"FM-12", "FM-15", "FM-16", "SAO", "SY-SA", "SOD", "SOM"}
 
 # Published shares of records, in percent (counted over 119,511 records).
@@ -28,127 +22,32 @@ MISSING = {"pressure": 43, "ceiling": 33, "unlimited": 42, "dew point": 24, "vis
            "temperature": 13}
 
 
-# The first and the last id of each group, and the bytes after its id.
-PUBLISHED = [line.split("\t")[:3] for line in (TOP / "tests/data/isd-widths.tsv").read_text().splitlines()
-             if not line.startswith("#")]
-FAMILIES = [first for first, _, _ in PUBLISHED]
-WIDTHS = {f"{first[:2]}{digit}": int(width) for first, last, width in PUBLISHED
-          for digit in range(int(first[2]), int(last[2]) + 1)}
-WIDTHS.update(AW5=3, AW6=3)  # in published records, but not in the documentation
-
-
-# The independent reader
-
-class Wrong(Exception):
-    """Why a record must be rejected: a column, or None for the whole line."""
-
-    def __init__(self, column=None):
-        super().__init__(column)
-        self.column = column
-
-
 class Record:
-    """A record, parsed by its lengths to the end. `odd` lists its irregularities."""
+    """A line and its document. `odd` lists its irregularities."""
 
-    def __init__(self, line):
-        if len(line) < 105:
-            raise Wrong()
-        self.ts = self.time(line[15:27])
+    def __init__(self, line, document):
+        self.line, self.ts = line, document["ts"]
         self.late = line[23:27] == "2400"
-        usaf, wban, place = line[4:10], line[10:15], line[28:41]
-        self.st = "u" + usaf if usaf != "999999" else \
-            "w" + wban if wban != "99999" else "x" + place
-        self.position = None
-        if place[6:] != "+999999":
-            self.position = int(place[:6]) / 1e3, int(place[6:]) / 1e3
-        self.type = line[41:46].strip()
-        self.temperature = None if line[87:92] == "+9999" else int(line[87:92])
-        self.missing = [name for name, found in (
-            ("pressure", line[99:104] == "99999"), ("ceiling", line[70:75] == "99999"),
-            ("unlimited", line[70:75] == "22000"), ("dew point", line[93:98] == "+9999"),
-            ("visibility", line[78:84] == "999999"), ("temperature", self.temperature is None),
-        ) if found]
-        self.odd, self.groups, self.sections, self.remarks, self.entries = set(), [], [], [], []
-        if int(line[:4]) + 105 != len(line):
-            self.odd.add("length")
-        self.walk(line)
+        self.groups = document.get("sections", [])
+        self.remarks = document.get("remarks", {}).values()
+        self.entries = document.get("elementQuality", [])
+        self.document = document
+        self.odd = {name for name, found in (
+            ("length", int(line[:4]) + 105 != len(line)), ("unknown group", "unparsed" in document),
+            ("AW5", "AW5" in self.groups), ("AW6", "AW6" in self.groups)) if found}
 
-    @staticmethod
-    def time(digits):
-        if not re.fullmatch("[0-9]{12}", digits):
-            raise Wrong("date and time")
-        try:
-            day = datetime.datetime.strptime(digits[:8], "%Y%m%d")
-        except ValueError:
-            raise Wrong("date and time") from None
-        hours, minutes = int(digits[8:10]), int(digits[10:])
-        if minutes > 59 or hours * 60 + minutes > 1440:
-            raise Wrong("date and time")
-        return day + datetime.timedelta(hours=hours, minutes=minutes)
+    def counted(self):
+        """What GROUPS, SECTIONS and MISSING count."""
+        ceiling = self.document.get("skyCondition", {}).get("ceilingHeight", {}).get("value")
+        return [*self.groups, *(name for name, found in (
+            ("ADD", self.groups), ("REM", self.remarks), ("EQD", self.entries),
+            ("QNN", "originalObservation" in self.document),
+            ("pressure", "value" not in self.document.get("pressure", {})),
+            ("dew point", "value" not in self.document.get("dewPoint", {})),
+            ("temperature", "value" not in self.document.get("airTemperature", {})),
+            ("visibility", "value" not in self.document.get("visibility", {}).get("distance", {})),
+            ("ceiling", ceiling is None), ("unlimited", ceiling == 22000)) if found)]
 
-    def walk(self, line):
-        at = 105
-        while at < len(line):
-            tag = line[at:at + 3]
-            assert tag in TAGS, f"no section at {at} of {line}"
-            assert not self.sections or TAGS.index(tag) > TAGS.index(self.sections[-1]), line
-            self.sections.append(tag)
-            at = getattr(self, "walk_" + tag)(line, at + 3)
-            if at is None:
-                return
-        assert at == len(line), f"walked to {at} of {len(line)}: {line}"
-
-    def walk_ADD(self, line, at):
-        while at < len(line) and line[at:at + 3] not in TAGS:
-            group = line[at:at + 3]
-            if group not in WIDTHS:
-                self.odd.add("unknown group")
-                return None
-            if group in ("AW5", "AW6"):
-                self.odd.add(group)
-            self.groups.append((group, line[at + 3:at + 3 + WIDTHS[group]]))
-            at += 3 + WIDTHS[group]
-        return at
-
-    def walk_REM(self, line, at):
-        while at < len(line) and line[at:at + 3] not in TAGS:
-            kind, length = line[at:at + 3], int(line[at + 3:at + 6])
-            assert kind in ("SYN", "AWY", "MET", "SOD", "SOM"), line
-            self.remarks.append((kind, line[at + 6:at + 6 + length]))
-            at += 6 + length
-        return at
-
-    def walk_EQD(self, line, at):
-        while at < len(line) and line[at:at + 3] != "QNN":
-            assert re.fullmatch("[QPRCDN][0-9]{2}.{13}", line[at:at + 16]), line
-            self.entries.append(line[at:at + 16])
-            at += 16
-        return at
-
-    @staticmethod
-    def walk_QNN(line, at):
-        while at < len(line):
-            assert re.fullmatch("[A-Y].{4}[ -][0-9]{5}", line[at:at + 11]), line
-            at += 11
-        return at
-
-
-class Reading:
-    """Files read back: records, and (line, offset, column) of each reject."""
-
-    def __init__(self, data):
-        self.records, self.rejects, self.lines = [], [], data.count(b"\n")
-        offset = 0
-        assert data == b"" or data.endswith(b"\n"), "the last line does not end"
-        for number, line in enumerate(data.split(b"\n")[:-1], 1):
-            try:
-                self.records.append(Record(line.decode("ascii")))
-            except Wrong as wrong:
-                self.rejects.append((number, offset, wrong.column))
-            offset += len(line) + 1
-
-
-# The tests
 
 class IsdCase(DatagenCase):
     def make(self, *words, name="made"):
@@ -159,6 +58,15 @@ class IsdCase(DatagenCase):
         self.generate("--format", "isd", *words, name="folder/")
         return {path.name: gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
                 for path in (self.scratch / "folder").iterdir()}
+
+    def records_in(self, data):
+        """Every line is a record of printable ASCII, whose numbers are numbers."""
+        lines = data.decode("ascii").splitlines()
+        reading = isd_reader.read_bytes(data)
+        self.assertEqual((reading.rejects, reading.blank_lines, reading.transcoded, reading.malformed_fields),
+                         ([], 0, 0, 0))
+        self.assertTrue(data.endswith(b"\n"), "the last line does not end")
+        return [Record(line, document) for line, document in zip(lines, reading.documents, strict=True)]
 
 
 class SameSeed(IsdCase):
@@ -184,22 +92,17 @@ class CompleteRecords(IsdCase):
     """The lengths in each record and the layout of its lines are right."""
 
     def test_the_lengths_in_every_record_are_consistent(self):
-        data = self.make("--rows", "40k", "--stations", "40", "--dirt", "none")
-        reading = Reading(data)
-        self.assertEqual((len(reading.records), reading.rejects), (40000, []))
-        self.assertEqual({record.type for record in reading.records}, TYPES)
-        most = 0
-        for record in reading.records:
-            ids = [group for group, _ in record.groups]
+        records = self.records_in(self.make("--rows", "20k", "--stations", "40", "--dirt", "none"))
+        self.assertEqual(len(records), 20000)
+        self.assertEqual({record.document["type"] for record in records}, TYPES)
+        for record in records:
+            ids = record.groups
             self.assertEqual(ids, sorted(set(ids)), "ascending, none twice")
             for group in ids:
                 before = f"{group[:2]}{int(group[2]) - 1}"
-                self.assertTrue(before not in WIDTHS or before in ids, f"{group} without {before}")
-            self.assertEqual(record.odd, set())
-            self.assertFalse(record.late)
-            most = max(most, len(ids))
-        self.assertLessEqual(most, 28)
-        self.assertGreater(most, 20)
+                self.assertTrue(before not in TABLE or before in ids, f"{group} without {before}")
+            self.assertEqual((record.odd, record.late), (set(), False))
+        self.assertIn(max(len(record.groups) for record in records), range(21, 29))
 
     def test_lines_follow_the_published_layout(self):
         data = self.make("--rows", "5k", "--stations", "20", "--dirt", "none")
@@ -218,59 +121,50 @@ class CompleteRecords(IsdCase):
     def test_records_are_in_order_of_time(self):
         texts = self.make_folder("--rows", "20k", "--stations", "8", "--dirt", "heavy")
         for name, data in texts.items():
-            times = [record.ts for record in Reading(data).records]
+            times = [record.ts for record in self.records_in(data)]
             self.assertEqual(times, sorted(times), name)
-
-    def test_every_group_of_the_table_occurs(self):
-        data = self.make("--rows", "120k", "--stations", "60")
-        found = set(re.findall(rb"[A-Z]{2}[1-9]", b"".join(
-            group.encode() for record in Reading(data).records for group, _ in record.groups)))
-        self.assertEqual({family.encode() for family in FAMILIES} - found, set())
 
 
 class Frequencies(IsdCase):
     """Groups and sections are as frequent as in published records, so that rates are realistic."""
 
-    def test_shares_are_near_the_published_ones(self):
+    def test_records_are_like_published_ones(self):
         data = self.make("--rows", "100k", "--stations", "400")
-        records = Reading(data).records
-        seen = Counter()
-        for record in records:
-            seen.update(group for group, _ in record.groups)
-            seen.update(record.sections)
-            seen.update(record.missing)
+        records = self.records_in(data)
+        seen = Counter(name for record in records for name in record.counted())
         for name, percent in {**GROUPS, **SECTIONS, **MISSING}.items():
             self.assertLess(abs(100 * seen[name] / len(records) - percent),
                             max(.7, percent * .1), f"{name}: {seen[name]} of {len(records)}")
-        mean = len(data) / len(records)
-        self.assertTrue(230 < mean < 280, f"{mean} bytes a record, not 257")
+        self.assertIn(len(data) // len(records), range(230, 280), "bytes a record, not 257")
         groups = sum(len(record.groups) for record in records) / len(records)
         self.assertTrue(4.3 < groups < 5, f"{groups} groups a record, not 4.6")
-
-    def test_remarks_contain_text_that_looks_like_groups_and_sections(self):
-        data = self.make("--rows", "30k")
-        texts = [text for record in Reading(data).records for _, text in record.remarks]
+        # Remarks contain text that looks like groups and sections.
+        texts = [text for record in records for text in record.remarks]
         for lookalike in ("SCT2", "INCREMENTAL", "EQDD07+000000ADE726", "MW1"):
             self.assertTrue(any(lookalike in text for text in texts), lookalike)
+        # Element quality in both forms.
+        entries = {tuple(entry.values()) for record in records for entry in record.entries}
+        self.assertTrue(any(re.fullmatch(r"Q\d\d\|\+0000.\|2\|SCOTCV", "|".join(entry)) for entry in entries))
+        self.assertTrue(any(re.fullmatch(r"Q\d\d\|\..3APC3      ", "|".join(entry)) for entry in entries))
+        self.assertTrue(any(entry[0] == "Q02" for entry in entries))
 
-    def test_element_quality_in_both_forms(self):
-        data = self.make("--rows", "30k")
-        entries = [entry for record in Reading(data).records for entry in record.entries]
-        self.assertTrue(any(re.fullmatch(r"Q\d\d\+0000.2SCOTCV", entry) for entry in entries))
-        self.assertTrue(any(re.fullmatch(r"Q\d\d\..3APC3      ", entry) for entry in entries))
-        self.assertTrue(any(entry.startswith("Q02") for entry in entries))
+    def test_every_group_of_the_table_occurs(self):
+        records = self.records_in(self.make("--rows", "120k", "--stations", "60"))
+        families = {line.split("\t")[0] for line in isd_reader.TABLE.read_text("utf-8").splitlines()
+                    if line and not line.startswith("#")}
+        self.assertEqual(families - {group for record in records for group in record.groups}, set())
 
 
 class Years(IsdCase):
     def records(self, *words):
-        reading = Reading(self.make("--rows", "24k", *words))
-        self.assertEqual((reading.rejects, len(reading.records)), ([], 24000))
-        return reading.records
+        records = self.records_in(self.make("--rows", "24k", *words))
+        self.assertEqual(len(records), 24000)
+        return records
 
     def test_stations_without_a_position_or_known_by_another_number(self):
         records = self.records("--dirt", "heavy", "--stations", "60", "--seed", "3")
-        self.assertTrue(any(record.position is None for record in records))
-        self.assertEqual({record.st[0] for record in records}, {"u", "w"})
+        self.assertTrue(any("position" not in record.document for record in records))
+        self.assertEqual({record.document["st"][0] for record in records}, {"u", "w"})
 
     def test_a_leap_year(self):
         records = self.records("--year", "2016", "--stations", "30", "--dirt", "heavy")
@@ -288,9 +182,10 @@ class Years(IsdCase):
 
     def test_stations_near_the_point_of_the_query_have_records_in_january(self):
         for year in ("2013", "2014"):
-            records = Reading(self.make("--rows", "9k", "--year", year, "--dirt", "none")).records
-            self.assertTrue(any(record.position and record.ts.month == 1 and record.ts.year == int(year) and
-                                math.dist(record.position, (30.3, -97.7)) < 0.8 for record in records))
+            records = self.records_in(self.make("--rows", "9k", "--year", year, "--dirt", "none"))
+            self.assertTrue(any(
+                "position" in record.document and (record.ts.year, record.ts.month) == (int(year), 1) and
+                math.dist(record.document["position"]["coordinates"], (-97.7, 30.3)) < 0.8 for record in records))
 
     def test_no_records_at_all(self):
         self.assertEqual(self.make("--rows", "0"), b"")
@@ -298,8 +193,7 @@ class Years(IsdCase):
 
 class Dirt(IsdCase):
     def odd(self, level):
-        data = self.make("--rows", "40k", "--stations", "20", "--dirt", level)
-        records = Reading(data).records
+        records = self.records_in(self.make("--rows", "20k", "--stations", "20", "--dirt", level))
         return {oddity for record in records for oddity in record.odd} | \
             {"2400" for record in records if record.late}
 
@@ -326,9 +220,7 @@ class Files(IsdCase):
         for name, data in texts.items():
             for line in data.decode().splitlines():
                 self.assertEqual(f"{line[4:10]}-{line[10:15]}-2010.gz", name)
-            reading = Reading(data)
-            self.assertGreaterEqual(reading.lines, 2)
-            self.assertEqual(reading.lines, len(reading.records))
+            self.assertGreaterEqual(len(self.records_in(data)), 2)
         self.assertEqual(sum(data.count(b"\n") for data in texts.values()), 12000)
 
     def test_one_file_contains_the_stations_of_the_folder(self):

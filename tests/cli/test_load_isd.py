@@ -58,14 +58,19 @@ DESCRIBED = [
     ("24:00 at the end of a month", record(fixed=at(b"194307312400")), {"ts": datetime.datetime(1943, 8, 1)}),
     ("24:00 at the end of a year", record(fixed=at(b"194312312400")), {"ts": datetime.datetime(1944, 1, 1)}),
     ("24:00 in a leap year", record(fixed=at(b"194402282400")), {"ts": datetime.datetime(1944, 2, 29)}),
+    ("24:00 in 2000, a leap year", record(fixed=at(b"200002282400")), {"ts": datetime.datetime(2000, 2, 29)}),
     ("24:00 in 1900, no leap year", record(fixed=at(b"190002282400")), {"ts": datetime.datetime(1900, 3, 1)}),
     ("a station by USAF", record(), {"st": "u010010", "usaf": "010010", "wban": None}),
     ("a station by WBAN", record(fixed=b"99999913904" + FIXED[11:]), {"st": "w13904", "wban": "13904", "usaf": None}),
+    ("a station with a letter", record(fixed=b"A0735500182" + FIXED[11:]),
+     {"st": "uA07355", "usaf": "A07355", "wban": "00182"}),
     ("a station by position", record(fixed=b"99999999999" + FIXED[11:]), {"st": "x+70933-008667"}),
     *(("no position", record(fixed=FIXED[:24] + place + FIXED[37:]), {"position": None})
-      for place in (b"+70933+999999", b"+99999-008667", b"+90001-008667", b"+70933-180001")),
+      for place in (b"+70933+999999", b"+99999-008667", b"+90001-008667", b"+70933-180001", b"+70933+180001")),
     ("the last position", record(fixed=FIXED[:24] + b"-90000+180000" + FIXED[37:]),
      {"position": {"type": "Point", "coordinates": [180.0, -90.0]}}),
+    ("the equator", record(fixed=FIXED[:24] + b"+00000+000000" + FIXED[37:]),
+     {"position": {"type": "Point", "coordinates": [0.0, 0.0]}}),
     ("no mandatory values", record(fixed=FIXED[:56] + b"999999999999999999999999999+99999+99999999999"),
      dict.fromkeys(["wind", "visibility", "skyCondition", "airTemperature", "dewPoint", "pressure"])),
     ("undocumented instances of a family", record(b"ADDAW1101AW2102AW3103AW4104AW5105AW6106"),
@@ -118,8 +123,9 @@ class TheReader(support.Case):
                            if line and not line.startswith("#")]
                           for path in (isd_reader.TABLE, support.TREE / "tests/data/isd-widths.tsv"))
         groups = [(first, last, ours[first]) for first, last, _, _ in groups]
-        self.assertCountEqual([[first, last, str(group.width), str(len(group.fields))]
-                               for first, last, group in groups], widths)
+        self.assertCountEqual([[first, last, " ".join(
+            f"{one.width}" + (f"/{one.divisor:g}" if one.divisor > 1 else f"*{1 / one.divisor:g}" * (one.divisor < 1))
+            for one in group.fields)] for first, last, group in groups], widths)
         self.assertEqual(sum(len(group.fields) for _, _, group in groups), 505)
         published = support.REAL_SAMPLES.parent / "formats" / "isd-groups.tsv"
         if not published.exists():
@@ -294,11 +300,11 @@ class Described(support.Case):
     def test_times_that_do_not_exist_are_rejects(self):
         good = record() + b"\n"
         bad = [b"194302291200", b"194313011200", b"194301001200", b"194301012401", b"194301011260",
-               b"19430101 200"]
-        text = good * 6 + b"".join(
+               b"19430101 200", b"190002290000", b"194308012500", b"194300010000", b"194308320000", b"1943 8010000"]
+        text = good * 12 + b"".join(
             record(fixed=at(moment)) + b"\n" for moment in bad)
         documents, reading = self.loads(text, code=support.EXIT_REJECTS)
-        self.assertEqual((len(documents), len(reading.rejects)), (6, len(bad)))
+        self.assertEqual((len(documents), len(reading.rejects)), (12, len(bad)))
 
     def test_text_that_is_not_ascii(self):
         text = b"a\0b\x07c\x7fd\xe9\xff"
@@ -395,15 +401,16 @@ class Lite(support.Case):
 
     def test_hours_good_and_bad(self):
         bad = [self.HOUR.replace(b"01 01 06", moment) for moment in
-               (b"02 29 06", b"01 01 24", b"13 01 06", b"01 0x 06")] + [self.HOUR[:50] + b"\n"]
+               (b"02 29 06", b"01 01 24", b"13 01 06", b"01 0x 06", b"01-01 06", b"01 01-06", b"01 01  6")] + [
+                   self.HOUR[:50] + b"\n", self.HOUR[:-1] + b" 7\n", self.HOUR.replace(b" ", b"-", 1)]
         odd = [self.HOUR.replace(b"  -103", column) for column in
-               (b"  -1x3", b" - 103", b"      ", b"-10 33", b"-99999")]
+               (b"  -1x3", b" - 103", b"      ", b"-10 33", b"-99999", b" -10.3", b"-103  ", b"     -")]
         path = self.file("029070-99999-1901",
                          self.HOUR * 10 + b"".join(bad) + b"\n" + b"".join(odd) + self.HOUR[:-1])
         for missing in ("omit", "raw"):
             raw, work = self.dump("--missing", missing, path, code=support.EXIT_REJECTS)
             reading = isd_reader.read_lite(path, missing=missing)
-            self.assertEqual((len(reading.documents), len(reading.rejects)), (16, len(bad)))
+            self.assertEqual((len(reading.documents), len(reading.rejects)), (19, len(bad)))
             self.assert_documents(raw, reading.documents)
             self.assert_rejects(work, path.name, [reject.place for reject in reading.rejects])
 

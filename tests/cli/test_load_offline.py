@@ -187,7 +187,7 @@ class OddText(support.Case):
                 ("missing values", HEADER + "\n9|8|2015-11-20|4|NT|P||UB|FORD|FIESTA|SILVER|||\n",
                  {"m": None, "e": None, "i": None, "f": None}),
                 ("an original file with zeros and trailing blanks",
-                 "9|8|NULL|4 |N|P|0|UB|FORD  |FIESTA |SILVER|P|0|NULL\n", {"m": 0, "e": 0, "k": "FORD", "c": 4}),
+                 "9|8|NULL|4 |N|P|0|UB| FORD  |FIESTA |SILVER|P|0|NULL\n", {"m": 0, "e": 0, "k": " FORD", "c": 4}),
                 ("control bytes", "".join([HEADER + "\n", *(
                     ROW.format(id=1).replace("FIESTA", f"Z{letter}R") + "\n" for letter in letters)]),
                  *({"o": f"Z{letter}R"} for letter in letters)),
@@ -227,7 +227,7 @@ class OddText(support.Case):
 
     def test_bad_fields_are_named(self):
         fields, good = ROW.format(id=1).split("|"), support.mot_text(range(2, 20))
-        bad = [(0, "x1", "test_id"), (0, "", "test_id"), (1, "-5", "vehicle_id"),
+        bad = [(0, "x1", "test_id"), (0, "", "test_id"), (0, "12345678901", "test_id"), (1, "-5", "vehicle_id"),
                (2, "2015-02-29", "test_date"), (2, "20151120", "test_date"),
                (2, "2015-13-01", "test_date"), (6, "12.5", "test_mileage"),
                (6, "99999999999999999999", "test_mileage"),

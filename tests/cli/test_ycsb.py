@@ -20,6 +20,7 @@ class Generated(support.Case):
                                           integer_count=1, skew=0.0), 700),
                                  (Options(seed=7, field_count=1, field_length=0, integer_count=2,
                                           skew=1.5), 700),
+                                 (Options(field_count=0, skew=1.0), 700), (Options(field_count=0, skew=10.0), 700),
                                  (Options(field_count=0, integer_count=0), 10),
                                  (Options(field_count=12, field_length=1, integer_count=0), 10),
                                  (Options(field_count=1, field_length=4070, integer_count=0), 9),
@@ -193,7 +194,7 @@ class TheMaker(support.Case):
                          [6457827717110365317, 3203168211198807973, 9817491932198370423])
 
     def test_the_zipf_table_gives_each_value_its_share(self):
-        for skew in (0.0, 0.99):
+        for skew in (0.0, 0.5, 0.99, 1.0, 1.5, 10.0):
             shares = [0] * ycsb_maker.VALUES
             for slot, (threshold, alias) in enumerate(ycsb_maker.table(skew)):
                 shares[slot] += threshold

@@ -13,14 +13,13 @@ typedef int add_filter(struct archive *);
 typedef struct compression {
     const char *name;
     add_filter *add;
-    bool checked; /* the format has a checksum that detects a changed byte */
 } compression;
 
 static const compression compressions[] = {
-    {"gz", archive_write_add_filter_gzip, true},     {"xz", archive_write_add_filter_xz, true},
-    {"zst", archive_write_add_filter_zstd, false},   {"bz2", archive_write_add_filter_bzip2, true},
-    {"lz4", archive_write_add_filter_lz4, true},     {"lz", archive_write_add_filter_lzip, true},
-    {"Z", archive_write_add_filter_compress, false},
+    {"gz", archive_write_add_filter_gzip},    {"xz", archive_write_add_filter_xz},
+    {"zst", archive_write_add_filter_zstd},   {"bz2", archive_write_add_filter_bzip2},
+    {"lz4", archive_write_add_filter_lz4},    {"lz", archive_write_add_filter_lzip},
+    {"Z", archive_write_add_filter_compress},
 };
 #define COMPRESSIONS (sizeof compressions / sizeof compressions[0])
 

@@ -218,55 +218,6 @@ TEST(one_bad_field_among_many_good_ones) {
     }
 }
 
-/* Numbers and dates, valid or with one wrong byte: each instruction set must give the same result
- * as the portable version, which test_convert.c checks against the calendar. */
-TEST(each_instruction_set_converts_equally) {
-    uint32_t random = 4711;
-    for (unsigned round = 0; round < 300; round++) {
-        char text[60 * 40 + 16];
-        size_t length = (size_t)snprintf(text, sizeof text, "i,c,d\n");
-        for (unsigned line = 0; line < 60; line++) {
-            char fields[3][16];
-            for (unsigned f = 0; f < 2; f++) {
-                random = random * 1664525 + 1013904223;
-                unsigned digits = 1 + (random >> 8) % 11;
-                for (unsigned i = 0; i < digits; i++)
-                    fields[f][i] =
-                        (char)('0' + ((random = random * 1664525 + 1013904223) >> 20) % 10);
-                fields[f][digits] = '\0';
-            }
-            random = random * 1664525 + 1013904223;
-            snprintf(fields[2], sizeof fields[2], "%04u-%02u-%02u", (random >> 16) % 10000,
-                     (random >> 8) % 14, (random >> 4) % 33);
-            if (line % 4 == 0) {
-                char *field = fields[random % 3];
-                static const char wrong[] = "/:;-+ .\x01\x7F\x80\xB0\xB5\xFF"
-                                            "0A";
-                field[(random >> 10) % strlen(field)] = wrong[(random >> 20) % (sizeof wrong - 1)];
-            }
-            length += (size_t)snprintf(text + length, sizeof text - length, "%s,%s,%s\n", fields[0],
-                                       fields[1], fields[2]);
-        }
-        parsed all[8] = {0};
-        size_t count = 0;
-        for (const sl_simd *simd = next_simd(NULL); simd; simd = next_simd(simd)) {
-            all[count++] = parse_with_schema("name: x\ncolumns:\n  - {name: i, type: int}\n"
-                                             "  - {name: c, type: code}\n"
-                                             "  - {name: d, type: date}\n",
-                                             text);
-        }
-        const parsed *plain = &all[count - 1];
-        for (size_t k = 0; k < count; k++) {
-            assert_int_equal(all[k].documents, plain->documents);
-            assert_int_equal(all[k].length, plain->length);
-            assert_memory_equal(all[k].bytes, plain->bytes, plain->length);
-            assert_int_equal(all[k].reject_count, plain->reject_count);
-            for (size_t i = 0; i < plain->reject_count; i++)
-                assert_string_equal(all[k].rejects[i].reason, plain->rejects[i].reason);
-        }
-    }
-}
-
 TEST(every_type_refuses_invalid_values) {
     static const struct {
         const char *column;

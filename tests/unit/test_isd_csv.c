@@ -259,20 +259,3 @@ TEST(blocks_and_small_batches) {
     parsed stopped = parse_in_blocks("isd-csv", &(sl_format_options){0}, sl_text_of(text), 0, 7);
     assert_true(stopped.stopped);
 }
-
-TEST(names_and_missing_values) {
-    parsed p =
-        parse_with("isd-csv",
-                   &(sl_format_options){.schema_name = "names.yaml",
-                                        .schema_text = "names: {name: place, windGust: gust}"},
-                   SMALL("OC1", "0067,1"));
-    assert_non_null(p.format);
-    assert_at(&p, "gust.speed", "double 6.7");
-    p = parse_with("isd-csv", &(sl_format_options){.keep_missing = true}, SMALL("OC1", "9999,9"));
-    assert_at(&p, "windGust.speed", "double 999.9");
-    assert_at(&p, "windGust.quality", "text 9");
-    assert_at(&p, "pressure.value", "double 9999.9");
-    p = parse_table(SMALL("OC1", "9999,9"));
-    assert_at(&p, "windGust", "nothing");
-    assert_at(&p, "sections.0", "text OC1");
-}

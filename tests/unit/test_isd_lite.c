@@ -32,23 +32,6 @@ TEST(an_hour_has_the_structure_of_isd) {
                         "hourly weather, lines of 61 bytes; station and year 029070-99999-1901");
 }
 
-TEST(missing_values_are_left_out) {
-    const char *nothing = "1901 01 01 06 -9999 -9999 -9999 -9999 -9999 -9999 -9999 -9999\n";
-    parsed p = parse_hours(nothing);
-    assert_string_equal(json_at(&p, 0), "{ \"st\" : \"u029070\", \"ts\" : { \"$date\" : "
-                                        "{ \"$numberLong\" : \"-2177431200000\" } } }");
-    p = parse_lite(&(sl_format_options){.keep_missing = true}, "029070-99999-1901", nothing);
-    assert_at(&p, "airTemperature.value", "double -999.9");
-    assert_at(&p, "wind.direction.angle", "int -9999");
-    assert_at(&p, "skyCover.code", "int -9999");
-    assert_at(&p, "liquidPrecipitation.1.depth", "double -999.9");
-    p = parse_hours("1901 01 01 06 -9999 -9999 -9999 -9999    10 -9999 -9999    30\n");
-    assert_at(&p, "wind.direction", "nothing");
-    assert_at(&p, "wind.speed.rate", "double 1");
-    assert_at(&p, "liquidPrecipitation", "array [1]");
-    assert_at(&p, "liquidPrecipitation.0.period", "int 6");
-}
-
 TEST(the_station_is_in_the_name) {
     static const struct {
         const char *name, *st; /* NULL: refused */
@@ -73,46 +56,6 @@ TEST(the_station_is_in_the_name) {
     }
 }
 
-TEST(bad_lines_are_refused) {
-    static const struct {
-        const char *line, *column, *reason;
-    } rows[] = {
-        {"1901 01 01 06   -78  -103 10200   270   159     8    12", "", "55 bytes instead of 61"},
-        {"1901 01 01 06   -78  -103 10200   270   159     8    12    -1 7", "", "63 bytes"},
-        {"1901 02 29 06   -78  -103 10200   270   159     8    12    -1", "date and hour",
-         "\"1901 02 29 06\" is not a year, month, day and hour"},
-        {"1901 01 01 24   -78  -103 10200   270   159     8    12    -1", "date and hour", "is no"},
-        {"1901-01 01 06   -78  -103 10200   270   159     8    12    -1", "date and hour", "is no"},
-        {"1901 01-01 06   -78  -103 10200   270   159     8    12    -1", "date and hour", "is no"},
-        {"1901 01 01-06   -78  -103 10200   270   159     8    12    -1", "date and hour", "is no"},
-        {"1901 01 01  6   -78  -103 10200   270   159     8    12    -1", "date and hour", "is no"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        char text[400];
-        snprintf(text, sizeof text, HOUR "%s\n\n" HOUR, rows[i].line);
-        parsed p = parse_hours(text);
-        assert_one_reject(&p, rows[i].column, rows[i].reason);
-        assert_int_equal(p.rejects[0].line, 1);
-        assert_int_equal(p.rejects[0].offset, 62);
-        assert_int_equal(p.documents, 2);
-        assert_int_equal(p.counts.blank_lines, 1);
-    }
-}
-
-TEST(malformed_numbers_are_left_out_and_counted) {
-    static const char *const fields[] = {"  -7.8", "   - 7", "      ",
-                                         "   x78", "-78   ", "     -"};
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        char text[100];
-        snprintf(text, sizeof text, "1901 01 01 06%s  -103 10200   270   159     8    12    -1",
-                 fields[i]);
-        parsed p = parse_hours(text);
-        assert_at(&p, "airTemperature", "nothing");
-        assert_at(&p, "dewPoint.value", "double -10.3");
-        assert_int_equal(p.counts.malformed_fields, 1);
-    }
-}
-
 TEST(line_ends) {
     char text[200];
     snprintf(text, sizeof text, "%.61s\r\n%.61s   \r\n%.61s", HOUR, HOUR, HOUR);
@@ -129,14 +72,4 @@ TEST(isd_lite_is_distinguished_from_other_formats) {
     p = parse_lite(&(sl_format_options){0}, source_name, r.bytes);
     assert_null(p.format);
     assert_contains(p.error.message, "this is not ISD-Lite: its first line is `");
-}
-
-TEST(keys_can_have_other_names) {
-    parsed p = parse_lite(&(sl_format_options){.schema_text = "names: {skyCover: clouds, "
-                                                              "pressure: atmosphericPressure, "
-                                                              "liquidPrecipitation.depth: mm}"},
-                          "029070-99999-1901", HOUR);
-    assert_at(&p, "clouds.code", "int 8");
-    assert_at(&p, "atmosphericPressure.value", "double 1020");
-    assert_at(&p, "liquidPrecipitation.0.mm", "double 1.2");
 }

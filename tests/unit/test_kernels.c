@@ -146,8 +146,11 @@ static void add_odd(bytes *to) {
         add_text(to, words[draw(8)]);
 }
 
-/* Adds a field of this kind; sometimes of another kind. */
+/* Adds a field of this kind; sometimes of another kind, or a number or date with a wrong byte,
+ * mostly one that is close to a digit. */
 static void add_field(bytes *to, char kind, char delimiter) {
+    static const char wrong[] = "/:;-+ .\x01\x7F\x80\xB0\xB5\xFF";
+    const size_t begin = to->used;
     if (draw(25) == 0)
         kind = "wndtuqo-"[draw(8)];
     switch (kind) {
@@ -175,6 +178,8 @@ static void add_field(bytes *to, char kind, char delimiter) {
     default:
         break;
     }
+    if (strchr("ndt", kind) && draw(15) == 0)
+        to->at[begin + draw((uint32_t)(to->used - begin))] = wrong[draw(sizeof wrong - 1)];
 }
 
 typedef struct layout {

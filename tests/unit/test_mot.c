@@ -73,53 +73,6 @@ TEST(one_row_in_every_dialect) {
     }
 }
 
-TEST(long_names) {
-    char names[] = PIPES, *name = strtok(names, "|");
-    parsed p = parse_with("mot", &(sl_format_options){.long_names = true}, PIPES "\n" ROW "\n");
-    bson_t document;
-    document_at(&p, 0, &document);
-    bson_iter_t iter;
-    assert_true(bson_iter_init(&iter, &document));
-    assert_true(bson_iter_next(&iter)); /* _id */
-    for (; name; name = strtok(NULL, "|")) {
-        assert_true(bson_iter_next(&iter));
-        assert_string_equal(bson_iter_key(&iter), name);
-    }
-    assert_false(bson_iter_next(&iter));
-    assert_int_equal(document.len, 256 + strlen("NTPRSUBTOYOTAESTIMASILVERPE"));
-    p = parse_mot(PIPES "\n" ROW "\n");
-    document_at(&p, 0, &document);
-    assert_int_equal(document.len, 131 + strlen("NTPRSUBTOYOTAESTIMASILVERPE"));
-}
-
-TEST(widths_of_numbers) {
-    static const struct {
-        const char *field;
-        bson_type_t type;
-        int64_t value;
-    } rows[] = {
-        {"0", BSON_TYPE_INT32, 0},
-        {"2147483647", BSON_TYPE_INT32, 2147483647},
-        {"2147483648", BSON_TYPE_INT64, 2147483648},
-        {"9999999999", BSON_TYPE_INT64, 9999999999},
-        {"0000000017", BSON_TYPE_INT32, 17},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        parsed p = parse_mot(with(PIPES "\n" ROW "\n", "1464922263", rows[i].field));
-        bson_iter_t iter = element_at(&p, 0, "v");
-        assert_int_equal(bson_iter_type(&iter), rows[i].type);
-        assert_int_equal(bson_iter_as_int64(&iter), rows[i].value);
-    }
-}
-
-TEST(a_class_of_digits_is_a_number) {
-    parsed p = parse_mot(with(PIPES "\n" ROW "\n", "|4|", "|4A|"));
-    assert_string_equal(text_at(&p, 0, "c"), "4A");
-    p = parse_mot(with(PIPES "\n" ROW "\n", "|4|", "|0|"));
-    bson_iter_t iter = element_at(&p, 0, "c");
-    assert_int_equal(bson_iter_type(&iter), BSON_TYPE_INT32);
-}
-
 TEST(missing_values_have_no_key) {
     parsed p = parse_mot(PIPES "\n1|2||4|NT|P|||||||||\n1|2||4|NT|P|||||||\n"
                                "1|2|NULL|4|NT|P||NULL|||||0|NULL\n");
@@ -153,19 +106,6 @@ TEST(required_values_may_not_be_missing) {
     }
 }
 
-TEST(dialect_a_is_trimmed_and_keeps_zeros) {
-    parsed p = parse_mot("9|8|NULL|4 |N |P|0|UB| FORD  |FIESTA |SILVER|P|0|NULL\n");
-    assert_string_equal(json_at(&p, 0),
-                        "{ \"t\" : 9, \"v\" : 8, \"c\" : 4, \"y\" : \"N\", \"r\" : \"P\", "
-                        "\"m\" : 0, \"s\" : \"UB\", \"k\" : \" FORD\", \"o\" : \"FIESTA\", "
-                        "\"u\" : \"SILVER\", \"f\" : \"P\", \"e\" : 0 }");
-    const char *later = with(PIPES "\n" ROW "\n", "ESTIMA", "  ESTIMA ");
-    p = parse_mot(later);
-    assert_string_equal(text_at(&p, 0, "o"), "  ESTIMA ");
-    p = parse_with("mot", &(sl_format_options){.trim = true}, later);
-    assert_string_equal(text_at(&p, 0, "o"), "ESTIMA");
-}
-
 /* A real line of 2015: "Estima II", typed with pipes. */
 TEST(extra_pipes_belong_to_the_model) {
     const char *row = with(ROW, "ESTIMA", "Estima ||");
@@ -188,25 +128,6 @@ TEST(extra_pipes_belong_to_the_model) {
     snprintf(text, sizeof text, "%s\n%s\n", with(PIPES, "|", ","), with(row, "|", ","));
     p = parse_mot(text);
     assert_one_reject(&p, "", "too many fields: 16 instead of 14");
-}
-
-TEST(quotes_have_a_meaning_only_with_commas) {
-    parsed p = parse_mot(with(PIPES "\n" ROW "\n", "ESTIMA", "\"A\"  COUPE"));
-    assert_string_equal(text_at(&p, 0, "o"), "\"A\"  COUPE");
-    char text[900];
-    const char *row = with(ROW, "|", ",");
-    snprintf(text, sizeof text, "%s\n%s\n%s\n%s\n", COMMAS,
-             with(row, "ESTIMA", "\"STREETZONE 50 2T 12\\\"\""), with(row, "ESTIMA", "\"CEE,D\""),
-             with(row, "ESTIMA", "\"UNBALANCED"));
-    p = parse_mot(text);
-    assert_string_equal(text_at(&p, 0, "o"), "STREETZONE 50 2T 12\"");
-    assert_string_equal(text_at(&p, 1, "o"), "CEE,D");
-    assert_one_reject(&p, "model", "never closed");
-}
-
-TEST(control_bytes_are_part_of_the_value) {
-    parsed p = parse_mot(with(PIPES "\n" ROW "\n", "ESTIMA", "Z\x1AR\t1400\x01"));
-    assert_string_equal(text_at(&p, 0, "o"), "Z\x1AR\t1400\x01");
 }
 
 TEST(headers_inside_the_data) {
@@ -236,41 +157,6 @@ TEST(headers_bind_by_name) {
     p = parse_mot(PIPES "|make\n" ROW "|X\n");
     assert_null(p.format);
     assert_contains(p.error.message, "two columns");
-}
-
-TEST(bad_fields_are_named) {
-    static const struct {
-        const char *from;
-        const char *to;
-        const char *column;
-        const char *reason;
-    } rows[] = {
-        {"233955117", "x1", "test_id", "\"x1\" is not a whole number"},
-        {"233955117", "12345678901", "test_id", "too large"},
-        {"1464922263", "-5", "vehicle_id", "too small"},
-        {"2015-11-20", "2O15-11-20", "test_date", "\"2O15-11-20\" is not a date of the form"},
-        {"2015-11-20", "2015-02-31", "test_date", "31 February 2015 does not exist"},
-        {"49828", "12.5", "test_mileage", "is not a whole number"},
-        {"49828", "NULL", "test_mileage", "is not a whole number"},
-        {"ESTIMA", "MP\xA3", "model", "byte 0xa3 at offset 2"},
-        {"UB", "\xC3", "postcode_area", "byte 0xc3 at offset 0"},
-        {"2005-10-17", "2005-1-17", "first_use_date", "is not a date"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        char text[900];
-        snprintf(text, sizeof text, PIPES "\n" ROW "\n%s\n" ROW "\n",
-                 with(ROW, rows[i].from, rows[i].to));
-        parsed p = parse_mot(text);
-        assert_one_reject(&p, rows[i].column, rows[i].reason);
-        assert_int_equal(p.rejects[0].line, 2);
-        assert_int_equal(p.rejects[0].offset, strlen(PIPES "\n" ROW "\n"));
-        assert_string_equal(p.rejects[0].record, with(ROW, rows[i].from, rows[i].to));
-        assert_int_equal(p.documents, 2);
-    }
-    parsed p = parse_with("mot", &(sl_format_options){.encoding = "latin-1"},
-                          with(PIPES "\n" ROW "\n", "ESTIMA", "MP\xA3"));
-    assert_string_equal(text_at(&p, 0, "o"), "MP\xC2\xA3");
-    assert_int_equal(p.counts.transcoded, 1);
 }
 
 TEST(items_and_lookups) {

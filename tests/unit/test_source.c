@@ -180,41 +180,6 @@ TEST(a_line_end_near_a_boundary_ends_the_correct_block) {
     }
 }
 
-TEST(gzip_members_are_one_stream) {
-    const char *path = unit_path("members.gz");
-    FILE *whole = fopen(path, "w");
-    for (int part = 0; part < 3; part++) {
-        char text[64];
-        int length = sprintf(text, "line %d\nrest of", part);
-        const char *one = unit_path("one.gz");
-        write_file(one, text, (size_t)length, true);
-        size_t got;
-        const char *bytes = unit_read(one, &got);
-        fwrite(bytes, 1, got, whole);
-    }
-    fclose(whole);
-    static const char expected[] = "line 0\nrest ofline 1\nrest ofline 2\nrest of";
-    check_reading(path, expected, sizeof expected - 1, 2);
-}
-
-TEST(damaged_gzip_is_an_error) {
-    size_t length;
-    char *text = make_text(300000, true, &length);
-    const char *path = unit_path("damaged.gz");
-    write_file(path, text, length, true);
-    assert_string_equal(reading_error(path), "");
-    struct stat facts;
-    stat(path, &facts);
-    assert_int_equal(truncate(path, facts.st_size / 2), 0);
-    assert_non_null(strstr(reading_error(path), "truncated"));
-    write_file(path, text, length, true);
-    FILE *file = fopen(path, "r+");
-    fseek(file, facts.st_size / 2, SEEK_SET);
-    fputs("broken broken broken", file);
-    fclose(file);
-    assert_non_null(strstr(reading_error(path), "damaged"));
-}
-
 TEST(unsupported_formats_get_advice) {
     static const struct {
         const char *name, *bytes, *word;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generated records: a document depends only on the options and the number of its record, the
- * integers have the declared distribution, and a source without a file returns each record once. */
+/* Generated records: options, names, and sources without a file, which return each record once.
+ * tests/cli/test_ycsb.py compares every byte with an independent generator. */
 #include <pthread.h>
 
 #include "bson/bson_writer.h"
@@ -94,100 +94,6 @@ static bool make(made *all, const sl_plan *plan, uint64_t first, uint64_t from, 
 
 /* ---- documents ---- */
 
-/* Reference values of SplitMix64, published with its seed 1234567. */
-TEST(random_words_are_split_mix) {
-    static const uint64_t expected[] = {
-        UINT64_C(6457827717110365317), UINT64_C(3203168211198807973), UINT64_C(9817491932198370423),
-        UINT64_C(4593380528125082431), UINT64_C(16408922859458223821)};
-    uint64_t at = 1234567;
-    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
-        assert_true(sl_random_word(at += SL_RANDOM_STEP) == expected[i]);
-}
-
-TEST(a_document_has_the_fields_asked_for) {
-    static const uint32_t lengths[] = {0, 1, 7, 8, 9, 16, 100, 4097};
-    for (size_t l = 0; l < sizeof lengths / sizeof lengths[0]; l++) {
-        sl_ycsb_options options = {.seed = 5,
-                                   .field_count = 3,
-                                   .field_length = lengths[l],
-                                   .integer_count = 2,
-                                   .skew = 0.5};
-        sl_plan *plan = plan_of(&options);
-        made all = {0};
-        /* One document per batch, whose size is exactly that of the document. */
-        size_t size = 4 + 13 + 3 * (4 + 5 + lengths[l]) + 2 * (4 + 4) + 1;
-        assert_true(make(&all, plan, 0, 0, 3, size, 1));
-        assert_int_equal(all.length, 3 * size);
-        assert_int_equal(all.documents, 3);
-        assert_int_equal(all.counts.records, 3);
-        assert_int_equal(all.counts.documents, 3);
-        uint64_t at = options.seed;
-        for (int64_t record = 0; record < 3; record++) {
-            bson_t view;
-            bson_iter_t iter;
-            assert_true(bson_init_static(&view, all.bytes + (size_t)record * size, size));
-            assert_true(bson_validate(&view, BSON_VALIDATE_NONE, NULL));
-            assert_true(bson_iter_init(&iter, &view) && bson_iter_next(&iter));
-            assert_string_equal(bson_iter_key(&iter), "_id");
-            assert_true(bson_iter_int64(&iter) ==
-                        sl_document_id(3, (uint64_t)record * sl_ycsb_record_bytes(&options)));
-            for (int field = 0; field < 3; field++) {
-                const uint8_t *bytes;
-                uint32_t length;
-                bson_subtype_t kind;
-                assert_true(bson_iter_next(&iter) && BSON_ITER_HOLDS_BINARY(&iter));
-                assert_int_equal(bson_iter_key(&iter)[0], 'f');
-                assert_int_equal(bson_iter_key(&iter)[1], '0' + field);
-                bson_iter_binary(&iter, &kind, &length, &bytes);
-                assert_int_equal(kind, BSON_SUBTYPE_BINARY);
-                assert_int_equal(length, lengths[l]);
-                for (uint32_t done = 0; done < length; done += 8) {
-                    uint64_t word = sl_random_word(at += SL_RANDOM_STEP);
-                    assert_memory_equal(bytes + done, &word, length - done < 8 ? length - done : 8);
-                }
-            }
-            for (int field = 0; field < 2; field++) {
-                assert_true(bson_iter_next(&iter) && BSON_ITER_HOLDS_INT32(&iter));
-                assert_int_equal(bson_iter_key(&iter)[0], 'n');
-                assert_int_equal(bson_iter_key(&iter)[1], '0' + field);
-                assert_in_range(bson_iter_int32(&iter), 0, SL_ZIPF_VALUES - 1);
-                at += SL_RANDOM_STEP;
-            }
-            assert_false(bson_iter_next(&iter));
-        }
-    }
-}
-
-TEST(documents_depend_only_on_their_number) {
-    sl_plan *plan = plan_of(&usual);
-    made whole = {0};
-    assert_true(make(&whole, plan, 0, 0, 3 * BLOCK_RECORDS, (size_t)1 << 20, 10000));
-    size_t size = whole.length / whole.documents;
-    assert_int_equal(size, 954);
-    /* Block by block, from the last to the first, in small batches. */
-    for (int block = 2; block >= 0; block--) {
-        made one = {0};
-        assert_true(make(&one, plan, 0, (uint64_t)block * BLOCK_RECORDS, BLOCK_RECORDS, 10000, 7));
-        assert_int_equal(one.documents, BLOCK_RECORDS);
-        for (size_t i = 0; i < BLOCK_RECORDS; i++) /* without the ids, which depend on the block */
-            assert_memory_equal(one.bytes + i * size + 17,
-                                whole.bytes + ((size_t)block * BLOCK_RECORDS + i) * size + 17,
-                                size - 17);
-    }
-    /* The same records in a source that starts with them: only the ids differ. */
-    made apart = {0};
-    assert_true(make(&apart, plan, BLOCK_RECORDS, 0, 100, 10000, 7));
-    for (size_t i = 0; i < 100; i++)
-        assert_memory_equal(apart.bytes + i * size + 17,
-                            whole.bytes + (BLOCK_RECORDS + i) * size + 17, size - 17);
-    /* Numbers that need more than 32 bits. */
-    made far = {0}, further = {0};
-    assert_true(make(&far, plan, RECORDS_MAX, 5, 1, 10000, 7));
-    assert_true(make(&further, plan, 0, RECORDS_MAX + 5, 1, 10000, 7));
-    assert_memory_equal(far.bytes + 17, further.bytes + 17, size - 17);
-    assert_memory_not_equal(far.bytes + 17, whole.bytes + 5 * size + 17, size - 17);
-}
-
 TEST(a_block_has_16_mib_of_documents_at_most) {
     for (size_t size = 154; size <= SL_BSON_DOCUMENT_MAX; size = size * 17 / 16) {
         sl_ycsb_options options = usual;
@@ -252,72 +158,6 @@ TEST(invalid_options_are_refused) {
 }
 
 /* ---- integers ---- */
-
-/* The probability of each value by the table, in units of 2^-64. */
-static uint64_t *shares_of(const sl_zipf *table) {
-    uint64_t *shares = calloc(SL_ZIPF_VALUES, sizeof *shares);
-    assert_non_null(shares);
-    const uint64_t slot = UINT64_C(1) << (64 - SL_ZIPF_BITS);
-    for (uint32_t i = 0; i < SL_ZIPF_VALUES; i++) {
-        uint64_t threshold = table->slots[i] >> SL_ZIPF_BITS;
-        shares[i] += threshold;
-        shares[table->slots[i] & (SL_ZIPF_VALUES - 1)] += slot - threshold;
-    }
-    return shares;
-}
-
-TEST(the_table_has_zipf_probabilities) {
-    static const double skews[] = {0, 0.5, 0.99, 1, 1.5, 10};
-    sl_zipf *table = malloc(sizeof *table);
-    assert_non_null(table);
-    for (size_t s = 0; s < sizeof skews / sizeof skews[0]; s++) {
-        assert_true(sl_zipf_make(table, skews[s], &error));
-        uint64_t *shares = shares_of(table), sum = 0;
-        long double whole = 0;
-        for (uint32_t k = SL_ZIPF_VALUES; k-- > 0;)
-            whole += powl(k + 1.0L, -(long double)skews[s]);
-        for (uint32_t k = 0; k < SL_ZIPF_VALUES; k++) {
-            long double expected = powl(k + 1.0L, -(long double)skews[s]) / whole;
-            long double off = fabsl(ldexpl((long double)shares[k], -64) - expected);
-            if (off > ldexpl(expected, -36) + ldexpl(1, -48))
-                fail_msg("skew %g: the share of %u is off by %Lg", skews[s], k, off);
-            sum += shares[k];
-        }
-        assert_true(sum == 0); /* 2^64, modulo 2^64 */
-        free(shares);
-    }
-    free(table);
-}
-
-/* Pearson's chi-square test with 28 groups: the values 0 to 15, then powers of two. With 27 degrees
- * of freedom, 62 is exceeded with a probability of 1 in 10,000; the seed is fixed. */
-TEST(draws_follow_the_table) {
-    enum { DRAWS = 4000000, GROUPS = 28 };
-    sl_plan *plan = plan_of(&(sl_ycsb_options){.seed = 42, .integer_count = 8, .skew = 0.99});
-    made all = {0};
-    assert_true(make(&all, plan, 0, 0, DRAWS / 8, (size_t)1 << 20, 10000));
-    double found[GROUPS] = {0}, expected[GROUPS] = {0}, whole = 0;
-    for (uint32_t k = 0; k < SL_ZIPF_VALUES; k++)
-        whole += pow(k + 1.0, -0.99);
-    for (uint32_t k = 0; k < SL_ZIPF_VALUES; k++) {
-        unsigned group = k < 16 ? k : 12 + (31 - (unsigned)__builtin_clz(k));
-        expected[group] += DRAWS * pow(k + 1.0, -0.99) / whole;
-    }
-    size_t size = all.length / all.documents;
-    for (size_t i = 0; i < all.documents; i++) {
-        for (size_t n = 0; n < 8; n++) {
-            int32_t k;
-            memcpy(&k, all.bytes + i * size + 17 + n * 8 + 4, sizeof k);
-            assert_in_range(k, 0, SL_ZIPF_VALUES - 1);
-            found[k < 16 ? k : 12 + (31 - __builtin_clz((unsigned)k))]++;
-        }
-    }
-    double sum = 0;
-    for (unsigned g = 0; g < GROUPS; g++)
-        sum += (found[g] - expected[g]) * (found[g] - expected[g]) / expected[g];
-    if (sum > 62)
-        fail_msg("chi-square is %g", sum);
-}
 
 /* ---- sources ---- */
 
