@@ -462,13 +462,11 @@ static bool search(unpacking *u, bool *more, sl_error *error) {
 
 /* Does the archive contain the end of the collection's documents? The documents of a time-series
  * collection have another name than its metadata. */
-static bool is_complete(const sl_dump_namespace *all, size_t count, const sl_dump_namespace *one) {
-    bool complete = one->complete || (one->view && one->documents == 0);
-    for (size_t i = 0; !complete && i < count; i++)
-        complete = all[i].complete && strcmp(all[i].database, one->database) == 0 &&
-                   strncmp(all[i].collection, SL_BUCKETS, strlen(SL_BUCKETS)) == 0 &&
-                   strcmp(all[i].collection + strlen(SL_BUCKETS), one->collection) == 0;
-    return complete;
+static bool is_complete(const unpacking *u, const sl_dump_namespace *one) {
+    char buckets[600];
+    snprintf(buckets, sizeof buckets, SL_BUCKETS "%s", one->collection);
+    const sl_dump_namespace *of = sl_dump_namespace_of(u->archive, one->database, buckets);
+    return one->complete || (one->view && one->documents == 0) || (of && of->complete);
 }
 
 /* Documents of a collection that is not in the list at the beginning, or is a view there, have not
@@ -498,7 +496,7 @@ static bool note_incomplete(unpacking *u, sl_error *error) {
         const sl_namespace *item = dump_find_item(u->dump, all[i].database, all[i].collection);
         if (!note_unlisted(u, &all[i], item, error))
             return false;
-        if (is_complete(all, count, &all[i]) || (item && item->left_out) ||
+        if (is_complete(u, &all[i]) || (item && item->left_out) ||
             sl_dump_not_restored(u->names, all[i].database, all[i].collection))
             continue;
         snprintf(what, sizeof what, "%s.%s", all[i].database, all[i].collection);
