@@ -21,7 +21,7 @@
 #include "util/read_file.h"
 #include "util/text.h"
 
-#include "dump.h"
+#include "oplog.h"
 
 #define LIST "list.bson"
 
@@ -55,15 +55,9 @@ static bool dump_add_item(sl_dump *dump, const char *database, const char *colle
 
 static sl_namespace *dump_find_item(const sl_dump *dump, const char *database,
                                     const char *collection) {
-    size_t prefix = strlen(SL_BUCKETS);
-    if (!database[0])
-        return strcmp(collection, "oplog") == 0 ? dump->oplog : NULL;
-    if (strncmp(collection, SL_BUCKETS, prefix) == 0) {
-        sl_namespace *item = sl_dump_find(dump, database, collection + prefix);
-        if (item && item->kind == SL_NAMESPACE_TIME_SERIES)
-            return item;
-    }
-    return sl_dump_find(dump, database, collection);
+    return database[0]                        ? sl_oplog_namespace(dump, database, collection)
+           : strcmp(collection, "oplog") == 0 ? dump->oplog
+                                              : NULL;
 }
 
 /* ---- the list ---- */
