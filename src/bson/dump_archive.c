@@ -60,16 +60,24 @@ static bool list_names(sl_dump_archive *archive) {
     return true;
 }
 
+const sl_dump_namespace *sl_dump_namespace_of(const sl_dump_archive *archive, const char *database,
+                                              const char *collection) {
+    uint64_t at = sl_name_hash(database, collection);
+    for (size_t i; (i = sl_name_index_next(&archive->names, &at)) != SIZE_MAX;) {
+        const sl_dump_namespace *found = &archive->namespaces[i];
+        if (strcmp(found->database, database) == 0 && strcmp(found->collection, collection) == 0)
+            return found;
+    }
+    return NULL;
+}
+
 /* Finds the namespace, or adds it. False without memory. */
 static bool find_namespace(sl_dump_archive *archive, const char *database, const char *collection) {
     const uint64_t hash = sl_name_hash(database, collection);
-    uint64_t at = hash;
-    for (size_t i; (i = sl_name_index_next(&archive->names, &at)) != SIZE_MAX;) {
-        archive->current = i;
-        if (strcmp(archive->namespaces[i].database, database) == 0 &&
-            strcmp(archive->namespaces[i].collection, collection) == 0)
-            return true;
-    }
+    const sl_dump_namespace *known = sl_dump_namespace_of(archive, database, collection);
+    archive->current = known ? (size_t)(known - archive->namespaces) : archive->count;
+    if (known)
+        return true;
     if (sl_name_index_is_full(&archive->names) && !list_names(archive))
         return false;
     sl_dump_namespace *namespaces =
@@ -78,7 +86,6 @@ static bool find_namespace(sl_dump_archive *archive, const char *database, const
         return false;
     archive->namespaces = namespaces;
     sl_dump_namespace made = {.database = strdup(database), .collection = strdup(collection)};
-    archive->current = archive->count;
     sl_name_index_add(&archive->names, hash, archive->count);
     archive->namespaces[archive->count++] = made;
     return made.database && made.collection;

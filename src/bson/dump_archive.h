@@ -72,7 +72,9 @@ sl_dump_event sl_dump_next(sl_dump_archive *archive, const uint8_t *bytes, size_
 bool sl_dump_find_block(sl_dump_archive *archive, const uint8_t *bytes, size_t available,
                         bool ended, size_t *length);
 
-/* The collections read so far. */
+/* The collections read so far, and the one of these names; NULL: none. */
 const sl_dump_namespace *sl_dump_namespaces(const sl_dump_archive *archive, size_t *count);
+const sl_dump_namespace *sl_dump_namespace_of(const sl_dump_archive *archive, const char *database,
+                                              const char *collection);
 
 #endif

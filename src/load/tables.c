@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ledger/work_directory.h"
@@ -162,6 +163,7 @@ static bool take_definition(tables *all, table *item, sl_error *error) {
     sl_reader_times times = {0};
     sl_stream *stream = NULL;
     sl_input *rows;
+    struct stat facts;
     bool not_text;
     if (all->config->format_options.schema_text || length < 4 ||
         strcmp(item->path + length - 4, ".txt") != 0)
@@ -170,7 +172,7 @@ static bool take_definition(tables *all, table *item, sl_error *error) {
     if (!path)
         return no_memory(error);
     memcpy(path + length - 3, "sql", 3);
-    bool ok = access(path, R_OK) != 0 ||
+    bool ok = stat(path, &facts) != 0 || !S_ISREG(facts.st_mode) ||
               sl_stream_open(path, path, NULL, false, &all->stopped, &not_text, &stream, error);
     sl_sql_dump *dump = ok && stream ? sl_stream_dump(stream) : NULL;
     if (dump) {
@@ -212,15 +214,20 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
     char copy[SL_WORK_DIRECTORY_ROOM + 32];
     const char *include = source->named ? all->config->include : NULL;
     sl_stream *stream = NULL;
-    bool not_text, ok = true;
+    bool special = source->kind == SL_SOURCE_NOT_TEXT, not_text = special, ok = true;
     snprintf(copy, sizeof copy, "%s/" SL_WORK_STDIN, all->directory);
     bool copied = pipe && all->directory[0] && access(copy, F_OK) == 0;
     const char *path = copied ? copy : source->path;
-    if (!sl_stream_open(path, copied ? copy : source->shown, include, false, &all->stopped,
-                        &not_text, &stream, error)) {
+    if (special)
+        sl_error_set(error, SL_EXIT_SOURCE, "%s: a pipe, a device or a link to no file",
+                     source->shown);
+    if (special || !sl_stream_open(path, copied ? copy : source->shown, include, false,
+                                   &all->stopped, &not_text, &stream, error)) {
         bool left_out = not_text && !source->named && all->config->skip_other;
-        if (left_out)
+        if (left_out) {
             sl_log_warning("%s: not loaded", error->message);
+            *error = (sl_error){0};
+        }
         return left_out;
     }
     sl_sql_dump *dump = sl_stream_dump(stream);

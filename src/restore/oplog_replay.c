@@ -37,6 +37,8 @@
 #define SLOTS_MAX 1000u
 #define TABLE 4096u /* places of the hash table, a power of 2 */
 #define WAITING_BYTES_MAX ((size_t)16 << 20)
+/* The waiting documents, one operation's, and names. */
+#define POSITION_BYTES_MAX ((size_t)64 << 20)
 #define COMMAND_BYTES_MAX ((size_t)8 << 20) /* unless one document is larger */
 #define LOG_SECONDS 10.0
 
@@ -328,7 +330,7 @@ static bool read_slot(replay *r, slot *s, sl_error *error) {
         s->was = bson_copy(s->now);
         ok = s->was || sl_error_memory(error, "replaying the oplog");
     }
-    r->bytes += s->now ? s->now->len : 0;
+    r->bytes += (s->now ? s->now->len : 0) + (s->was ? s->was->len : 0);
     return ok;
 }
 
@@ -683,6 +685,7 @@ static bool restore_moved(replay *r, const bson_t *one, sl_error *error) {
         return sl_error_missing(error, "replaying the oplog");
     }
     s->was = before;
+    r->bytes += before->len;
     change_slot(r, s, after);
     return true;
 }
@@ -695,8 +698,8 @@ static bool resume(replay *r, sl_error *error) {
     bson_t position;
     if (!sl_oplog_is_begun(r->restore))
         return write_position(r, 0, false, error);
-    if (!sl_private_file_read(position_file(r->restore, path), INT32_MAX, SL_EXIT_SOURCE, &text,
-                              error))
+    if (!sl_private_file_read(position_file(r->restore, path), POSITION_BYTES_MAX, SL_EXIT_SOURCE,
+                              &text, error))
         return false;
     bool ok = bson_init_static(&position, (const uint8_t *)text.bytes, text.length) &&
               sl_document_is_sound(&position);

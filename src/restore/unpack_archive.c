@@ -21,7 +21,7 @@
 #include "util/read_file.h"
 #include "util/text.h"
 
-#include "dump.h"
+#include "oplog.h"
 
 #define LIST "list.bson"
 
@@ -55,15 +55,9 @@ static bool dump_add_item(sl_dump *dump, const char *database, const char *colle
 
 static sl_namespace *dump_find_item(const sl_dump *dump, const char *database,
                                     const char *collection) {
-    size_t prefix = strlen(SL_BUCKETS);
-    if (!database[0])
-        return strcmp(collection, "oplog") == 0 ? dump->oplog : NULL;
-    if (strncmp(collection, SL_BUCKETS, prefix) == 0) {
-        sl_namespace *item = sl_dump_find(dump, database, collection + prefix);
-        if (item && item->kind == SL_NAMESPACE_TIME_SERIES)
-            return item;
-    }
-    return sl_dump_find(dump, database, collection);
+    return database[0]                        ? sl_oplog_namespace(dump, database, collection)
+           : strcmp(collection, "oplog") == 0 ? dump->oplog
+                                              : NULL;
 }
 
 /* ---- the list ---- */
@@ -462,13 +456,11 @@ static bool search(unpacking *u, bool *more, sl_error *error) {
 
 /* Does the archive contain the end of the collection's documents? The documents of a time-series
  * collection have another name than its metadata. */
-static bool is_complete(const sl_dump_namespace *all, size_t count, const sl_dump_namespace *one) {
-    bool complete = one->complete || (one->view && one->documents == 0);
-    for (size_t i = 0; !complete && i < count; i++)
-        complete = all[i].complete && strcmp(all[i].database, one->database) == 0 &&
-                   strncmp(all[i].collection, SL_BUCKETS, strlen(SL_BUCKETS)) == 0 &&
-                   strcmp(all[i].collection + strlen(SL_BUCKETS), one->collection) == 0;
-    return complete;
+static bool is_complete(const unpacking *u, const sl_dump_namespace *one) {
+    char buckets[600];
+    snprintf(buckets, sizeof buckets, SL_BUCKETS "%s", one->collection);
+    const sl_dump_namespace *of = sl_dump_namespace_of(u->archive, one->database, buckets);
+    return one->complete || (one->view && one->documents == 0) || (of && of->complete);
 }
 
 /* Documents of a collection that is not in the list at the beginning, or is a view there, have not
@@ -498,7 +490,7 @@ static bool note_incomplete(unpacking *u, sl_error *error) {
         const sl_namespace *item = dump_find_item(u->dump, all[i].database, all[i].collection);
         if (!note_unlisted(u, &all[i], item, error))
             return false;
-        if (is_complete(all, count, &all[i]) || (item && item->left_out) ||
+        if (is_complete(u, &all[i]) || (item && item->left_out) ||
             sl_dump_not_restored(u->names, all[i].database, all[i].collection))
             continue;
         snprintf(what, sizeof what, "%s.%s", all[i].database, all[i].collection);

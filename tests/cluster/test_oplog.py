@@ -356,6 +356,11 @@ class Standalone(Oplogs):
         self.replay(dump, "--resume", work=self.scratch / "work", code=support.EXIT_SOURCE,
                     message="is not the oplog with which this restore began")
         (dump / "oplog.bson").write_bytes(raw)
+        position = self.scratch / "work" / "oplog-position"
+        right = position.read_bytes()
+        position.write_bytes(bytes(65 << 20))
+        self.replay(dump, "--resume", work=self.scratch / "work", code=support.EXIT_SOURCE, message="larger than 64 MiB")
+        position.write_bytes(right)
         self.restore(dump, "--resume", work=self.scratch / "work", code=support.EXIT_USAGE)
         self.replay(dump, "--resume", work=self.scratch / "work")
 
