@@ -107,6 +107,10 @@ bool sl_are_dates(const sl_table *table, sl_text head, bool whole);
  * first line is a number or date. */
 bool sl_is_column(const sl_table *table, sl_text head, bool whole, bool typed);
 
+/* Is it one column of texts below its name? The name is a word of letters, and all lines below have
+ * no delimiter, and a digit or an @. */
+bool sl_is_named_column(sl_text head, bool whole);
+
 /* Looks for another byte that quotes fields than table->quote, and sets it. False: there is
  * none. */
 bool sl_find_quote(sl_table *table, sl_text head, bool whole);
