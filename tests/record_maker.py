@@ -9,7 +9,7 @@ import math
 import pathlib
 import sys
 
-STAGES = ["reading", "inflating", "parsing", "server"]
+STAGES = ["reading", "unpacking", "parsing", "server"]
 QUERIES = ["green-ness", "pass-rate-by-age", "makes", "worst-models"]
 BEGUN = "2026-03-01T09:30:00Z"
 
@@ -134,7 +134,7 @@ def reload(share=0.1, slower=1.0, objective=14_400.0, code=0, met="yes", answers
     inner = load(900 * slower, 2, code=code if not ended else 0)
     documents = inner["accounting"]["inserted"]
     phases = [{"name": "start", "seconds": 0.31}, *inner["phases"],
-              {"name": "account", "seconds": 0.4},
+              {"name": "other", "seconds": 0.4},
               {"name": "query", "seconds": 14 * slower if ended else 0.0}]
     grow = ("load", "indexes", "verify", "query")
     answers = answers or (["not checked"] if sampled else ["ok"]) * 4

@@ -11,9 +11,13 @@
 static const struct {
     const char *key, *earlier;
 } renamed[] = {
-    {"addsUp", "holds"},         {"alreadyStored", "alreadyThere"},
-    {"distribution", "placing"}, {"earlierRuns", "ofThoseByEarlierRuns"},
-    {"splittable", "cut"},       {"unmatched", "inNoDocument"},
+    {"addsUp", "holds"},
+    {"alreadyStored", "alreadyThere"},
+    {"unpacking", "inflating"},
+    {"distribution", "placing"},
+    {"earlierRuns", "ofThoseByEarlierRuns"},
+    {"splittable", "cut"},
+    {"unmatched", "inNoDocument"},
 };
 
 /* Writes the path with the earlier names of its keys. False: it has none of these keys. */

@@ -634,7 +634,7 @@ static void open_suite(const sl_options *options, sl_suite **suite, sl_error *er
     sl_error why = {0};
     if (count > 1)
         sl_option_problem(error, "--suite: a reload runs one suite; put the queries of several "
-                                 "suites into one YAML file, or run one drill for each suite");
+                                 "suites into one YAML file, or run one reload for each suite");
     if (!name)
         sl_option_problem(error, "--suite is missing: name the queries that must be answered; "
                                  "`shardquery list` shows the built-in suites");

@@ -330,24 +330,24 @@ const sl_option_row sl_load_rows[] = {
      .help = "Query suite: a YAML file, or the name of a built-in suite (`shardquery list`). "
              "reload: the queries that must be answered. tune with --try-compressors: the "
              "queries to time with each compressor; may be given several times."},
-    {.name = "answers", SL_ROW_COMMON, SL_ROW_FILE("FILE", READ), SL_ROW_OF(RELOAD, "Drill", NONE),
+    {.name = "answers", SL_ROW_COMMON, SL_ROW_FILE("FILE", READ), SL_ROW_OF(RELOAD, "Reload", NONE),
      .help = "JSON file with an object \"answers\" that maps names of queries to their expected "
              "documents. Overrides the answers in the suite."},
-    {.name = "repeat", SL_ROW_COUNT("N", 1, 1000000), .fallback = "1", SL_ROW_OF(RELOAD, "Drill", NONE),
-     .help = "How often each query runs. Only the first run counts for the time of the drill, "
+    {.name = "repeat", SL_ROW_COUNT("N", 1, 1000000), .fallback = "1", SL_ROW_OF(RELOAD, "Reload", NONE),
+     .help = "How often each query runs. Only the first run counts for the time of the reload, "
              "because caches are cold after a disaster."},
-    {.name = "objective", SL_ROW_COMMON, SL_ROW_TIME, SL_ROW_OF(RELOAD, "Drill", NONE),
+    {.name = "objective", SL_ROW_COMMON, SL_ROW_TIME, SL_ROW_OF(RELOAD, "Reload", NONE),
      .help = "Longest allowed time from the start to the first correct answer, such as 90s, 15m "
-             "or 4h. If the drill takes longer, the exit code is 5."},
-    {.name = "sample", SL_ROW_COMMON, SL_ROW_TEXT("P%"), SL_ROW_OF(RELOAD, "Drill", NONE),
+             "or 4h. If the reload takes longer, the exit code is 5."},
+    {.name = "sample", SL_ROW_COMMON, SL_ROW_TEXT("P%"), SL_ROW_OF(RELOAD, "Reload", NONE),
      .help = "Load only this share of the sources, such as 5%, into temporary collections beside "
-             "the target, and predict the time of a full drill.",
+             "the target, and predict the time of a full reload.",
      .check = sl_check_share},
-    {.name = "sample-runs", SL_ROW_COUNT("N", 2, 9), .fallback = "3", SL_ROW_OF(RELOAD, "Drill", NONE),
+    {.name = "sample-runs", SL_ROW_COUNT("N", 2, 9), .fallback = "3", SL_ROW_OF(RELOAD, "Reload", NONE),
      .help = "How often --sample loads the sample, and a quarter of it. Runs of the same size "
              "show how much the times of loads vary; more runs narrow the predicted range."},
-    {.name = "compare", SL_ROW_FILE("LAST.json", READ), SL_ROW_OF(RELOAD, "Drill", NONE),
-     .help = "Compare with an earlier drill, given as its reload.json."},
+    {.name = "compare", SL_ROW_FILE("LAST.json", READ), SL_ROW_OF(RELOAD, "Reload", NONE),
+     .help = "Compare with an earlier reload, given as its reload.json."},
     {.name = "content", SL_ROW_COMMON, SL_ROW_FLAG, SL_ROW_OF(VERIFY, "Verification", NONE),
      .help = "Compare every document byte by byte, instead of counting."},
     {.name = "dump", SL_ROW_COMMON, SL_ROW_FILE("DUMP", READ), SL_ROW_OF(VERIFY, "Verification", NONE),

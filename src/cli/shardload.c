@@ -68,8 +68,8 @@ static const sl_command commands[] = {
      "Loads as `load` does, into a collection that must not exist (--drop drops it first), and\n"
      "then runs the queries of --suite. Each phase is timed. With --sample the target is not\n"
      "changed: a part of the sources is loaded into temporary collections beside it, and the\n"
-     "time of a full drill is predicted, with a range. The exit code is 5 if an answer is wrong\n"
-     "or the drill takes longer than --objective.\n\n"
+     "time of a full reload is predicted, with a range. The exit code is 5 if an answer is wrong\n"
+     "or the reload takes longer than --objective.\n\n"
      "  shardload reload -d mot -c tests --suite mot --answers answers.json --objective 4h mot/\n"
      "  shardload reload --sample 5% -d mot -c tests --suite mot --objective 4h mot/\n"
      "  shardload reload --sample 5% -d mot -c tests --suite mot --compare last/reload.json mot/",

@@ -696,10 +696,19 @@ static bool field_count(const sl_schema *schema, size_t fields, size_t *count, s
                         fields, schema->name, schema->column_count);
 }
 
-static bool sniff_table(const sl_plan *plan, sl_text head, bool whole, sl_dialect **dialect,
-                        sl_error *error) {
+static bool sniff_table(const sl_plan *plan, const char *name, sl_text head, bool whole,
+                        sl_dialect **dialect, sl_error *error) {
     sl_table table;
-    bool ok = sl_table_find(&plan->options, head, whole, &table, error);
+    sl_format_options options = plan->options; /* borrows what it points to */
+    bool named = name && (strcasestr(name, ".csv") || strcasestr(name, ".tsv")) &&
+                 options.header == SL_HEADER_AUTO && !options.columns && !options.delimiter &&
+                 options.skip_lines == 0 && sl_is_named_column(head, whole);
+    if (named)
+        options.header = SL_HEADER_YES;
+    bool ok = sl_table_find(&options, head, whole, &table, error);
+    if (ok && named)
+        snprintf(table.note + strlen(table.note), sizeof table.note - strlen(table.note),
+                 "; the first line names the column: the other lines differ from it");
     if (ok && table.first.delimiter == 0) /* one column: a delimiter is one field too many */
         table.first.delimiter = plan->options.delimiter ? plan->options.delimiter : ',';
     ok = ok && dialect_bind_table(plan, &table, dialect, error);
@@ -775,8 +784,7 @@ static bool has_blank_quotes(const sl_dialect *d, sl_text head) {
 
 static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole,
                   sl_dialect **dialect, sl_error *error) {
-    (void)name;
-    if (!(plan->schema_count == 0 ? sniff_table(plan, head, whole, dialect, error)
+    if (!(plan->schema_count == 0 ? sniff_table(plan, name, head, whole, dialect, error)
                                   : sniff_by_schema(plan, head, whole, dialect, error)))
         return false;
     (*dialect)->blank_quotes = has_blank_quotes(*dialect, head);

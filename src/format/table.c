@@ -297,6 +297,28 @@ static bool is_column(const sl_table *table, sl_text head, bool whole, bool type
                SL_TYPE_TEXT;
 }
 
+bool sl_is_named_column(sl_text head, bool whole) {
+    const sl_table lines = {0};
+    sl_text line;
+    size_t at = 0, count = 0;
+    while (table_next_line(&lines, head, whole, &at, &line)) {
+        bool letters = true, coded = false;
+        if (sl_line_is_blank(line))
+            continue;
+        for (size_t i = 0; i < line.length; i++) {
+            uint8_t byte = (uint8_t)line.bytes[i];
+            if (byte < 0x20 || strchr("|,;{}[]<>", byte))
+                return false;
+            letters = letters && (((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z') || byte == '_' ||
+                                  byte >= 0x80);
+            coded = coded || sl_is_digit((char)byte) || byte == '@';
+        }
+        if (count++ == 0 ? !letters || sl_value_look(line) != SL_LOOKS_WORD : !coded)
+            return false;
+    }
+    return count >= 3;
+}
+
 /* ---- hints: quotes ---- */
 
 #define COLUMNS_WATCHED 64u
@@ -644,12 +666,13 @@ static bool search(const sl_format_options *options, sl_table *table, sl_text he
     if (best_share >= FIT_SHARE && best.blanks == 1 && are_dates(&best, head, whole))
         best_share = 0;
     if (best_share < FIT_SHARE || is_binary(table, head, given))
-        return refuse(line,
-                      "expected a header of names separated by tabs, pipes, commas or semicolons, "
-                      "or lines of values with the same number of fields. For a single column give "
-                      "--header, for lines before the table --skip-lines, for another delimiter "
-                      "--delimiter",
-                      error);
+        return refuse(
+            line,
+            "expected a header of names separated by tabs, pipes, commas or semicolons, "
+            "or lines of values with the same number of fields. For a single column give "
+            "--header yes, for lines before the table --skip-lines, for another delimiter "
+            "--delimiter",
+            error);
     *table = best;
     return true;
 }

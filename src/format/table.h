@@ -72,4 +72,8 @@ typedef struct sl_evidence {
     bool years;            /* the first line names years, and their columns hold other values */
 } sl_evidence;
 
+/* Is it one column of texts below its name? The name is a word of letters, and all lines below have
+ * no delimiter, and a digit or an @. */
+bool sl_is_named_column(sl_text head, bool whole);
+
 #endif

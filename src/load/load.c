@@ -207,7 +207,7 @@ typedef struct placing {
 
 static bool on_prepare_step(void *context, size_t done, size_t all) {
     placing *work = context;
-    work->load->placing_steps = done;
+    work->load->distribution_steps = done;
     if (sl_seconds_since(work->logged) > 2) {
         sl_log_info("distributing ranges: step %zu of %zu", done, all);
         work->logged = sl_clock_ns();
@@ -345,7 +345,7 @@ static bool prepare(sl_load *load, sl_error *error) {
         if (!sl_prepare_ranges(connection, &destination->target, destination->topology, job->ranges,
                                job->range_count, on_prepare_step, &work, error))
             return false;
-        load->placing_seconds = sl_seconds_since(start);
+        load->distribution_seconds = sl_seconds_since(start);
     }
     if (!place_quantiles(load, error) || !sl_route_read_map(destination, error) ||
         !build_indexes(load, true, error))

@@ -63,8 +63,8 @@ static void record_cluster(const sl_load *load, bson_t *record) {
     if (load->job.by_range)
         BCON_APPEND(record, "distribution", "{", "ranges",
                     BCON_INT64((int64_t)load->job.range_count), "steps",
-                    BCON_INT64((int64_t)load->placing_steps), "seconds",
-                    BCON_DOUBLE(load->placing_seconds), "}");
+                    BCON_INT64((int64_t)load->distribution_steps), "seconds",
+                    BCON_DOUBLE(load->distribution_seconds), "}");
     if (before[0])
         BCON_APPEND(record, "balancer", "{", "before", BCON_UTF8(before), "after",
                     BCON_UTF8(load->balancer_restored ? before : "off"), "}");

@@ -18,12 +18,12 @@ typedef struct sl_load {
 
     sl_status *_Atomic status; /* NULL: none is written. Read by the thread of signals */
     sl_run_record *record;
-    const char *report;       /* path from the config; NULL if it cannot be written */
-    const char *html;         /* likewise */
-    size_t placing_steps;     /* splits and moves */
-    double placing_seconds;   /* how long the steps took */
-    char balancer_before[16]; /* "full", "off", or "" when there is none */
-    bool balancer_restored;   /* restored, or never stopped */
+    const char *report;          /* path from the config; NULL if it cannot be written */
+    const char *html;            /* likewise */
+    size_t distribution_steps;   /* splits and moves */
+    double distribution_seconds; /* how long the steps took */
+    char balancer_before[16];    /* "full", "off", or "" when there is none */
+    bool balancer_restored;      /* restored, or never stopped */
 
     pthread_mutex_t balancer_lock; /* guards the two fields below */
     sl_balancer *balancer;         /* stopped; NULL once restored, or restoring it has failed */

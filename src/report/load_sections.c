@@ -1182,8 +1182,8 @@ static void compare_times(sl_page *page, const sl_records *records) {
         bool same = fabs(sl_look_amount(records->items[i], "sample", 1) - share) < 1e-9;
         if (seconds > 0 && same)
             sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_PLAIN,
-                             "%.200s took %.2f times as long as the first drill. The uncertainty "
-                             "is not known, because each side is a single drill.",
+                             "%.200s took %.2f times as long as the first reload. The uncertainty "
+                             "is not known, because each side is a single reload.",
                              records->names[i], seconds / first);
     }
 }
@@ -1219,9 +1219,9 @@ void sl_sections_reloads(sl_page *page, const sl_records *records) {
     compare_times(page, &few);
     list_endings(page, &few);
     sl_strips *strips = sl_page_add_strips(
-        page, "The drills",
-        "From the empty target to the correct answers. The line is the objective "
-        "of the first drill, if it has one. For a drill with a sample of the "
+        page, "The reloads",
+        "From the empty target to the correct answers. The line is the recovery time objective "
+        "of the first reload, if it has one. For a reload with a sample of the "
         "data, the prediction for all data and its range are shown.",
         SL_UNIT_SECONDS);
     for (size_t i = 0; i < few.count; i++)

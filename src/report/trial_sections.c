@@ -442,10 +442,11 @@ static void add_stop(sl_page *page, const bson_t *record) {
     const char *words = sl_section_exit(record, sl_look_number(record, "exitCode"), &tone);
     const char *unknown =
         sl_look_number(record, "objectiveSeconds") > 0
-            ? sl_page_text(page, ", so it does not show whether the objective of %s is met",
+            ? sl_page_text(page,
+                           ", so it does not show whether the recovery time objective of %s is met",
                            time_at(page, record, "objectiveSeconds"))
             : "";
-    sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD, "%s: the drill %s did not complete%s.",
+    sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD, "%s: the reload %s did not complete%s.",
                      words, data_share(page, record), unknown);
 }
 
@@ -489,15 +490,15 @@ static const char *describe_objective(sl_page *page, const bson_t *record, sl_to
     const char *words = "was not judged";
     *tone = objective > 0 ? SL_TONE_WARNING : SL_TONE_PLAIN;
     if (!(objective > 0))
-        return "No objective was given";
+        return "No recovery time objective was given";
     for (size_t i = 0; met && i < sizeof verdicts / sizeof verdicts[0]; i++) {
         if (strcmp(met, verdicts[i].met) == 0) {
             *tone = verdicts[i].tone;
             words = verdicts[i].words;
         }
     }
-    return sl_page_text(page, "The objective of %s %s", time_at(page, record, "objectiveSeconds"),
-                        words);
+    return sl_page_text(page, "The recovery time objective of %s %s",
+                        time_at(page, record, "objectiveSeconds"), words);
 }
 
 /* The exit code first: an objective may be met by a drill whose answers are wrong. */
@@ -520,7 +521,7 @@ static void add_drill_verdict(sl_page *page, const bson_t *record) {
     if (*answers || (code != 0 && code != 1))
         tone = SL_TONE_BAD;
     double took = sl_section_phase_seconds(record, "phases", NULL);
-    sl_page_add_text(page, SL_BLOCK_VERDICT, tone, "%s%s: the drill %s took %s.%s%s", answers,
+    sl_page_add_text(page, SL_BLOCK_VERDICT, tone, "%s%s: the reload %s took %s.%s%s", answers,
                      verdict, data_share(page, record),
                      sl_section_number(page, took, SL_UNIT_SECONDS), whole,
                      code == 1 ? " Records were rejected." : "");
@@ -531,19 +532,19 @@ static void show_timeline(sl_page *page, const bson_t *record) {
     double objective = sl_look_number(record, "objectiveSeconds");
     bool forecast = sl_look_inside(record, "predicted", &predicted);
     const char *caption = sl_page_text(
-        page, "%s%s%s", objective > 0 ? "The line is the objective. " : "",
+        page, "%s%s%s", objective > 0 ? "The line is the recovery time objective. " : "",
         forecast ? "The bracket below the end of the prediction is the range of the total for all "
                    "data. "
                  : "",
-        sl_look_drill_ended(record) ? "" : "Phases that the drill did not reach are missing.");
+        sl_look_drill_ended(record) ? "" : "Phases that the reload did not reach are missing.");
     sl_strips *strips = sl_page_add_strips(page, "From the empty target to the correct answers",
                                            *caption ? caption : NULL, SL_UNIT_SECONDS);
-    sl_section_phase_strip(page, strips, record, "phases", "this drill");
+    sl_section_phase_strip(page, strips, record, "phases", "this reload");
     if (forecast)
         set_range(sl_section_phase_strip(page, strips, &predicted, "phases", "predicted"),
                   &predicted);
     sl_section_objective(page, strips, record);
-    sl_section_phase_table(page, record, "phases", "Phases of the drill");
+    sl_section_phase_table(page, record, "phases", "Phases of the reload");
     show_predicted(page, record, "Predicted for all data");
     sl_section_texts(page, record, "predicted.notes", SL_TONE_PLAIN);
 }
@@ -570,11 +571,11 @@ void sl_sections_reload(sl_page *page, const bson_t *record) {
     bson_t load;
     add_drill_verdict(page, record);
     sl_section_facts(page, record, facts);
-    sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "The drill");
+    sl_page_add_text(page, SL_BLOCK_HEADING, SL_TONE_PLAIN, "The reload");
     show_timeline(page, record);
     sl_section_table(page, record, &queries);
     if (sl_look_inside(record, "load", &load)) {
-        sl_page_add_text(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN, "The load within the drill");
+        sl_page_add_text(page, SL_BLOCK_CHAPTER, SL_TONE_PLAIN, "The load within the reload");
         sl_sections_load(page, &load);
     } else {
         sl_section_accounting(page, record);

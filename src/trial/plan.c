@@ -465,9 +465,9 @@ static void print_target(const sl_preview *preview, const sl_load_config *config
 /* Prints one row per source: the shards of its ids, from its first stripe to its last. */
 static void draw_ranges(const sl_preview *preview, FILE *out) {
     size_t range = 0;
-    sl_print_to(
-        out, "\n  ids of each source, in order; a character stands for 4 of its 256 stripes and is "
-             "the shard's\n  character in the table below\n");
+    sl_print_to(out,
+                "\n  ids of each source, in order; each character stands for 1/64 of them and is "
+                "the shard's\n  character in the table below\n");
     for (size_t i = 0; i < preview->source_count && i < SOURCES_SHOWN; i++) {
         char bar[RANGES_BAR + 1] = "";
         uint32_t number = preview->sources[i].number;

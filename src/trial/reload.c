@@ -260,7 +260,7 @@ const sl_phase_row sl_drill_phases[PHASES] = {
     [PHASE_INDEXES] = {SL_PHASE_INDEXES, GROWS_AS_SORTING(0.1)},
     [PHASE_BALANCER] = {SL_PHASE_BALANCER, {SL_GROWS_NOT}},
     [PHASE_VERIFY] = {SL_PHASE_VERIFY, GROWS_LINEARLY(0.1)},
-    [PHASE_ACCOUNT] = {"account", {SL_GROWS_NOT}},
+    [PHASE_ACCOUNT] = {"other", {SL_GROWS_NOT}},
     [PHASE_QUERY] = {"query", GROWS_LINEARLY(0.1)},
 };
 
@@ -321,7 +321,7 @@ static sl_timing timing_of(const sl_drill_step *step, double seconds, double rel
  * inflating. */
 static void allow_for_inflating(sl_drill *drill, sl_prediction *load) {
     const sl_drill_step *sample = sl_drill_last(drill);
-    double inflating = figure(&sample->load_record, "workerSeconds.inflating");
+    double inflating = figure(&sample->load_record, "workerSeconds.unpacking");
     double sending = figure(&sample->load_record, "workerSeconds.parsing") +
                      figure(&sample->load_record, "workerSeconds.server");
     if (inflating <= 0 || sample->documents <= 0)
@@ -331,7 +331,7 @@ static void allow_for_inflating(sl_drill *drill, sl_prediction *load) {
     load->low = fmin(load->low, load->seconds);
     load->high = fmax(load->high, inflating + sending);
     add_note(drill,
-             "compressed sources are read completely for a sample, too (%.1f s of inflating): "
+             "compressed sources are read completely for a sample, too (%.1f s of unpacking): "
              "how much of the sending overlaps with that is not known",
              inflating);
 }
@@ -364,7 +364,7 @@ static void forecast_phase(sl_drill *drill, unsigned phase) {
             timings[count++] = timing_of(step, step->seconds[phase], relative);
     }
     if (phase == PHASE_LOAD &&
-        figure(&sl_drill_last(drill)->load_record, "workerSeconds.inflating") > 0)
+        figure(&sl_drill_last(drill)->load_record, "workerSeconds.unpacking") > 0)
         model.fixed_deviation = INFINITY;
     sl_prediction *made = &drill->phases[phase];
     if (grows && idle)
@@ -551,7 +551,7 @@ static bool decide(sl_drill *drill, sl_error *error) {
     return sl_trial_target_decide(load, &drill->target, error) &&
            (!drill->target.empty ||
             sl_error_set(error, SL_EXIT_SOURCE,
-                         "the sources hold no documents: a drill would recover nothing")) &&
+                         "the sources hold no documents: a reload would recover nothing")) &&
            (!sl_drill_sampled(drill) ||
             sl_disks_have_room(drill->connection, load->sample * drill->target.bson_bytes, error));
 }
@@ -697,7 +697,7 @@ static bool write_record(const sl_drill *drill, sl_exit code, sl_error *error) {
     bool ok = sl_drill_record(drill, code, &record) || sl_error_memory(error, "making the record");
     ok = ok && sl_json_write_file(path, &record, error);
     if (ok)
-        sl_log_result("drill record: %s", path);
+        sl_log_result("reload record: %s", path);
     ok = ok && (!config->load->report || sl_json_write_file(config->load->report, &record, error));
     if (ok && config->load->html) {
         const bson_t *const records[] = {&record};

@@ -122,18 +122,20 @@ static void print_objective(const sl_drill *drill) {
     sl_human_seconds(drill->config->objective_seconds, objective);
     switch (drill->objective) {
     case SL_OBJECTIVE_MET:
-        sl_log_result("the objective of %s is met", objective);
+        sl_log_result("the recovery time objective of %s is met", objective);
         break;
     case SL_OBJECTIVE_NOT_MET:
-        sl_log_error("the objective of %s is NOT met", objective);
+        sl_log_error("the recovery time objective of %s is NOT met", objective);
         break;
     case SL_OBJECTIVE_UNKNOWN:
-        sl_log_warning("the objective of %s may or may not be met: it lies within the error of the "
+        sl_log_warning("the recovery time objective of %s may or may not be met: it lies within "
+                       "the error of the "
                        "prediction; give a larger --sample",
                        objective);
         break;
     case SL_OBJECTIVE_UNSHOWN:
-        sl_log_error("this drill does not show whether the objective of %s is met", objective);
+        sl_log_error("this reload does not show whether the recovery time objective of %s is met",
+                     objective);
         break;
     }
 }
@@ -380,9 +382,9 @@ static void log_differences(const bson_t *last, const bson_t *now) {
         sl_log_warning("not comparable: different sample: %.3g %%, now %.3g %%", 100 * before,
                        100 * after);
     if (sl_look_number(last, "exitCode") == SL_EXIT_CLUSTER)
-        sl_log_warning("  not comparable: a query of the earlier drill failed");
+        sl_log_warning("  not comparable: a query of the earlier reload failed");
     if (sl_look_number(now, "exitCode") == SL_EXIT_CLUSTER)
-        sl_log_warning("  not comparable: a query of this drill failed");
+        sl_log_warning("  not comparable: a query of this reload failed");
     log_options(last, now);
 }
 
@@ -493,13 +495,13 @@ bool sl_drill_check_last(const bson_t *last, sl_error *error) {
     if (documents_of(last) <= 0)
         return sl_error_set(
             error, SL_EXIT_SOURCE,
-            "--compare: the earlier drill loaded no document, so there is nothing to "
+            "--compare: the earlier reload loaded no document, so there is nothing to "
             "compare with");
     return sl_look_drill_ended(last) ||
            sl_error_set(
                error, SL_EXIT_SOURCE,
-               "--compare: the earlier drill did not complete (exit code %.0f), and some of its "
-               "phases are missing: name a completed drill",
+               "--compare: the earlier reload did not complete (exit code %.0f), and some of its "
+               "phases are missing: name a completed reload",
                code);
 }
 
@@ -507,13 +509,13 @@ bool sl_drill_compare(const bson_t *last, const bson_t *now, sl_error *error) {
     double before = documents_of(last), after = documents_of(now);
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
     if (after <= 0)
-        return sl_error_set(error, SL_EXIT_SOURCE, "--compare: this drill loaded no document");
+        return sl_error_set(error, SL_EXIT_SOURCE, "--compare: this reload loaded no document");
     if (!sl_look_drill_ended(now))
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "--compare: this drill did not complete, and is not compared");
+                            "--compare: this reload did not complete, and is not compared");
     bool per_document = fabs(after / before - 1) > 0.001;
     sl_log_result("%s", "");
-    sl_log_result("compared with the earlier drill: %s documents, now %s",
+    sl_log_result("compared with the earlier reload: %s documents, now %s",
                   sl_human_count((uint64_t)before, a), sl_human_count((uint64_t)after, b));
     log_differences(last, now);
     sl_text_table *table = sl_text_table_create(columns);

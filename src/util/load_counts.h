@@ -162,7 +162,7 @@ const char *sl_count_label(const sl_count_row *row, const sl_mode_row *mode,
  * JSON, as a label of a metric, for people. */
 #define SL_STAGES(row)                                                                             \
     row(READING, "reading", "reading", "reading")                                                  \
-        row(INFLATING, "inflating", "inflating", "inflating")                                      \
+        row(INFLATING, "unpacking", "unpacking", "unpacking")                                      \
             row(PARSING, "parsing", "parsing", "parsing") /* waiting for --rate-limit */           \
         row(PACING, "rateLimit", "rate_limit", "the rate limit")                                   \
             row(SENDING, "server", "server", "the server")

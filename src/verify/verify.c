@@ -1037,7 +1037,7 @@ static const char *name_of(const sl_job *job, const sl_range *range, char out[NA
 }
 
 static const sl_text_column columns[] = {
-    {"range (stripes)", .left = true, .least = 36},
+    {"range", .left = true, .least = 36},
     {"shard", .left = true, .least = 9},
     {"expected", .least = 13, .unit = SL_UNIT_COUNT},
     {"found", .least = 13, .unit = SL_UNIT_COUNT},

@@ -149,7 +149,7 @@ class Kinds(ReportCase):
             self.assertIn(phase["name"], text)
             self.assertRegex(text, rf"(?m)^  {phase['name']} .* s$")          # its bar
             self.assertRegex(text, rf"(?m)^  {phase['name']} .* s +[\d.]+ %$")  # its row
-        for stage, share in (("reading", 2), ("inflating", 1), ("parsing", 12), ("the server", 85)):
+        for stage, share in (("reading", 2), ("unpacking", 1), ("parsing", 12), ("the server", 85)):
             self.assertRegex(text, rf"(?m)^  {stage} +\S+  mean {share}\.0 %$")
             self.assertRegex(text, rf"(?m)^  {stage} +\S* .*, {share}\.0 %$")
 
@@ -244,51 +244,51 @@ class Kinds(ReportCase):
             record = record_maker.reload(met=met, code=5 if met == "no" else 0)
             path = self.record("reload", record)
             page = self.page(path)
-            self.assert_verdict(page, tone, f"The objective of 4 h 00 min {words}: the drill with "
+            self.assert_verdict(page, tone, f"The recovery time objective of 4 h 00 min {words}: the reload with "
                                             "10.0 % of the data took 19 min 18 s. All data would take")
             self.assertIn('class="limit"', page.source)
             self.assertIn("objective: 4 h 00 min", self.text(path))
-            self.assertIn("The load within the drill", page.text)
+            self.assertIn("The load within the reload", page.text)
             self.assertNotIn("did not complete", page.text)
 
     def test_a_failed_drill_is_red_even_within_its_objective(self):
         make = record_maker.reload
-        unended = ", so it does not show whether the objective of 4 h 00 min is met."
+        unended = ", so it does not show whether the recovery time objective of 4 h 00 min is met."
         right = ["ok"] * 4
         cases = [
-            (make(code=2), "Stopped by wrong options or a file that could not be written: the drill "
+            (make(code=2), "Stopped by wrong options or a file that could not be written: the reload "
                            f"with 10.0 % of the data did not complete{unended}"),
-            (make(code=3), "Stopped by a source that could not be read or understood: the drill with "
+            (make(code=3), "Stopped by a source that could not be read or understood: the reload with "
                            f"10.0 % of the data did not complete{unended}"),
             (make(1.0, code=4), "Stopped because the cluster could not be reached or refused: the "
-                                f"drill with all of the data did not complete{unended}"),
+                                f"reload with all of the data did not complete{unended}"),
             (make(1.0, code=5, ended=False), "The counts are wrong, so do not trust the loaded data: "),
-            (make(1.0, code=130), "Interrupted: the drill with all of the data did "
+            (make(1.0, code=130), "Interrupted: the reload with all of the data did "
                                   f"not complete{unended}"),
-            (make(1.0, code=130, objective=None), "Interrupted: the drill with all of the data did "
+            (make(1.0, code=130, objective=None), "Interrupted: the reload with all of the data did "
                                                   "not complete."),
             # The form of older versions.
             ({**make(1.0, code=130, ended=True), "ended": None}, "Interrupted: "),
             ({**make(1.0, code=0), "exitCode": None, "ended": None}, "Not ended: "),
             (make(1.0, code=5, answers=[*right[:3], "WRONG"]),
-             "1 of 4 answers is WRONG. The objective of 4 h 00 min is met: the drill with all"),
+             "1 of 4 answers is WRONG. The recovery time objective of 4 h 00 min is met: the reload with all"),
             (make(1.0, code=5, answers=["WRONG", "WRONG", "not checked", "ok"], met="no"),
-             "2 of 4 answers are WRONG. The objective of 4 h 00 min is NOT met: "),
+             "2 of 4 answers are WRONG. The recovery time objective of 4 h 00 min is NOT met: "),
             (make(1.0, code=4, ended=True, answers=["FAILED", "WRONG", *right[2:]]),
-             "1 of 4 answers is WRONG. 1 of 4 queries FAILED. The objective of 4 h 00 min is met: "),
+             "1 of 4 answers is WRONG. 1 of 4 queries FAILED. The recovery time objective of 4 h 00 min is met: "),
             (make(1.0, code=5, objective=None, answers=[*right[:3], "WRONG"]),
-             "1 of 4 answers is WRONG. No objective was given: the drill with all of the data took"),
-            (make(code=4, ended=True), "A query of an earlier step FAILED. The objective of 4 h 00 min"),
+             "1 of 4 answers is WRONG. No recovery time objective was given: the reload with all of the data took"),
+            (make(code=4, ended=True), "A query of an earlier step FAILED. The recovery time objective of 4 h 00 min"),
         ]
         for number, (record, words) in enumerate(cases):
             with self.subTest(number=number, words=words):
-                path = self.record(f"drill-{number}", record)
+                path = self.record(f"reload-{number}", record)
                 page = self.page(path)
                 self.assert_verdict(page, "bad", words)
                 self.assertNotIn("may or may not", page.text)
                 self.assertIn("!! " + words[:40], " ".join(self.text(path).split()))
                 if words.endswith(unended):
-                    self.assertIn("Phases that the drill did not reach are missing", page.text)
+                    self.assertIn("Phases that the reload did not reach are missing", page.text)
 
     def test_every_exit_code_has_its_own_verdict(self):
         rows = re.findall(r"row\(\w+, (\d+),.*?(GOOD|WARNING|BAD),\s*\"([^\"]+)\"\)",
@@ -301,10 +301,10 @@ class Kinds(ReportCase):
 
     def test_a_drill_with_rejects_is_yellow(self):
         page = self.page(self.record("rejects", record_maker.reload(1.0, code=1)))
-        self.assert_verdict(page, "warning", "The objective of 4 h 00 min is met: ")
+        self.assert_verdict(page, "warning", "The recovery time objective of 4 h 00 min is met: ")
         self.assertIn("Records were rejected.", page.text)
         page = self.page(self.record("none", record_maker.reload(1.0, objective=None)))
-        self.assert_verdict(page, "", "No objective was given: the drill with all of the data took")
+        self.assert_verdict(page, "", "No recovery time objective was given: the reload with all of the data took")
 
 
 class SideBySide(ReportCase):
@@ -337,10 +337,10 @@ class SideBySide(ReportCase):
             self.assertIn(words, differing)
 
     def test_drills_against_last_month(self):
-        paths = [self.record(f"drill{n}", record_maker.reload(1.0, slower))
+        paths = [self.record(f"reload{n}", record_maker.reload(1.0, slower))
                  for n, slower in enumerate((1.0, 1.5))]
         page = self.page(*paths)
-        self.assertIn("drill0", page.text)
+        self.assertIn("reload0", page.text)
         self.assertIn("1.50", page.text, "1.5 times the time to the first answer")
         self.assertIn("Queries, medians", page.text)
         # With a sample of the data, the prediction for all data counts.

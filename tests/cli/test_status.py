@@ -66,7 +66,7 @@ class Status(support.Case):
         self.assertLess(load["share"], 0.5)
         self.assertEqual(load["rateLimit"], 2000)
         self.assertEqual(set(load["waitsFor"]),
-                         {"reading", "inflating", "parsing", "rateLimit", "server"})
+                         {"reading", "unpacking", "parsing", "rateLimit", "server"})
         documented = (support.TREE / "docs/status.md").read_text("utf-8")
 
         def check(document, path):

@@ -77,6 +77,20 @@ class Types(support.Case):
             self.assertIn("column 1 of the header is not UTF-8; name the encoding: --encoding", outcome.text)
             self.assertNotIn("isd", outcome.text)
 
+    def test_one_column_of_texts_below_its_name(self):
+        """In a .csv file, if the name differs from all lines below: it then is no record."""
+        for text, values in (("mail\r\na@x.de\r\nb@x.de\r\n", ["a@x.de", "b@x.de"]),
+                             ("code\n01067\n\n20095", ["01067", "20095"])):
+            path = self.file("one.csv", text)
+            documents, _ = self.documents(path)
+            self.assertEqual(documents, [{text.split()[0]: value} for value in values])
+            self.assertIn("the first line names the column", self.shardload("inspect", path).out)
+        for name, text in (("one.csv", "name\nAnn\nBob\n"), ("one.csv", "K1\nK2\nK3\n"), ("one.csv", "mail\na@x\n"),
+                           ("one.txt", "mail\na@x\nb@x\n"), ("one.csv", "mail\na@x\nb|2\n")):
+            path = self.file(name, text)
+            outcome = self.shardload("inspect", path, code=support.EXIT_SOURCE)
+            self.assertIn("For a single column give --header yes", outcome.err)
+
     def test_text_in_a_declared_encoding(self):
         """A byte that the encoding does not define is a reject with its position."""
         rows = "имя;n\nеё;1\nКиїв;2\n"

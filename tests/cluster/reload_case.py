@@ -8,7 +8,7 @@ import answers
 import support
 
 PHASES = ["start", "sources", "connect", "prepare", "load", "indexes", "balancer", "verify",
-          "account", "query"]
+          "other", "query"]
 
 
 class ReloadCase:

@@ -22,7 +22,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         outcome, record, work = self.reload(
             "--answers", answers, "--objective", "10h", "--index", '{"v": 1}', "--report", report,
             "--html", "drill.html", path)
-        self.assert_page("drill.html", "good", "The objective of 10 h 00 min is met: the drill with "
+        self.assert_page("drill.html", "good", "The recovery time objective of 10 h 00 min is met: the reload with "
                                                "all of the data took ")
         self.assertEqual(self.database.t.count_documents({}), 5000)
         self.assertIs(record["ended"], True)
@@ -87,7 +87,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         outcome, record, _ = self.reload("--answers", file, "--objective", "10h", "--html",
                                          "drill.html", path, code=support.EXIT_VERIFICATION)
         self.assert_page("drill.html", "bad",
-                         "1 of 4 answers is WRONG. The objective of 10 h 00 min is met: ")
+                         "1 of 4 answers is WRONG. The recovery time objective of 10 h 00 min is met: ")
         found = {query["name"]: query["answer"] for query in record["queries"]}
         self.assertEqual(found, {"green-ness": "WRONG", "pass-rate-by-age": "ok", "makes": "ok",
                                  "worst-models": "not checked"})
@@ -127,8 +127,8 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         self.assertEqual(record["exitCode"], support.EXIT_INTERRUPTED)
         self.assertIs(record["ended"], False)
         self.assertNotIn("objectiveMet", record)
-        self.assert_page("drill.html", "bad", "Interrupted: the drill with all of the data did not "
-                                              "complete, so it does not show whether the objective of ")
+        self.assert_page("drill.html", "bad", "Interrupted: the reload with all of the data did not "
+                                              "complete, so it does not show whether the recovery time objective of ")
         self.assertLess(self.database.t.count_documents({}), 1500)
         self.shardload(*self.load_words("work", "--resume", path))
         self.assertEqual(self.database.t.count_documents({}), 1500)
@@ -213,7 +213,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
                                          code=support.EXIT_VERIFICATION)
         self.assertEqual(record["objectiveMet"], "no")
         self.assertIn("NOT met", outcome.err)
-        self.assert_page("drill.html", "bad", "The objective of 1.0 s is NOT met: the drill with 30.0 % "
+        self.assert_page("drill.html", "bad", "The recovery time objective of 1.0 s is NOT met: the reload with 30.0 % "
                                               "of the data took ")
         self.assertTrue(any("--rate-limit" in note for note in record["predicted"]["notes"]))
         self.assertEqual(self.collections(), [])
@@ -237,7 +237,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         self.assertEqual([query["answer"] for query in record["queries"]], ["not checked", "FAILED"])
         self.assertEqual((record["objectiveMet"], record["ended"]), ("yes", True))
         self.assert_page("drill.html", "bad",
-                         "1 of 2 queries FAILED. The objective of 10 h 00 min is met: ")
+                         "1 of 2 queries FAILED. The recovery time objective of 10 h 00 min is met: ")
 
     def test_without_an_answer_nothing_is_said_about_the_objective(self):
         path, _ = self.data(2000, 85)
@@ -252,10 +252,11 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
             self.assertEqual(record["objectiveMet"], "not shown")
             self.assertNotIn("predicted", record)
             self.assertIn("no query was answered", outcome.err)
-            self.assertIn("does not show whether the objective of 10 h 00 min is met", outcome.err)
+            self.assertIn("does not show whether the recovery time objective of 10 h 00 min is met", outcome.err)
             for words in ("is met", "first query"):
                 self.assertNotIn(words, outcome.err.replace("of 10 h 00 min is met", ""))
-            self.assert_page("drill.html", "bad", "1 of 1 queries FAILED. The objective of 10 h 00 min is not judged")
+            self.assert_page("drill.html", "bad", "1 of 1 queries FAILED. The recovery time "
+                             "objective of 10 h 00 min is not judged")
 
     def test_a_source_without_documents_recovers_nothing(self):
         path = self.file("none.txt", support.HEADER + "\n")
@@ -326,7 +327,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         outcome, _, _ = self.reload("--sample", "10%", path)
         self.assertNotIn("dropping", outcome.text)
         self.assertTrue(running.running(), running.text())
-        self.wait_for(self.drills, "the drill's next collection")
+        self.wait_for(self.drills, "the reload's next collection")
         for name in self.drills():
             self.assertIn(f".{running.process.pid}.", name)
         running.signal(signal.SIGTERM)
@@ -384,7 +385,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         empty = self.file("empty.json", json.dumps({"command": "reload", "accounting": {
             "inserted": 0, "alreadyStored": 0}}))
         self.refused("--compare", empty, path, code=support.EXIT_SOURCE,
-                     message="the earlier drill loaded no document")
+                     message="the earlier reload loaded no document")
         self.assertEqual(self.collections(), [])
 
 

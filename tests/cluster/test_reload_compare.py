@@ -14,7 +14,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         _, record, work = self.reload("--answers", answers, path)
         last = work / "reload.json"
         outcome, _, _ = self.reload("--drop", "--compare", last, path)
-        self.assertIn("compared with the earlier drill: 4,000 documents, now 4,000", outcome.text)
+        self.assertIn("compared with the earlier reload: 4,000 documents, now 4,000", outcome.text)
         self.assertNotIn("not comparable", outcome.text)
         self.assertNotIn("per document", outcome.text)
         self.assertRegex(outcome.text, r"\n  total +[0-9.]+ s +[0-9.]+ s +[0-9.]+ ")
@@ -45,16 +45,16 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
                         {"ended": None, "exitCode": 4}):
             last.write_text(json.dumps({**record, **changed}))
             self.refused("--drop", "--compare", last, path, code=support.EXIT_SOURCE, message=
-                         f"the earlier drill did not complete (exit code {changed['exitCode']})")
+                         f"the earlier reload did not complete (exit code {changed['exitCode']})")
             self.assertEqual(self.database.t.count_documents({}), 3000, "the collection was dropped")
         last.write_text(json.dumps({**record, "exitCode": 4}))
         outcome, _, _ = self.reload("--drop", "--compare", last, path)
-        self.assertIn("not comparable: a query of the earlier drill failed", outcome.text)
+        self.assertIn("not comparable: a query of the earlier reload failed", outcome.text)
         last.write_text(json.dumps(record))
         outcome, _, _ = self.reload("--drop", "--compare", last, "--max-rejects", 0,
                                     self.file("bad.txt", f"{support.HEADER}\nnothing\n"),
                                     code=support.EXIT_SOURCE)
-        self.assertNotIn("compared with the earlier drill", outcome.text)
+        self.assertNotIn("compared with the earlier reload", outcome.text)
 
     def test_samples_are_compared_by_their_predictions(self):
         path = self.file("year.txt", support.wide_text(6))

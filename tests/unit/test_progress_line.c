@@ -73,7 +73,7 @@ TEST(it_always_fits_and_always_has_the_four) {
     static const double shares[] = {-1, 0, 0.00001, 0.5, 0.99999, 1};
     static const double lefts[] = {-1, 0, 59.6, 3599, 86399, 8.64e6, 1e9};
     static const double speeds[] = {0, 0.4, 999.6, 999949, 1e6, 999.9e6, 2e9};
-    static const char *const stages[] = {"reading", "inflating", "parsing", "the rate limit",
+    static const char *const stages[] = {"reading", "unpacking", "parsing", "the rate limit",
                                          "the server"};
     sl_progress_facts facts = usual();
     for (unsigned columns = 40; columns <= 250;
