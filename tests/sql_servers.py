@@ -66,6 +66,9 @@ class Postgres(Server):
         return run([self.psql_path, "-h", self.folder, "-U", "test", "-d", "postgres", "-X", "-q", "-A", "-t",
                     "-v", "ON_ERROR_STOP=1"], text)
 
+    def export(self, program, *words):
+        return run([tool(program), "-h", self.folder, "-U", "test", *words, "postgres"])
+
 
 class MariaDB(Server):
     def __init__(self, folder):

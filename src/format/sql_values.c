@@ -47,7 +47,7 @@ static uint8_t *put_json(const sl_value *v, sl_text text, uint8_t *to) {
     default:
         return NULL;
     }
-    if (after != copy + length || end - to <= 7)
+    if (after != copy + length || end - to < 7)
         return NULL;
     *v->type = to[4];
     size_t bytes = (size_t)(end - to) - 7; /* without length, type, key and end */
