@@ -16,6 +16,8 @@ static sl_extjson *json_parser(sl_scratch *scratch) {
     sl_error ignored;
     if (!scratch->json && sl_simd_choose(&simd, &ignored))
         sl_extjson_create(sl_simd_name(simd), sl_simd_utf8_valid(simd), &scratch->json, &ignored);
+    if (scratch->json)
+        sl_extjson_set_lossless(scratch->json);
     return scratch->json;
 }
 

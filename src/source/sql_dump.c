@@ -970,8 +970,9 @@ const char *sl_sql_dump_schema(const sl_sql_dump *dump) {
     return dump->schema;
 }
 
-char *sl_sql_dump_tab_schema(const sl_sql_dump *dump, const char *name) {
-    const sl_sql_table *table = table_named(dump, name);
+char *sl_sql_dump_tab_schema(const sl_sql_dump *dump, const char **name) {
+    const sl_sql_table *table = dump->tables && !dump->tables->next ? dump->tables : NULL;
+    *name = table ? table->name : NULL;
     const sl_sql_column *columns[SL_SQL_COLUMNS_MAX];
     size_t count = 0;
     for (size_t i = 0; table && i < table->count; i++) {
