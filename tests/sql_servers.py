@@ -94,10 +94,10 @@ class MariaDB(Server):
         return done.returncode == 0
 
     def words(self, program):
-        return [program, "--no-defaults", f"--socket={self.socket}", "-uroot", "--default-character-set=utf8mb4"]
+        return [program, "--no-defaults", f"--socket={self.socket}", "-uroot"]
 
     def mysql(self, text, *options):
-        return run([*self.words(self.client), *options], text)
+        return run([*self.words(self.client), "--default-character-set=utf8mb4", *options], text)
 
     def export(self, *words):
         return run([*self.words(self.dump), *words])

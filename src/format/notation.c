@@ -343,7 +343,7 @@ static const sl_notation *with_nulls(sl_text head, char delimiter, const seen *s
 /* Is it CSV in which an empty field and "" differ? `null`: fields are \N. */
 static const sl_notation *with_empty_texts(sl_text head, char delimiter, bool null, char *why) {
     const csv_seen s = see_csv(head, delimiter);
-    const bool known = s.nothing > 0 && (s.quoted > 0 || s.offsets > 0);
+    const bool known = s.nothing > 0 && (s.quoted > 0 || (s.offsets > 0 && s.opened > 0));
     if (null && !(known && s.even && (delimiter != '\t' || !is_even(head, '\t', '\\'))))
         return NULL;
     if (s.nothing > 0 && s.quoted > 0)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "format/notation.h"
 #include "ledger/work_directory.h"
 #include "report/json.h"
 #include "report/lookup.h"
@@ -342,6 +343,8 @@ static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run,
     if (item->schema && !item->of_dump) {
         config.format_options.schema_text = item->schema;
         config.format_options.schema_name = "CREATE TABLE";
+        if (!config.format_options.notation)
+            config.format_options.notation = sl_notation_named("mysql");
     }
     if (loads && all->directory[0]) {
         folder_of(all, index, folder, sizeof folder);
