@@ -66,6 +66,9 @@ class Postgres(Server):
         return run([self.psql_path, "-h", self.folder, "-U", "test", "-d", "postgres", "-X", "-q", "-A", "-t",
                     "-v", "ON_ERROR_STOP=1"], text)
 
+    def export(self, program, *words):
+        return run([tool(program), "-h", self.folder, "-U", "test", *words, "postgres"])
+
 
 class MariaDB(Server):
     def __init__(self, folder):
@@ -91,10 +94,10 @@ class MariaDB(Server):
         return done.returncode == 0
 
     def words(self, program):
-        return [program, "--no-defaults", f"--socket={self.socket}", "-uroot", "--default-character-set=utf8mb4"]
+        return [program, "--no-defaults", f"--socket={self.socket}", "-uroot"]
 
     def mysql(self, text, *options):
-        return run([*self.words(self.client), *options], text)
+        return run([*self.words(self.client), "--default-character-set=utf8mb4", *options], text)
 
     def export(self, *words):
         return run([*self.words(self.dump), *words])

@@ -136,6 +136,10 @@ static bool has_many_digits(uint64_t digits) {
     return digits > UINT64_C(99999999999999999);
 }
 
+void sl_extjson_set_lossless(sl_extjson *x) {
+    x->lossless = true;
+}
+
 uint64_t sl_extjson_rounded(const sl_extjson *x) {
     return x->rounded;
 }
@@ -157,12 +161,22 @@ const char *sl_extjson_number(sl_extjson *x, const char *p, uint8_t *type, uint8
         return shell_value(x, p, type, to, 0);
     if (!read_number(&n, p, &where, &reason))
         return extjson_expected(x, where, reason);
+    const bool many = !n.exact || has_many_digits(n.digits);
+    if (x->lossless && (n.real ? many : !n.exact || n.exponent != 0 || n.digits > INT64_MAX)) {
+        uint8_t *after = sl_bson_put_decimal(*to, p, (size_t)(n.end - p));
+        if (!after)
+            return extjson_fail_with(x, p, "a number of more than 34 digits", p,
+                                     (size_t)(n.end - p));
+        *type = SL_BSON_DECIMAL;
+        *to = after;
+        return n.end;
+    }
     if (n.real) {
         double value;
         if (!to_double(&n, &value))
             return extjson_fail_with(x, p, "a number beyond the range of a double", p,
                                      (size_t)(n.end - p));
-        x->rounded += !n.exact || has_many_digits(n.digits);
+        x->rounded += many;
         *type = SL_BSON_DOUBLE;
         *to = sl_bson_put_double(*to, value);
         return n.end;

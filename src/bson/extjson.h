@@ -62,6 +62,9 @@ sl_extjson_status sl_extjson_document(sl_extjson *parser, const char *text, cons
                                       const int64_t *id, uint8_t *to, uint8_t *limit,
                                       const char **after, uint8_t **written, bool *own_id);
 
+/* From now on, numbers that would be refused or rounded are decimal128. */
+void sl_extjson_set_lossless(sl_extjson *parser);
+
 /* The number of numbers, in all documents so far, that have more digits than a double holds and
  * were rounded. Those of a text that was parsed again for more room are counted again. */
 uint64_t sl_extjson_rounded(const sl_extjson *parser);

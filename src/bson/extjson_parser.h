@@ -51,6 +51,7 @@ struct sl_extjson {
     sl_utf8_check *utf8_valid;
     sl_extjson_fault fault;
     bool no_room;     /* the text has not been found invalid */
+    bool lossless;    /* numbers that other types would round are decimal128 */
     uint64_t rounded; /* numbers */
     uint64_t shell;   /* keys and values in the syntax of the mongo shell */
 

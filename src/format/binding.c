@@ -359,7 +359,7 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
             converter->step = (uint8_t)step_of(d, schema);
         }
         converter->skips_null = !schema->required && !d->stores_null;
-        converter->skips_empty = converter->skips_null && !(type->any_text && d->null);
+        converter->skips_empty = converter->skips_null && !(type->empty && d->null);
         converter->skips_dash = false;
         converter->refuses[0] = schema->zone == SL_CHOICE_YES;
         converter->refuses[1] = schema->zone == SL_CHOICE_NO;
@@ -721,7 +721,8 @@ static bool sniff_by_schema(const sl_plan *plan, sl_text head, bool whole, sl_di
     const sl_schema *schema = plan->schemas[0];
     char delimiters[] = "\t|,;";
     sl_table table = {.blanks = (uint8_t)schema->blanks};
-    char quote_choice = schema->quote, delimiter = schema->delimiter;
+    char quote_choice = schema->quote;
+    char delimiter = schema->delimiter ? schema->delimiter : plan->options.delimiter;
     sl_table_set_notation(&table, &plan->options, schema->notation, head, whole, &delimiter,
                           &quote_choice);
     if (delimiter) {

@@ -745,7 +745,7 @@ sl_look sl_value_look(sl_text value) {
 
 /* clang-format off */
 const sl_column_type sl_column_types[] = {
-    [SL_TYPE_TEXT] = {"text", SL_BSON_TEXT, 8, STEPS(TEXT, TEXT), SL_CLASS_TEXT, .any_text = true,
+    [SL_TYPE_TEXT] = {"text", SL_BSON_TEXT, 8, STEPS(TEXT, TEXT), SL_CLASS_TEXT, .any_text = true, .empty = true,
                       .put = put_text, .explain = explain_text},
     [SL_TYPE_INT] = {"int", SL_BSON_INT32, 8, STEPS(INT, WHOLE), SL_CLASS_NUMBERS,
                      .has_format = true, .put = put_int, .explain = explain_int,
@@ -759,7 +759,7 @@ const sl_column_type sl_column_types[] = {
     [SL_TYPE_DATETIME] = {"datetime", SL_BSON_DATE, 8, STEPS(DATETIME, ISO), SL_CLASS_DATES,
                           .has_format = true, .put = put_datetime, .explain = explain_date,
                           .infer = infer_datetime},
-    [SL_TYPE_CODE] = {"code", SL_BSON_INT32, 8, STEPS(CODE, CODE), SL_CLASS_TEXT, .any_text = true,
+    [SL_TYPE_CODE] = {"code", SL_BSON_INT32, 8, STEPS(CODE, CODE), SL_CLASS_TEXT, .any_text = true, .empty = true,
                       .put = put_code, .explain = explain_text},
     [SL_TYPE_FLAG] = {"flag", SL_BSON_BOOL, 8, SLOW, SL_CLASS_FLAGS, .has_words = true,
                       .put = put_flag, .explain = explain_flag, .infer = infer_flag},
@@ -775,7 +775,7 @@ const sl_column_type sl_column_types[] = {
     {"base32", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_base32},
     {"hex", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_hex},
     {"base64", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_base64},
-    {"binary", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_raw},
+    {"binary", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .empty = true, .put = sl_put_raw},
     {"longitude", SL_BSON_DOUBLE, 8, SLOW, SL_CLASS_TEXT, SL_AXIS_LONGITUDE, .put = put_longitude},
     {"latitude", SL_BSON_DOUBLE, 8, SLOW, SL_CLASS_TEXT, SL_AXIS_LATITUDE, .put = put_latitude},
     {0},

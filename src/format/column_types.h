@@ -47,6 +47,7 @@ typedef struct sl_column_type {
     sl_type_class class; /* SL_CLASS_TEXT also if it is none of the others */
     sl_axis axis;        /* of a coordinate */
     bool any_text;       /* stores every text */
+    bool empty;          /* an empty field is a value, if another text stands for NULL */
     bool has_format;     /* a schema may give a format of dates */
     bool grows;          /* a value may have more bytes than the text and value_bytes */
     bool has_words;      /* a schema gives the words of `yes` and `no` */

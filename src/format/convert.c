@@ -242,7 +242,8 @@ static bool is_tie(const decimal *d, double value, int precision) {
 
 /* Is `d` the value's shortest decimal form? */
 static bool is_shortest(const decimal *d, double value) {
-    for (int precision = 15; precision <= 17; precision++) {
+    int precision = fabs(value) < DBL_MIN ? 1 : 15; /* numbers below DBL_MIN hold fewer digits */
+    for (; precision <= 17; precision++) {
         char text[LONGEST];
         snprintf(text, sizeof text, "%.*e", precision - 1, value);
         if (strtod(text, NULL) == value)

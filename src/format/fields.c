@@ -274,7 +274,7 @@ bool sl_field_is_missing(const sl_dialect *d, const sl_schema_column *schema, sl
     if (sl_field_is_null(d, field, quoted))
         return true;
     if (field.length == 0)
-        return !d->null || !sl_column_types[schema->type].any_text;
+        return !d->null || !sl_column_types[schema->type].empty;
     for (size_t i = 0; i < schema->missing.count; i++) {
         const char *word = schema->missing.words[i];
         size_t at = 0;

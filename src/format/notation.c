@@ -217,18 +217,19 @@ static bool has_quoted_fields(sl_text head, char delimiter) {
     return any;
 }
 
-/* Does the first line consist of names? */
+/* Does the first line consist of names: are no fields empty, NULL, quoted or numbers? */
 static bool begins_with_names(sl_text head, char delimiter) {
     const char *end = memchr(head.bytes, '\n', head.length);
-    if (!end)
-        return false;
-    for (const char *at = head.bytes; at < end; at++) {
-        bool letter = (*at | 0x20) >= 'a' && (*at | 0x20) <= 'z';
-        bool begins = at == head.bytes || at[-1] == delimiter;
-        if (*at == '\\' || (begins && !letter && *at != '_' && (uint8_t)*at < 0x80))
+    for (const char *at = head.bytes; end && at <= end; at++) {
+        const char *field = at;
+        while (*at != delimiter && *at != '\n')
+            at++;
+        sl_text name = {field, (size_t)(at - field)};
+        if (name.length == 0 || *field == '"' || sl_text_equal(name, sl_text_of("NULL")) ||
+            sl_is_digit(field[*field == '-' || *field == '+']))
             return false;
     }
-    return true;
+    return end != NULL;
 }
 
 /* No field is \N. */
@@ -342,7 +343,7 @@ static const sl_notation *with_nulls(sl_text head, char delimiter, const seen *s
 /* Is it CSV in which an empty field and "" differ? `null`: fields are \N. */
 static const sl_notation *with_empty_texts(sl_text head, char delimiter, bool null, char *why) {
     const csv_seen s = see_csv(head, delimiter);
-    const bool known = s.nothing > 0 && (s.quoted > 0 || s.offsets > 0);
+    const bool known = s.nothing > 0 && (s.quoted > 0 || (s.offsets > 0 && s.opened > 0));
     if (null && !(known && s.even && (delimiter != '\t' || !is_even(head, '\t', '\\'))))
         return NULL;
     if (s.nothing > 0 && s.quoted > 0)

@@ -16,6 +16,8 @@ static sl_extjson *json_parser(sl_scratch *scratch) {
     sl_error ignored;
     if (!scratch->json && sl_simd_choose(&simd, &ignored))
         sl_extjson_create(sl_simd_name(simd), sl_simd_utf8_valid(simd), &scratch->json, &ignored);
+    if (scratch->json)
+        sl_extjson_set_lossless(scratch->json);
     return scratch->json;
 }
 
@@ -47,7 +49,7 @@ static uint8_t *put_json(const sl_value *v, sl_text text, uint8_t *to) {
     default:
         return NULL;
     }
-    if (after != copy + length || end - to <= 7)
+    if (after != copy + length || end - to < 7)
         return NULL;
     *v->type = to[4];
     size_t bytes = (size_t)(end - to) - 7; /* without length, type, key and end */

@@ -10,9 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "format/notation.h"
 #include "ledger/work_directory.h"
 #include "report/json.h"
 #include "report/lookup.h"
+#include "source/archive.h"
 #include "source/source.h"
 #include "source/sql_dump.h"
 #include "util/context.h"
@@ -158,39 +160,37 @@ static void name_of_file(const char *path, char *name, size_t room) {
 }
 
 /* mysqldump --tab writes CREATE TABLE into NAME.sql beside NAME.txt. */
-static bool take_definition(tables *all, table *item, sl_error *error) {
-    const size_t length = strlen(item->path);
+static bool add_file(tables *all, const char *path, sl_error *error) {
+    char name[SL_ENTRY_NAME_ROOM], definition[SL_ENTRY_NAME_ROOM + 4];
+    const size_t length = strlen(path);
+    const char *table_name = NULL, *key;
+    char *schema = NULL;
     sl_reader_times times = {0};
     sl_stream *stream = NULL;
     sl_input *rows;
     struct stat facts;
-    bool not_text;
-    if (all->config->format_options.schema_text || length < 4 ||
-        strcmp(item->path + length - 4, ".txt") != 0)
-        return true;
-    char *path = strdup(item->path);
-    if (!path)
-        return no_memory(error);
-    memcpy(path + length - 3, "sql", 3);
-    bool ok = stat(path, &facts) != 0 || !S_ISREG(facts.st_mode) ||
-              sl_stream_open(path, path, NULL, false, &all->stopped, &not_text, &stream, error);
+    bool not_text, ok = true;
+    name_of_file(path, name, sizeof name);
+    snprintf(definition, sizeof definition, "%.*ssql", (int)length - 3, path);
+    if (!all->config->format_options.schema_text && length > 4 && length < SL_ENTRY_NAME_ROOM &&
+        strcmp(path + length - 4, ".txt") == 0 && stat(definition, &facts) == 0 &&
+        S_ISREG(facts.st_mode))
+        ok = sl_stream_open(definition, definition, NULL, false, &all->stopped, &not_text, &stream,
+                            error);
     sl_sql_dump *dump = ok && stream ? sl_stream_dump(stream) : NULL;
-    if (dump) {
-        ok = sl_sql_dump_next(dump, &rows, &times, error);
-        item->schema = ok && !rows ? sl_sql_dump_tab_schema(dump, item->name) : NULL;
-        const char *key = sl_sql_dump_primary_key(dump, item->name);
-        item->id_fields = ok && key ? strdup(key) : NULL;
+    ok = ok && (!dump || sl_sql_dump_next(dump, &rows, &times, error));
+    if (ok && dump && !rows)
+        schema = sl_sql_dump_tab_schema(dump, &table_name);
+    table *item = ok ? add(all, schema ? table_name : name, path, error) : NULL;
+    if (item) {
+        item->schema = schema;
+        key = schema ? sl_sql_dump_primary_key(dump, table_name) : NULL;
+        item->id_fields = key ? strdup(key) : NULL;
+    } else {
+        free(schema);
     }
     sl_stream_close(stream);
-    free(path);
-    return ok;
-}
-
-static bool add_file(tables *all, const char *path, sl_error *error) {
-    char name[300];
-    name_of_file(path, name, sizeof name);
-    table *item = add(all, name, path, error);
-    return item && take_definition(all, item, error);
+    return item != NULL;
 }
 
 /* Copies the dump that a pipe holds into the work directory, unpacked. */
@@ -362,6 +362,8 @@ static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run,
     if (item->schema && !item->of_dump) {
         config.format_options.schema_text = item->schema;
         config.format_options.schema_name = "CREATE TABLE";
+        if (!config.format_options.notation)
+            config.format_options.notation = sl_notation_named("mysql");
     }
     if (loads && all->directory[0]) {
         folder_of(all, index, folder, sizeof folder);

@@ -645,6 +645,11 @@ static bool read_word_value(sl_sql_dump *dump, const sl_sql_column *column) {
     return true;
 }
 
+static bool is_number_byte(unsigned char byte) {
+    return sl_is_digit((char)byte) || byte == '.' || byte == '-' || byte == '+' ||
+           (byte | 0x20) == 'e';
+}
+
 static bool read_value(sl_sql_dump *dump, const sl_sql_column *column) {
     sl_sql_text *text = &dump->text;
     sl_sql_skip_blanks(text);
@@ -666,9 +671,13 @@ static bool read_value(sl_sql_dump *dump, const sl_sql_column *column) {
         return byte < 0 ? cut_off(dump, dump->line, "the INSERT statement")
                         : read_word_value(dump, column);
     const size_t start = dump->row_length;
-    for (int digit; (digit = sl_sql_peek(text, 0)) > 0 && strchr("+-.0123456789eE", digit);
-         text->used++)
-        put_byte(dump, (char)digit);
+    do {
+        const unsigned char *begin = text->buffer + text->used, *at = begin;
+        while (at < text->buffer + text->length && is_number_byte(*at))
+            at++;
+        put_text(dump, (const char *)begin, (size_t)(at - begin));
+        text->used += (size_t)(at - begin);
+    } while (text->used == text->length && sl_sql_peek(text, 0) >= 0);
     if (dump->sqlite && dump->row_length - start >= 5 &&
         memcmp(dump->row + dump->row_length - 3, "999", 3) == 0 &&
         memchr(dump->row + start, 'e', dump->row_length - start)) { /* 1e999 is infinity */
@@ -993,8 +1002,9 @@ const char *sl_sql_dump_schema(const sl_sql_dump *dump) {
     return dump->schema;
 }
 
-char *sl_sql_dump_tab_schema(const sl_sql_dump *dump, const char *name) {
-    const sl_sql_table *table = table_named(dump, name);
+char *sl_sql_dump_tab_schema(const sl_sql_dump *dump, const char **name) {
+    const sl_sql_table *table = dump->tables && !dump->tables->next ? dump->tables : NULL;
+    *name = table ? table->name : NULL;
     const sl_sql_column *columns[SL_SQL_COLUMNS_MAX];
     size_t count = 0;
     for (size_t i = 0; table && i < table->count; i++) {

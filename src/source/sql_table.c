@@ -246,11 +246,15 @@ void sl_sql_table_clear(sl_sql_table *table) {
 }
 
 const sl_sql_column *sl_sql_table_column(const sl_sql_table *table, const char *name) {
+    const sl_sql_column *alike = NULL; /* in PostgreSQL, "Key" and "key" may be two columns */
     for (size_t i = 0; i < table->count; i++) {
-        if (strcasecmp(table->columns[i].name, name) == 0)
-            return &table->columns[i];
+        const sl_sql_column *column = &table->columns[i];
+        if (strcmp(column->name, name) == 0)
+            return column;
+        if (!alike && strcasecmp(column->name, name) == 0)
+            alike = column;
     }
-    return NULL;
+    return alike;
 }
 
 /* ---- the schema ---- */
@@ -273,8 +277,8 @@ char *sl_sql_table_schema(const sl_sql_column *const *columns, size_t count, sl_
     if (!out)
         return NULL;
     const bool tab = kind == SL_SQL_SCHEMA_TAB;
-    fprintf(out, "name: table\nkind: rows\ndialect: %s\ndelimiter: tab\nheader: false\ncolumns:\n",
-            tab ? "mysql" : "postgres");
+    fprintf(out, "name: table\nkind: rows\ndialect: %s\nheader: false\ncolumns:\n",
+            tab ? "mysql" : "postgres\ndelimiter: tab");
     for (size_t i = 0; i < count; i++) {
         const bool bytes = tab && columns[i]->class != SL_SQL_TEXT;
         const char *type = bytes ? "binary" : columns[i]->type;
