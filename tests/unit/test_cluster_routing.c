@@ -155,9 +155,10 @@ static void append_bound(bson_t *bound, const bson_t *key) {
     }
 }
 
-/* Runs a command on the collection with a random bound as its argument `name`. */
+/* Runs a command on the collection with a random bound as its argument `name`, and `shard` as its
+ * argument `to`. */
 static void run_at_bound(fixture *f, const char *command, const char *name, const bson_t *key,
-                         const char *shard) {
+                         const char *to, const char *shard) {
     char ns[SL_NAMESPACE_ROOM];
     bson_t made = BSON_INITIALIZER, bound;
     sl_error refused;
@@ -166,7 +167,7 @@ static void run_at_bound(fixture *f, const char *command, const char *name, cons
     append_bound(&bound, key);
     bson_append_document_end(&made, &bound);
     if (shard)
-        BSON_APPEND_UTF8(&made, "toShard", shard);
+        BSON_APPEND_UTF8(&made, to, shard);
     /* A split at an existing bound is refused. */
     bool done = sl_connection_command(f->connection, "admin", &made, NULL, NULL, &refused);
     if (!done && shard)
@@ -174,13 +175,15 @@ static void run_at_bound(fixture *f, const char *command, const char *name, cons
     bson_destroy(&made);
 }
 
-/* Splits chunks at random keys; then moves ranges from a random key to the end of its chunk to
- * alternating shards. */
+/* Splits chunks at random keys; then moves ranges from a random key to the end of its chunk, or
+ * before server 6.0 the chunks of random keys, to alternating shards. */
 static void scatter(fixture *f, const sl_topology *topology, const bson_t *key) {
+    bool ranges = sl_server_at_least(sl_connection_server(f->connection), 6, 0);
     for (uint32_t i = 0; i < CUTS; i++)
-        run_at_bound(f, "split", "middle", key, NULL);
+        run_at_bound(f, "split", "middle", key, NULL, NULL);
     for (uint32_t i = 0; i < MOVES; i++)
-        run_at_bound(f, "moveRange", "min", key, topology->shards[i % topology->count].name);
+        run_at_bound(f, ranges ? "moveRange" : "moveChunk", ranges ? "min" : "find", key,
+                     ranges ? "toShard" : "to", topology->shards[i % topology->count].name);
 }
 
 /* ---- actual owners ---- */
@@ -279,6 +282,8 @@ TEST_ON(SHARDED, test_ranges_of_two_fields) {
 
 /* Compares the hash of each value with $toHashedIndexKey. */
 TEST_ON(SHARDED, test_hashes_equal_those_of_the_server) {
+    if (!sl_server_at_least(sl_connection_server(f->connection), 6, 0))
+        skip();
     bson_t reply;
     bson_iter_t iter, row, value, hash;
     uint32_t compared = 0;

@@ -94,7 +94,7 @@ TEST_ON(SHARDED, test_ranges_go_to_their_shards) {
     sl_range ranges[8];
     size_t steps = 0;
     f->target.shard_key = &f->by_id;
-    f->target.clustered = true;
+    f->target.clustered = sl_server_at_least(sl_connection_server(f->connection), 5, 3);
     prepare(f, true);
     sl_topology *topology = topology_of(f);
     for (uint32_t source = 1; source <= 2; source++) {

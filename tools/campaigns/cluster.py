@@ -393,7 +393,7 @@ class ClusterLoad(Load):
     def compare(self):
         """The end of one run: its figures. The documents are compared at the end of all."""
         record = json.loads((self.work / "run.json").read_text("utf-8"))
-        if not record["accounting"]["holds"]:
+        if not record["accounting"]["addsUp"]:
             return f"the accounting does not hold: {record['accounting']}"
         rejects = sum(len(rows) for one in self.source.expected for rows in one.rejects.values())
         found = sum(record["accounting"][name] for name in ("rejectedByParser", "rejectedByServer"))
