@@ -92,8 +92,8 @@ class CompleteRecords(IsdCase):
     """The lengths in each record and the layout of its lines are right."""
 
     def test_the_lengths_in_every_record_are_consistent(self):
-        records = self.records_in(self.make("--rows", "20k", "--stations", "40", "--dirt", "none"))
-        self.assertEqual(len(records), 20000)
+        records = self.records_in(self.make("--rows", "10k", "--stations", "40", "--dirt", "none"))
+        self.assertEqual(len(records), 10000)
         self.assertEqual({record.document["type"] for record in records}, TYPES)
         for record in records:
             ids = record.groups
@@ -119,7 +119,7 @@ class CompleteRecords(IsdCase):
             self.assertEqual(line[60:63] == "999", line[64] in "C9", "a calm has no direction")
 
     def test_records_are_in_order_of_time(self):
-        texts = self.make_folder("--rows", "20k", "--stations", "8", "--dirt", "heavy")
+        texts = self.make_folder("--rows", "8k", "--stations", "8", "--dirt", "heavy")
         for name, data in texts.items():
             times = [record.ts for record in self.records_in(data)]
             self.assertEqual(times, sorted(times), name)
@@ -130,12 +130,12 @@ class Frequencies(IsdCase):
 
     def test_records_are_like_published_ones(self):
         data = self.make("--rows", "100k", "--stations", "400")
-        records = self.records_in(data)
+        records = self.records_in(b"".join(data.splitlines(keepends=True)[::4]))
         seen = Counter(name for record in records for name in record.counted())
         for name, percent in {**GROUPS, **SECTIONS, **MISSING}.items():
             self.assertLess(abs(100 * seen[name] / len(records) - percent),
                             max(.7, percent * .1), f"{name}: {seen[name]} of {len(records)}")
-        self.assertIn(len(data) // len(records), range(230, 280), "bytes a record, not 257")
+        self.assertIn(len(data) // 100_000, range(230, 280), "bytes a record, not 257")
         groups = sum(len(record.groups) for record in records) / len(records)
         self.assertTrue(4.3 < groups < 5, f"{groups} groups a record, not 4.6")
         # Remarks contain text that looks like groups and sections.
@@ -149,16 +149,18 @@ class Frequencies(IsdCase):
         self.assertTrue(any(entry[0] == "Q02" for entry in entries))
 
     def test_every_group_of_the_table_occurs(self):
-        records = self.records_in(self.make("--rows", "120k", "--stations", "60"))
-        families = {line.split("\t")[0] for line in isd_reader.TABLE.read_text("utf-8").splitlines()
-                    if line and not line.startswith("#")}
-        self.assertEqual(families - {group for record in records for group in record.groups}, set())
+        left = {line.split("\t")[0] for line in isd_reader.TABLE.read_text("utf-8").splitlines()
+                if line and not line.startswith("#")}
+        for line in self.make("--rows", "120k", "--stations", "60").splitlines(keepends=True):
+            if any(group.encode() in line for group in left):
+                left -= set(self.records_in(line)[0].groups)
+        self.assertEqual(left, set())
 
 
 class Years(IsdCase):
     def records(self, *words):
-        records = self.records_in(self.make("--rows", "24k", *words))
-        self.assertEqual(len(records), 24000)
+        records = self.records_in(self.make("--rows", "12k", *words))
+        self.assertEqual(len(records), 12000)
         return records
 
     def test_stations_without_a_position_or_known_by_another_number(self):
@@ -173,7 +175,7 @@ class Years(IsdCase):
     def test_midnights_of_the_day_before_and_of_the_decade_before(self):
         records = self.records("--year", "2019", "--stations", "40", "--dirt", "heavy")
         late = [record for record in records if record.late]
-        self.assertGreater(len(late), 20)
+        self.assertGreater(len(late), 10)
         self.assertTrue(all((record.ts.hour, record.ts.minute) == (0, 0) for record in late))
         self.assertEqual({record.ts.year for record in records}, {2019, 2020})
 

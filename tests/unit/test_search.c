@@ -186,8 +186,8 @@ static double highest(const grid *g) {
 
 /* ---- recorded grids ---- */
 
-/* The setting that a load begins with: two threads for each of the two processors on which the grids
- * were recorded, and the largest batches. */
+/* The setting that a load begins with: two threads for each of the two processors on which the
+ * grids were recorded, and the largest batches. */
 static double rate_of_default(const grid *g) {
     size_t t = 0;
     while (t + 1 < g->threads && g->values[0][t] != 4)
@@ -228,8 +228,9 @@ static outcome replay(grid *g, const char *name) {
 }
 
 /* The recommended setting may be up to 2 % slower than the best: it is the cheapest of these.
- * "busy" was recorded while thirty other processes used the same two cores, so trials of one setting
- * differ by factors. Where no search is worst, the search must be better; otherwise it should be deleted. */
+ * "busy" was recorded while thirty other processes used the same two cores, so trials of one
+ * setting differ by factors. Where no search is worst, the search must be better; otherwise it
+ * should be deleted. */
 TEST(test_recorded_grids_need_a_quarter_of_the_trials) {
     static const struct {
         const char *name;
