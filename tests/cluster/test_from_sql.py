@@ -103,7 +103,7 @@ MARIADB = [*same_in_both("decimal"),
            Kind("bit(12)", "bytes", lambda dice: dice.choice([b"\4A", b"\x0f\xff"])),
            Kind("json", "text", tree, True),
            Kind("enum('a b','it''s','')", "text", lambda dice: dice.choice(["a b", "it's", ""])),
-           Kind("set('x','y z')", "text", lambda dice: dice.choice(["", "x", "x,y z"]))]
+           Kind("set('x','y z')", "text", lambda dice: dice.choice(["x", "x,y z"]))]
 
 
 def number_of(table):
@@ -245,8 +245,6 @@ class Exports(support.ClusterCase):
             wrong += self.compare(table, cells[table.name], list(collection.find()), export, typed)
             count += len(table.columns) * len(table.rows)
         self.client.drop_database(self.database_name)
-        import shutil  # DEBUG
-        if wrong and source != "-": shutil.copytree(source, f"/tmp/exports/keep/{export}", dirs_exist_ok=True) if source.is_dir() else shutil.copy(source, f"/tmp/exports/keep/")  # DEBUG
         print(f"# {export}: {len(tables)} tables, {count} cells, {len(wrong)} wrong", flush=True)
         self.problems += wrong
 
@@ -280,7 +278,6 @@ class Exports(support.ClusterCase):
         return wrong
 
     def finish(self):
-        open("/tmp/exports/problems", "a").write("\n".join(self.problems) + "\n")
         if self.problems:
             self.fail(f"{len(self.problems)} differences: " + "\n".join(self.problems[:40]))
 
