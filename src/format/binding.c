@@ -721,7 +721,7 @@ static bool sniff_by_schema(const sl_plan *plan, sl_text head, bool whole, sl_di
     const sl_schema *schema = plan->schemas[0];
     char delimiters[] = "\t|,;";
     sl_table table = {.blanks = (uint8_t)schema->blanks};
-    char quote_choice = schema->quote;
+    char quote_choice = schema->quote == SL_QUOTE_AUTO ? plan->options.quote : schema->quote;
     char delimiter = schema->delimiter ? schema->delimiter : plan->options.delimiter;
     sl_table_set_notation(&table, &plan->options, schema->notation, head, whole, &delimiter,
                           &quote_choice);
@@ -734,6 +734,11 @@ static bool sniff_by_schema(const sl_plan *plan, sl_text head, bool whole, sl_di
     if (!sl_first_line_read(head, skip, delimiters, quote_choice, first, error))
         return false;
     table.quote = sl_quote_of(quote_choice, first->delimiter);
+    table.escape = table.notation->quote_escape;
+    if (table.notation->escape && delimiter) { /* line ends may be data */
+        first->delimiter = delimiter;
+        sl_table_extend_first(&table, head);
+    }
     first->fields = sl_table_split(&table, first->line, NULL, 0);
     size_t count = first->fields;
     sl_text *names = sl_table_fields(&table, error);

@@ -197,9 +197,7 @@ static size_t delimiter_of(char given, const seen *s) {
     return best;
 }
 
-/* Are there fields in quotes, does each field that begins with a quote end with one, and are the
- * other fields numbers or \N? */
-static bool has_quoted_fields(sl_text head, char delimiter) {
+bool sl_has_quoted_fields(sl_text head, char delimiter) {
     bool begins = true, any = false;
     for (size_t at = 0; at < head.length; at++) {
         if (begins && head.bytes[at] != delimiter &&
@@ -324,10 +322,11 @@ static csv_seen see_csv(sl_text head, char delimiter) {
 
 /* Fields that are \N have been found. */
 static const sl_notation *with_nulls(sl_text head, char delimiter, const seen *s, char *why) {
-    const bool quoted = has_quoted_fields(head, delimiter);
+    const bool quoted = sl_has_quoted_fields(head, delimiter);
     size_t at = delimiter_of(delimiter, s);
     const csv_seen csv = see_csv(head, delimiter);
-    if (!quoted && csv.opened && csv.even && delimiter != '\t' &&
+    if (!quoted && csv.opened && csv.even &&
+        (delimiter == ',' || !is_even(head, delimiter, '\\')) &&
         s->pairs + s->lines + s->delimiters[at] == 0)
         return row_of("csv", why, "fields are \\N, and others are quoted");
     if (quoted ? s->letters + s->other > 0 || s->batch > s->zeros : s->other + s->quotes > 0)
@@ -344,7 +343,7 @@ static const sl_notation *with_nulls(sl_text head, char delimiter, const seen *s
 static const sl_notation *with_empty_texts(sl_text head, char delimiter, bool null, char *why) {
     const csv_seen s = see_csv(head, delimiter);
     const bool known = s.nothing > 0 && (s.quoted > 0 || (s.offsets > 0 && s.opened > 0));
-    if (null && !(known && s.even && (delimiter != '\t' || !is_even(head, '\t', '\\'))))
+    if (null && !(known && s.even && (delimiter == ',' || !is_even(head, delimiter, '\\'))))
         return NULL;
     if (s.nothing > 0 && s.quoted > 0)
         return row_of("sql-csv", why, "nothing and \"\" differ");

@@ -52,6 +52,10 @@ static inline bool sl_notation_knows_null(const sl_notation *notation) {
 
 #define SL_NOTATION_WHY_ROOM 80
 
+/* Are there fields in quotes, does each field that begins with a quote end with one, and are the
+ * other fields numbers or \N? */
+bool sl_has_quoted_fields(sl_text head, char delimiter);
+
 /* Recognises the notation of a text by its first bytes. `delimiter`: the given one, or 0. Returns
  * the first row, with "" in `why`, if they show none; otherwise `why` is what they show. */
 const sl_notation *sl_notation_recognise(sl_text head, bool whole, char delimiter, char *found,

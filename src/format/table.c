@@ -521,8 +521,7 @@ static void set_first(sl_table *table, sl_text head, size_t at) {
     first->fields = sl_table_split(table, first->line, NULL, 0);
 }
 
-/* Extends the table's first line to a complete record, which may have quoted line ends. */
-static void extend_first(sl_table *table, sl_text head) {
+void sl_table_extend_first(sl_table *table, sl_text head) {
     size_t at = (size_t)(table->first.line.bytes - head.bytes), end = at;
     const size_t text_start = table->first.text_start;
     sl_text record;
@@ -873,7 +872,9 @@ void sl_table_set_notation(sl_table *table, const sl_format_options *options,
     else if (!*delimiter && table->notation->escape)
         *delimiter = found;
     if (*quote == SL_QUOTE_AUTO)
-        *quote = table->notation->quote;
+        *quote = table->notation->quote_escape && *delimiter && !sl_has_quoted_fields(head, *delimiter)
+                     ? SL_QUOTE_NONE
+                     : table->notation->quote;
 }
 
 bool sl_table_find(const sl_format_options *chosen, sl_text head, bool whole, sl_table *table,
@@ -912,7 +913,7 @@ bool sl_table_find(const sl_format_options *chosen, sl_text head, bool whole, sl
     if (table->notation->escape && table->first.delimiter == 0) { /* its line end may be data */
         sl_first_line line = table->first;
         table->first.delimiter = options->delimiter;
-        extend_first(table, head);
+        sl_table_extend_first(table, head);
         if (table->first.fields < 2)
             table->first = line;
     }
@@ -928,7 +929,7 @@ bool sl_table_find(const sl_format_options *chosen, sl_text head, bool whole, sl
     const size_t from = table->first.text_start;
     if (!declared)
         skip_titles(table, head, whole);
-    extend_first(table, head);
+    sl_table_extend_first(table, head);
     sl_evidence found = {0};
     size_t searched_from = table->first.text_start > from ? from : SIZE_MAX;
     bool header = false; /* with another number of fields than the lines */

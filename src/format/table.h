@@ -37,6 +37,10 @@ bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, s
                    sl_error *error);
 void sl_table_clear(sl_table *table);
 
+/* Extends the table's first line to a complete record, which may have quoted or escaped line
+ * ends. */
+void sl_table_extend_first(sl_table *table, sl_text head);
+
 /* Sets the notation: the one of the options or of a schema, or what the text shows. Where they are
  * not given, also sets delimiter and quotes (as in sl_format_options). */
 void sl_table_set_notation(sl_table *table, const sl_format_options *options,
