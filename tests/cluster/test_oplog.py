@@ -359,7 +359,8 @@ class Standalone(Oplogs):
         position = self.scratch / "work" / "oplog-position"
         right = position.read_bytes()
         position.write_bytes(bytes(65 << 20))
-        self.replay(dump, "--resume", work=self.scratch / "work", code=support.EXIT_SOURCE, message="larger than 64 MiB")
+        self.replay(dump, "--resume", work=self.scratch / "work", code=support.EXIT_SOURCE,
+                    message="larger than 64 MiB")
         position.write_bytes(right)
         self.restore(dump, "--resume", work=self.scratch / "work", code=support.EXIT_USAGE)
         self.replay(dump, "--resume", work=self.scratch / "work")
