@@ -8,7 +8,8 @@
 
 #include "stream.h"
 
-/* Bytes of a name or word, which has no NUL byte. PostgreSQL and MySQL have names of 63 and 64 characters. */
+/* Bytes of a name or word, which has no NUL byte. Names of PostgreSQL and MySQL have at most 63 and
+ * 64 characters. */
 #define SL_SQL_NAME_MAX 400u
 #define SL_SQL_DEFINITIONS_MAX (256u << 20) /* bytes of all columns */
 
