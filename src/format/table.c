@@ -849,9 +849,10 @@ void sl_table_set_notation(sl_table *table, const sl_format_options *options,
     else if (!*delimiter && table->notation->escape)
         *delimiter = found;
     if (*quote == SL_QUOTE_AUTO)
-        *quote = table->notation->quote_escape && *delimiter && !sl_has_quoted_fields(head, *delimiter)
-                     ? SL_QUOTE_NONE
-                     : table->notation->quote;
+        *quote =
+            table->notation->quote_escape && *delimiter && !sl_has_quoted_fields(head, *delimiter)
+                ? SL_QUOTE_NONE
+                : table->notation->quote;
 }
 
 bool sl_table_find(const sl_format_options *chosen, sl_text head, bool whole, sl_table *table,

@@ -13,7 +13,6 @@
 #include "ledger/work_directory.h"
 #include "report/json.h"
 #include "report/lookup.h"
-#include "source/archive.h"
 #include "source/source.h"
 #include "source/sql_dump.h"
 #include "util/context.h"
@@ -24,6 +23,7 @@
 #include "util/text_table.h"
 
 #define FOLDER_ROOM 140u /* of the name of a table's work directory */
+#define PATH_ROOM 4096u  /* of a text beside which its CREATE TABLE may be */
 
 typedef struct table {
     char *name; /* of the collection */
@@ -149,7 +149,7 @@ static void name_of_file(const char *path, char *name, size_t room) {
 
 /* mysqldump --tab writes CREATE TABLE into NAME.sql beside NAME.txt. */
 static bool add_file(tables *all, const char *path, sl_error *error) {
-    char name[SL_ENTRY_NAME_ROOM], definition[SL_ENTRY_NAME_ROOM + 4];
+    char name[300], definition[PATH_ROOM + 4];
     const size_t length = strlen(path);
     const char *table_name = NULL, *key;
     char *schema = NULL;
@@ -159,7 +159,7 @@ static bool add_file(tables *all, const char *path, sl_error *error) {
     bool not_text, ok = true;
     name_of_file(path, name, sizeof name);
     snprintf(definition, sizeof definition, "%.*ssql", (int)length - 3, path);
-    if (!all->config->format_options.schema_text && length > 4 && length < SL_ENTRY_NAME_ROOM &&
+    if (!all->config->format_options.schema_text && length > 4 && length < PATH_ROOM &&
         strcmp(path + length - 4, ".txt") == 0 && access(definition, R_OK) == 0)
         ok = sl_stream_open(definition, definition, NULL, false, &all->stopped, &not_text, &stream,
                             error);
