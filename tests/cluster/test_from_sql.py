@@ -22,7 +22,7 @@ WORDS = ["", "word", "a\tb", "back\\slash", "\\", "\\N", "\\n", "line\nend", "\n
          "say \"hi\"", "\"", "\"\"", "'", "it''s;", "comma, semicolon; pipe|", "NULL", "null", "NA", "-", "t", "f",
          "NaN", " ", " x ", "ä€😀", "\\.", "\n\\.\n", "\\\\", "\\\t", "\\x41", "\\101", "0", "007", "1e5", "12,5",
          "{\"a\": 1}", "\v\f\b", "end\\", "-- x\n", "/* x", "$$", "\x1a\x7f", "\ufeff", "x" * 5000, "%\\%_\\_"]
-NAMES = ["tab\tname", "back\\slash", "plain", "odd name", "quo\"te", "it's", "back`tick", "comma,", "ünï", "(a)", "order", "x%y",
+NAMES = ["tab\tname", "back\\slash", "plain", "odd name", "quo\"ted", "it's", "back`tick", "comma,", "ünï", "(a)", "order", "x%y",
          "semi;", "-- no", "/*c*/", "#no", "a:b", "[x]", "{y}", "?", "null", "PRIMARY", "key", "Check"]
 MOMENTS = ["9999-12-31 23:59:59", "0001-01-01 00:00:00", "1969-12-31 23:59:59.999", "2024-02-29 12:00:00"]
 
@@ -291,7 +291,8 @@ class Exports(support.ClusterCase):
                         f"{'WITH ' if options else ''}{options};\n"))
                 self.check(export, tables, cells, self.scratch / export, False)
             self.check("pg_dump", tables, cells, self.file("shop.sql", server.export("pg_dump")), True)
-            self.check("--inserts", tables, cells, self.file("inserts.sql", server.export("pg_dump", "--inserts")), True)
+            inserts = self.file("inserts.sql", server.export("pg_dump", "--inserts"))
+            self.check("--inserts", tables, cells, inserts, True)
             archive = self.file("shop.dump", server.export("pg_dump", "-Fc"))
             self.check("pg_restore", tables, cells, "-", True, stdin=sql_servers.run(
                 [sql_servers.tool("pg_restore"), "-f", "-", archive]))
@@ -321,8 +322,9 @@ class Exports(support.ClusterCase):
             server.export(f"--tab={server.folder}/quoted", "--fields-terminated-by=,",
                           "--fields-optionally-enclosed-by=\"", "d")
             for table in tables:
-                server.mysql(f"USE d; {table.select(False)} INTO OUTFILE '{server.folder}/outfile/{number_of(table)}.txt';\n")
-                self.file(f"batch/{number_of(table)}.tsv", server.mysql(f"{table.select(False)};\n", "-B", "d"))
+                file, select = f"{server.folder}/outfile/{number_of(table)}.txt", table.select(False)
+                server.mysql(f"USE d; {select} INTO OUTFILE '{file}';\n")
+                self.file(f"batch/{number_of(table)}.tsv", server.mysql(f"{select};\n", "-B", "d"))
             self.check("tab", tables, cells, server.folder / "tab", True)
             self.check("quoted", tables, cells, server.folder / "quoted", True,
                        options=("--delimiter", ",", "--quote", "\""))
@@ -337,10 +339,15 @@ class Exports(support.ClusterCase):
         cells = ", ".join(f"HEX({table.quote(name)})" if kind.name == "bytes" else
                           f"HEX(CAST({table.quote(name)} AS CHAR))" for name, kind in table.columns.items())
         lines = server.mysql(f"SELECT {cells} FROM d.{table.quote(table.name)} ORDER BY id;\n", "-B", "-N")
-        return [{name: Cell(None if cell == "NULL" else bytes.fromhex(cell.rjust(len(cell) + len(cell) % 2, "0")) if kind.name == "bytes" else
-                            bytes.fromhex(cell).decode("utf-8"))
-                 for (name, kind), cell in zip(table.columns.items(), line.split("\t"))}
+        return [{name: self.cell_of(kind, cell) for (name, kind), cell in zip(table.columns.items(), line.split("\t"))}
                 for line in lines.decode("ascii").splitlines()]
+
+    @staticmethod
+    def cell_of(kind, digits):
+        if digits == "NULL":
+            return Cell(None)
+        read = bytes.fromhex("0" * (len(digits) % 2) + digits)      # HEX() of a bit value is a number
+        return Cell(read if kind.name == "bytes" else read.decode("utf-8"))
 
     # texts of any program
 
