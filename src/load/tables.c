@@ -23,8 +23,8 @@
 #include "util/private_file.h"
 #include "util/text_table.h"
 
-#define FOLDER_ROOM 140u   /* of the name of a table's work directory */
-#define FILE_NAME_ROOM 800 /* of the path of a file with its definition beside it */
+#define FOLDER_ROOM 140u /* of the name of a table's work directory */
+#define PATH_ROOM 4096u  /* of a text beside which its CREATE TABLE may be */
 
 typedef struct table {
     char *name; /* of the collection */
@@ -161,7 +161,7 @@ static void name_of_file(const char *path, char *name, size_t room) {
 
 /* mysqldump --tab writes CREATE TABLE into NAME.sql beside NAME.txt. */
 static bool add_file(tables *all, const char *path, sl_error *error) {
-    char name[FILE_NAME_ROOM], definition[FILE_NAME_ROOM + 4];
+    char name[300], definition[PATH_ROOM + 4];
     const size_t length = strlen(path);
     const char *table_name = NULL, *key;
     char *schema = NULL;
@@ -172,7 +172,7 @@ static bool add_file(tables *all, const char *path, sl_error *error) {
     bool not_text, ok = true;
     name_of_file(path, name, sizeof name);
     snprintf(definition, sizeof definition, "%.*ssql", (int)length - 3, path);
-    if (!all->config->format_options.schema_text && length > 4 && length < FILE_NAME_ROOM &&
+    if (!all->config->format_options.schema_text && length > 4 && length < PATH_ROOM &&
         strcmp(path + length - 4, ".txt") == 0 && stat(definition, &facts) == 0 &&
         S_ISREG(facts.st_mode))
         ok = sl_stream_open(definition, definition, NULL, false, &all->stopped, &not_text, &stream,

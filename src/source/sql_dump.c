@@ -147,6 +147,11 @@ static bool cut_off(sl_sql_dump *dump, uint64_t line, const char *what) {
                        "the dump is cut off within %s that begins here: export it again", what);
 }
 
+/* Skips to the end of a statement. `body`: as in sl_sql_skip_statement. */
+static bool skip_statement(sl_sql_dump *dump, uint64_t line, bool body) {
+    return sl_sql_skip_statement(&dump->text, body) || cut_off(dump, line, "the statement");
+}
+
 /* The statements that add no rows. */
 #define HARMLESS                                                                                   \
     "SET|SELECT|DROP|COMMENT|GRANT|REVOKE|BEGIN|COMMIT|START|LOCK|UNLOCK|USE|ANALYZE|PRAGMA|"      \
@@ -220,8 +225,7 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
         if (sl_sql_is(&token, ";"))
             return true;
     }
-    return sl_sql_skip_statement(text, body && strcmp(text->terminator, ";") == 0) ||
-           cut_off(dump, line, "the statement");
+    return skip_statement(dump, line, body && strcmp(text->terminator, ";") == 0);
 }
 
 /* ALTER TABLE ... ADD CONSTRAINT ... PRIMARY KEY (...), as pg_dump writes it. */
@@ -245,7 +249,7 @@ static bool read_alter(sl_sql_dump *dump, uint64_t line) {
         if (sl_sql_is(&token, ";"))
             return true;
     }
-    return sl_sql_skip_statement(text, false) || cut_off(dump, line, "the statement");
+    return skip_statement(dump, line, false);
 }
 
 /* ---- the columns of the current table ---- */
@@ -271,12 +275,21 @@ static bool read_columns(sl_sql_dump *dump, const sl_sql_table *table) {
     return sl_sql_is(&token, ")") || cut_off(dump, dump->line, "the statement");
 }
 
-static void take_all_columns(sl_sql_dump *dump, const sl_sql_table *table) {
+/* Takes the columns of the rows of a table: those of the list that may begin with `token`, or all
+ * that are not generated. */
+static bool take_columns(sl_sql_dump *dump, const sl_sql_table *table, sl_sql_token *token) {
+    if (token && sl_sql_is(token, "(")) {
+        if (!read_columns(dump, table))
+            return false;
+        sl_sql_next(&dump->text, token);
+        return true;
+    }
     dump->column_count = 0;
     for (size_t i = 0; i < table->count; i++) {
         if (!table->columns[i].generated)
             dump->columns[dump->column_count++] = &table->columns[i];
     }
+    return true;
 }
 
 static bool is_selected(const sl_sql_dump *dump, const char *name) {
@@ -307,13 +320,7 @@ static bool begin_table(sl_sql_dump *dump, const char *name, sl_sql_token *token
                            "time",
                            shown);
     }
-    take_all_columns(dump, table);
-    if (sl_sql_is(token, "(")) {
-        if (!read_columns(dump, table))
-            return false;
-        sl_sql_next(text, token);
-    }
-    if (text->failed)
+    if (!take_columns(dump, table, token) || text->failed)
         return false;
     free(dump->next_schema);
     dump->next_schema = sl_sql_table_schema(dump->columns, dump->column_count,
@@ -720,7 +727,7 @@ static bool end_row(sl_sql_dump *dump) {
         return expect(dump, '(');
     }
     dump->in_values = false;
-    return sl_sql_skip_statement(text, false) || cut_off(dump, dump->line, "the INSERT statement");
+    return skip_statement(dump, dump->line, false);
 }
 
 /* Reads INSERT up to the name of its table, and the token after it. */
@@ -767,22 +774,16 @@ static bool begin_insert(sl_sql_dump *dump, bool *other) {
     if (is_internal(name) || !is_selected(dump, name)) {
         if (is_internal(name))
             count_kind(dump, "INSERT", "of SQLite");
-        return sl_sql_skip_statement(text, false) ||
-               cut_off(dump, dump->line, "the INSERT statement");
+        return skip_statement(dump, dump->line, false);
     }
     *other = dump->data != DATA_INSERT || strcmp(name, dump->name) != 0;
-    if (*other) {
+    if (*other)
         return begin_table(dump, name, &token) && begin_values(dump, &token);
-    }
     const sl_sql_column *before[SL_SQL_COLUMNS_MAX];
     const size_t count = dump->column_count;
     memcpy(before, dump->columns, count * sizeof *before);
-    take_all_columns(dump, table_named(dump, name));
-    if (sl_sql_is(&token, "(")) {
-        if (!read_columns(dump, table_named(dump, name)))
-            return false;
-        sl_sql_next(text, &token);
-    }
+    if (!take_columns(dump, table_named(dump, name), &token))
+        return false;
     if (count != dump->column_count || memcmp(before, dump->columns, count * sizeof *before) != 0)
         return sl_sql_fail(text, dump->line,
                            "this INSERT statement has other columns than the first one of %s",
@@ -822,9 +823,8 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
         dump->line = line;
     if (insert)
         return begin_insert(dump, begun);
-    if (sl_sql_is(&token, "COPY")) {
+    if (sl_sql_is(&token, "COPY"))
         return read_copy(dump, begun);
-    }
     if (sl_sql_is(&token, "CREATE"))
         return read_create(dump, line);
     if (sl_sql_is(&token, "ALTER"))
@@ -841,7 +841,7 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
     }
     note_transaction(dump, &token);
     count_kind(dump, token.text, "");
-    return sl_sql_skip_statement(text, false) || cut_off(dump, line, "the statement");
+    return skip_statement(dump, line, false);
 }
 
 /* At the end of the dump: is it complete? */
@@ -917,8 +917,8 @@ static bool skip_rows(sl_sql_dump *dump) {
     while (dump->data == DATA_INSERT && !dump->next_known) {
         if (dump->in_values) {
             dump->in_values = false;
-            if (!sl_sql_skip_statement(&dump->text, false))
-                return cut_off(dump, dump->line, "the INSERT statement");
+            if (!skip_statement(dump, dump->line, false))
+                return false;
         }
         if (!read_to_rows(dump, &dump->next_known))
             return false;
@@ -1002,16 +1002,12 @@ const char *sl_sql_dump_schema(const sl_sql_dump *dump) {
     return dump->schema;
 }
 
-char *sl_sql_dump_tab_schema(const sl_sql_dump *dump, const char **name) {
+char *sl_sql_dump_tab_schema(sl_sql_dump *dump, const char **name) {
     const sl_sql_table *table = dump->tables && !dump->tables->next ? dump->tables : NULL;
     *name = table ? table->name : NULL;
-    const sl_sql_column *columns[SL_SQL_COLUMNS_MAX];
-    size_t count = 0;
-    for (size_t i = 0; table && i < table->count; i++) {
-        if (!table->columns[i].generated)
-            columns[count++] = &table->columns[i];
-    }
-    return count > 0 ? sl_sql_table_schema(columns, count, SL_SQL_SCHEMA_TAB) : NULL;
+    if (!table || !take_columns(dump, table, NULL) || dump->column_count == 0)
+        return NULL;
+    return sl_sql_table_schema(dump->columns, dump->column_count, SL_SQL_SCHEMA_TAB);
 }
 
 bool sl_sql_dump_copy(sl_sql_dump *dump, int file, const char *name, sl_error *error) {

@@ -36,7 +36,7 @@ const char *sl_sql_dump_primary_key(const sl_sql_dump *dump, const char *table);
 /* A schema for the text file that mysqldump --tab writes beside this dump, which has been read to
  * its end and has no rows, and the name of its table, whose bytes the name of the file encodes.
  * NULL: the dump has not one table. */
-char *sl_sql_dump_tab_schema(const sl_sql_dump *dump, const char **name);
+char *sl_sql_dump_tab_schema(sl_sql_dump *dump, const char **name);
 
 /* Copies the unpacked text of a dump of which nothing has been read. `name` is that of the file. */
 bool sl_sql_dump_copy(sl_sql_dump *dump, int file, const char *name, sl_error *error);

@@ -33,7 +33,7 @@ CREATE TABLE public.empty (x integer);
 CREATE TABLE sales."odd Name" (a double precision, "b c" date, PRIMARY KEY (a));
 
 COPY public.orders (id, key, price, at, ok, tags, tree, bytes, unit) FROM stdin;
-1\ta\\tb\\\\\t1.50\t2024-01-02 03:04:05.123\tt\t{a,NULL,"b c"}\t{"a": [1]}\t\\\\x00ff\
+1\ta\\tb\\\\\t1.50\t2024-01-02 03:04:05.123\tt\t{a,NULL,"b c"}\t{"a": [1, 12345678901234567890123, null]}\t\\\\x00ff\
 \t00112233-4455-6677-8899-aabbccddeeff
 2\t\t\\N\t2024-01-02 03:04:05.123456\tf\t\\N\t\\N\t\\N\t\\N
 \\.
@@ -124,7 +124,8 @@ class Dumps(support.ClusterCase):
         self.assertEqual([name for name in self.collections() if not name.endswith(".sources")],
                          ["orders", "sales.odd Name"])
         first = {"id": 1, "key": "a\tb\\", "price": bson.Decimal128("1.50"), "at": moment(2024, 1, 2, 3, 4, 5, 123000),
-                 "ok": True, "tags": ["a", None, "b c"], "tree": {"a": [1]}, "bytes": b"\0\xff",
+                 "ok": True, "tags": ["a", None, "b c"], "bytes": b"\0\xff",
+                 "tree": {"a": [1, bson.Decimal128("12345678901234567890123"), None]},
                  "unit": bson.Binary.from_uuid(uuid.UUID("00112233-4455-6677-8899-aabbccddeeff"))}
         second = {"id": 2, "key": "", "at": "2024-01-02 03:04:05.123456", "ok": False}
         self.assertEqual(self.found("orders"), [first, second])
@@ -179,8 +180,8 @@ class Dumps(support.ClusterCase):
     def test_files_of_a_folder(self):
         self.file("d/people.csv", "name,age\nAnn,5\n")
         self.file("d/towns.json", '{"town": "Ulm"}\n')
-        self.file("d/goods.txt", "1\ta\\\tb\t\\0x\\\\\t2024-01-01 00:00:00\n\\N\t\\N\t\\N\t\\N\n")
-        self.file("d/goods.sql", "-- MariaDB dump 10\nCREATE TABLE `goods` (\n `id` int, `name` text, `b` blob,\n"
+        self.file("d/go@0020s.txt", "1\ta\\\tb\t\\0x\\\\\t2024-01-01 00:00:00\n\\N\t\\N\t\\N\t\\N\n")
+        self.file("d/go@0020s.sql", "-- MariaDB dump 10\nCREATE TABLE `goods` (\n `id` int, `name` text, `b` blob,\n"
                                  " `at` datetime, PRIMARY KEY (`id`)) ENGINE=x;\n-- Dump completed\n")
         self.file("d/pipe.txt", "1\ta\n2\tb\n")
         os.mkfifo(self.scratch / "d" / "pipe.sql")
