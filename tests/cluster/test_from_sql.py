@@ -15,7 +15,7 @@ import bson
 import sql_servers
 import support
 
-TABLES = int(os.environ.get("SHARDLOAD_TABLES", "20"))       # of each server, 20 in a database
+TABLES = int(os.environ.get("SHARDLOAD_TABLES", "5"))       # of each server, 20 in a database
 SEED = os.environ.get("SHARDLOAD_SEED", "1")
 NO_VALUE = object()
 WORDS = ["", "word", "a\tb", "back\\slash", "\\", "\\N", "\\n", "line\nend", "\n", "\r", "cr\r", "crlf\r\nend",
@@ -82,7 +82,7 @@ POSTGRES = [*same_in_both("numeric"),
             Kind("numeric", "decimal", lambda dice: dice.choice(["NaN", "1e-20", digits(dice, 34), digits(dice, 60)]),
                  True),
             Kind("boolean", "bool", lambda dice: dice.choice("tf")),
-            Kind("date", "date", lambda dice: dice.choice(["infinity", "44-03-15 BC", "12345-01-01", *MOMENTS]), True),
+            Kind("date", "date", lambda dice: dice.choice(["infinity", "0044-03-15 BC", "12345-01-01", *MOMENTS]), True),
             Kind("timestamp(3)", "moment", moment), Kind("timestamptz(3)", "moment", moment),
             Kind("timestamp", "moment", lambda dice: dice.choice([
                 "-infinity", "0044-03-15 01:02:03 BC", fine(dice), *MOMENTS]), True),
