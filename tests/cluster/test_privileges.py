@@ -165,7 +165,7 @@ class Privileges(support.Case):
             ["--uri", self.server.uri, "-d", DATABASE, "-c", COLLECTION]), code=EXIT_CLUSTER)
         self.assertIn("the server requires authentication; give --username", outcome.err)
 
-    def test_a_user_with_the_role_read_write_loads_and_verifies(self):
+    def test_users_with_read_write_and_with_the_documented_role_load(self):
         self.root.admin.command("createUser", "rw", pwd=PASSWORD, roles=[{"role": "readWrite", "db": DATABASE}])
         who = ["--uri", self.server.uri, "-u", "rw", "-p", PASSWORD, "-d", DATABASE, "-c", COLLECTION]
         self.shardload(*self.load_args(who))
@@ -175,7 +175,7 @@ class Privileges(support.Case):
 class RealCluster(support.Case):
     """A real mongos with users: the project's router has none."""
 
-    def test_a_user_with_the_role_read_write_loads_and_verifies(self):
+    def test_users_with_read_write_and_with_the_documented_role_load(self):
         if os.environ.get(servers.PROGRAMS_USED) != "mongos":
             self.skipTest("needs --servers mongos")
         key = self.file("key", "a key for the tests alone")
@@ -194,5 +194,18 @@ class RealCluster(support.Case):
             self.shardload("load", *who, "--work-dir", self.scratch / "work", "--progress", "none", source,
                            message=("the shards are not known: ", "lacks the privilege find on config.shards"))
             self.shardload("verify", *who, "--content", source)
+            self.assertEqual(root[DATABASE][COLLECTION].count_documents({}), 499)
+            self.assertEqual(root.admin.command("balancerStatus")["mode"], "full")
+            roles = documented_roles()
+            for name in ("shardloadLoad", "shardloadPrepare", "shardloadSharded"):
+                root.admin.command(roles[name])
+            root.admin.command("createUser", "sharded", pwd=PASSWORD, roles=["shardloadSharded"])
+            who[3] = "sharded"
+            outcome = self.shardload("load", *who, "--work-dir", self.scratch / "sharded", "--progress", "none", "--drop",
+                                     "--index", '{"v": 1}', source)
+            lacking = re.findall("lacks the privilege.*", outcome.text)     # the one for servers before 6.0
+            self.assertEqual(len(lacking), 1, outcome.text)
+            self.assertIn("(privilege inprog", lacking[0])
+            self.assertEqual(root.config.collections.find_one({"_id": f"{DATABASE}.{COLLECTION}"})["key"], {"_id": 1})
             self.assertEqual(root[DATABASE][COLLECTION].count_documents({}), 499)
             self.assertEqual(root.admin.command("balancerStatus")["mode"], "full")
