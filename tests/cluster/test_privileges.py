@@ -201,8 +201,8 @@ class RealCluster(support.Case):
                 root.admin.command(roles[name])
             root.admin.command("createUser", "sharded", pwd=PASSWORD, roles=["shardloadSharded"])
             who[3] = "sharded"
-            outcome = self.shardload("load", *who, "--work-dir", self.scratch / "sharded", "--progress", "none", "--drop",
-                                     "--index", '{"v": 1}', source)
+            outcome = self.shardload("load", *who, "--work-dir", self.scratch / "sharded", "--progress", "none",
+                                     "--drop", "--index", '{"v": 1}', source)
             lacking = re.findall("lacks the privilege.*", outcome.text)     # the one for servers before 6.0
             self.assertEqual(len(lacking), 1, outcome.text)
             self.assertIn("(privilege inprog", lacking[0])
