@@ -333,6 +333,10 @@ def long_seeds():
                         noise + b"\n" + noise * 2, gzip.compress(noise * 3, mtime=0),
                         zipped(("a.csv", mot_lines), ("b.csv", noise)),
                         tarred(("a.csv", mot_lines), ("b.gz", gzip.compress(mot_lines, mtime=0)))],
+        "fuzz_sql_dump": [b"PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\nCREATE TABLE t(a);\nINSERT INTO t VALUES(" +
+                          value + b");\nCOMMIT;\n" for value in (
+                              b"replace(" * 200000, b"_a " * 200000, b"unistr('" + b"\\u0001" * 200000 + b"')",
+                              b"replace('" + b"0" * 100000 + b"','0',char(10))")],
         **seeds_bson.LONG_SEEDS,
     }
 
