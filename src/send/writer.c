@@ -515,6 +515,23 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
     return compared;
 }
 
+/* A router reports a duplicate key in database admin, whose collections are on the config servers,
+ * as an error of the command (seen with mongos 4.4). If the command has one document, this is the
+ * one. */
+static void name_duplicate(const bson_error_t *why, bson_t *body) {
+    bson_iter_t errors;
+    if (why->domain != MONGOC_ERROR_SERVER || why->code != SL_DUPLICATE_KEY ||
+        sl_reply_errors(body, &errors))
+        return;
+    bson_t named = BSON_INITIALIZER;
+    bson_copy_to_excluding_noinit(body, &named, "writeErrors", "insertedCount", NULL);
+    BCON_APPEND(&named, "insertedCount", BCON_INT32(0), "writeErrors", "[", "{", "index",
+                BCON_INT32(0), "code", BCON_INT32(SL_DUPLICATE_KEY), "errmsg",
+                BCON_UTF8(why->message), "}", "]");
+    bson_destroy(body);
+    bson_steal(body, &named);
+}
+
 static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl_parcel *parcel,
                               const sl_listener *listener, sl_error *error) {
     bson_error_t why = {0};
@@ -525,6 +542,8 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl
     bool ok = mongoc_collection_insert_many(outlet->connection->collection,
                                             (const bson_t **)parcel->documents, parcel->count,
                                             outlet->options, &body, &why);
+    if (!ok && parcel->count == 1)
+        name_duplicate(&why, &body);
     if (!ok && sl_reply_is_replaced(&why, &body)) {
         sl_target_mismatch(outlet->sending->destination->connection,
                            &outlet->sending->destination->target, error);

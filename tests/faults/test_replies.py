@@ -97,6 +97,15 @@ class Replies(SmallBatches):
             for code in TEMPORARY if code != 0])
         self.assert_nothing_lost(outcome, again=0)
 
+    def test_duplicates_that_are_reported_as_errors_of_the_command(self):
+        """As a mongos 4.4 replies to inserts into database admin. Each document of the batch is sent alone."""
+        refusal = proxy.error_reply(11000, "E11000 duplicate key error collection: d.t index: _id_ dup key: { _id: 1 }")
+        plain = self.proxy.action_for
+        self.proxy.on_batch(3, refusal)
+        self.proxy.action_for = lambda message: refusal if (
+            proxy.command_of(message)[0] == "insert" and len(proxy.documents_of(message)) == 1) else plain(message)
+        self.assert_nothing_lost(self.begin("--retry-timeout", 5).wait(), again=SOME)
+
     def test_a_server_that_inserts_nothing_and_reports_no_error_ends_the_load(self):
         """Replies of `n: 0` without an error do not count as delivered, even with --no-verify."""
         self.proxy.always = proxy.answer(lambda reply: reply)
