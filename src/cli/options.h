@@ -238,7 +238,7 @@ bool sl_options_words_to_environment(const sl_options *own, const char **words, 
 /* ---- options_help.c: --help, the manual page, completions ---- */
 
 void sl_print_program_help(const sl_program *program);
-/* `all`: all options with their full texts; otherwise the common ones of a command with many. */
+/* `all`: prints every option; otherwise only the common ones, if the command has many. */
 void sl_print_command_help(const sl_program *program, const sl_command *command, bool all);
 void sl_print_manual(const sl_program *program);
 /* The completion for bash, zsh or fish; prints nothing and returns false for another shell. */

@@ -208,7 +208,7 @@ static bool run_preferences(sl_query_session *s, const sl_suite *suite, sl_query
     return ok;
 }
 
-/* Measure one suite: as repeated runs, or under load. False with an error that ends the program. */
+/* Measures one suite by repeated runs. False with an error that ends the program. */
 static bool query_repeat_suite(sl_query_session *s, const sl_suite *suite, sl_error *error) {
     uint64_t limits[SL_STEPS_MAX];
     size_t steps = sl_query_numbers(s->options, "limit", limits);

@@ -21,11 +21,11 @@ typedef struct sl_isd_names sl_isd_names;
 /* Maximum length of a new name, in bytes. */
 #define SL_ISD_NAME_BYTES_MAX 46
 
-/* Reads a map. YAML without the key `names` is another kind of schema: *names is then NULL. */
 void sl_isd_names_destroy(sl_isd_names *names); /* NULL is fine */
 
 /* The name of the key at `path`: the new name, or the path's last key if there is none or `names`
- * is NULL. Call it for all keys before isd_names_check. Valid as long as names and path. */
+ * is NULL. It notes that the key exists: a map with other keys is refused (isd_names_check in
+ * isd_plan.c), so call it for all keys first. The result is valid as long as `names` and `path`. */
 const char *sl_isd_name(sl_isd_names *names, const char *path);
 
 /* ---- the plan ---- */

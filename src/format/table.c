@@ -135,8 +135,19 @@ static bool names_years(const sl_text *fields, const compared *columns, size_t c
     return years >= 2;
 }
 
+/* What the lines below the first one show. */
+typedef struct evidence {
+    size_t lines, fitting; /* not blank; with as many fields as the first line */
+    size_t longer;         /* with more fields */
+    bool contrast;         /* a column has a word in the first line and typed values below it */
+    bool missing;          /* the first line has a word for a missing value */
+    bool typed;            /* a column holds typed values below the first line */
+    unsigned repeated;     /* values of the first line that are repeated in their columns */
+    bool years;            /* the first line names years, and their columns hold other values */
+} evidence;
+
 static void compare_fields(const sl_text *fields, const sl_text *first, compared *columns,
-                           size_t count, sl_evidence *found) {
+                           size_t count, evidence *found) {
     uint64_t year;
     for (size_t i = 0; i < count; i++) {
         found->repeated += fields[i].length > 0 && columns[i].first != SL_LOOKS_MISSING &&
@@ -154,11 +165,11 @@ static void compare_fields(const sl_text *fields, const sl_text *first, compared
 /* Compares the table's first line, whose fields are `first`, with the lines after it. False without
  * memory. */
 static bool evidence_collect(const sl_table *table, sl_text head, bool whole, const sl_text *first,
-                             sl_evidence *found, sl_error *error) {
+                             evidence *found, sl_error *error) {
     size_t count = table->first.fields;
     sl_text *fields = malloc(count * sizeof *fields);
     compared *columns = calloc(count, sizeof *columns);
-    *found = (sl_evidence){0};
+    *found = (evidence){0};
     if (!fields || !columns) {
         free(fields);
         free(columns);
@@ -206,7 +217,7 @@ static bool fields_have_typed(const sl_text *fields, size_t count) {
 
 /* Is the first line a header? */
 static bool evidence_of_header(const sl_table *table, const sl_text *fields,
-                               const sl_evidence *found) {
+                               const evidence *found) {
     if (fields_have_typed(fields, table->first.fields))
         return found->years;
     return found->contrast || (found->repeated < 2 && !found->missing);
@@ -253,8 +264,7 @@ static void prefer_semicolons(sl_table *table, sl_text head, bool whole) {
 }
 
 /* With --ragged pad: does the first line name the columns of lines that may be shorter? */
-static bool heads_short_lines(const sl_table *table, const sl_text *fields,
-                              const sl_evidence *found) {
+static bool heads_short_lines(const sl_table *table, const sl_text *fields, const evidence *found) {
     for (size_t i = 0; i < table->first.fields; i++) {
         if (sl_value_look(fields[i]) != SL_LOOKS_WORD)
             return false;
@@ -767,7 +777,7 @@ static bool is_usual_header(const sl_table *table, const sl_text *fields) {
 
 /* Completes a table whose first line is known: header and names. */
 static bool complete(const sl_format_options *options, sl_table *table, sl_text *fields,
-                     const sl_evidence *found, sl_error *error) {
+                     const evidence *found, sl_error *error) {
     table->header = options->header == SL_HEADER_YES ||
                     (options->header == SL_HEADER_AUTO && !options->columns &&
                      (evidence_of_header(table, fields, found) || is_usual_header(table, fields)) &&
@@ -931,7 +941,7 @@ bool sl_table_find(const sl_format_options *chosen, sl_text head, bool whole, sl
     if (!declared)
         skip_titles(table, head, whole);
     sl_table_extend_first(table, head);
-    sl_evidence found = {0};
+    evidence found = {0};
     size_t searched_from = table->first.text_start > from ? from : SIZE_MAX;
     bool header = false; /* with another number of fields than the lines */
     const sl_text first = table->first.line;

@@ -65,17 +65,6 @@ sl_text *sl_table_fields(const sl_table *table, sl_error *error);
 /* As sl_header_split, by the delimiter of the table. */
 size_t sl_table_split(const sl_table *table, sl_text line, sl_text *fields, size_t limit);
 
-/* What the lines below the first one show. */
-typedef struct sl_evidence {
-    size_t lines, fitting; /* not blank; with as many fields as the first line */
-    size_t longer;         /* with more fields */
-    bool contrast;         /* a column has a word in the first line and typed values below it */
-    bool missing;          /* the first line has a word for a missing value */
-    bool typed;            /* a column holds typed values below the first line */
-    unsigned repeated;     /* values of the first line that are repeated in their columns */
-    bool years;            /* the first line names years, and their columns hold other values */
-} sl_evidence;
-
 /* Is it one column of texts below its name? The name is a word of letters, and all lines below have
  * no delimiter, and a digit or an @. */
 bool sl_is_named_column(sl_text head, bool whole);

@@ -128,6 +128,7 @@ bool sl_block_complete(sl_worker *worker, sl_open_block *open_block) {
     return ok;
 }
 
+/* The number of documents whose outcome is not known. Called after the thread has ended. */
 static uint64_t blocks_waiting(const sl_worker *worker) {
     uint64_t waiting = 0;
     for (const sl_open_block *open_block = worker->open_blocks; open_block;

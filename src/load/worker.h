@@ -68,7 +68,6 @@ sl_open_block *sl_block_begin(sl_worker *worker, const sl_source_block *block);
  * used afterwards. Otherwise does nothing. */
 bool sl_block_complete(sl_worker *worker, sl_open_block *open_block);
 
-/* The number of documents whose outcome is not known. Called after the thread has ended. */
 void sl_blocks_clear(sl_worker *worker);
 
 /* ---- delivery; on false the worker's error is set and the load must end ---- */
