@@ -132,11 +132,12 @@ typedef struct sl_range {
 
 /* Splits and moves chunks so that each range is on its shard, for a collection sharded by {_id: 1};
  * does nothing for other collections. The ranges are sorted and do not overlap. A range that holds
- * documents is not moved. A range that is on its shard already costs no command, even if its chunk
- * is larger than the range. Calls `progress` (may be NULL) before and after each step with the
- * numbers of completed and of all steps; `all` may grow when another client changes chunks at the
- * same time. When `progress` returns false, the work stops with SL_EXIT_INTERRUPTED; a later call
- * continues it. */
+ * documents, or has more chunks than SL_CHUNKS_MOVED_MOST, is not moved. A range that is on its
+ * shard already costs no command, even if its chunk is larger than the range. Calls `progress` (may
+ * be NULL) before and after each step with the numbers of completed and of all steps; `all` may
+ * grow when another client changes chunks at the same time. When `progress` returns false, the work
+ * stops with SL_EXIT_INTERRUPTED; a later call continues it. */
+#define SL_CHUNKS_MOVED_MOST 64
 bool sl_prepare_ranges(sl_connection *connection, const sl_target *target,
                        const sl_topology *topology, const sl_range *ranges, size_t count,
                        bool (*progress)(void *context, size_t done, size_t all), void *context,
@@ -237,6 +238,13 @@ bool sl_count_matching(sl_connection *connection, const sl_target *target, const
 bool sl_count_range(sl_connection *connection, const sl_target *target, int64_t minimum,
                     int64_t maximum, uint64_t *count, sl_error *error);
 
+/* Counts the documents of each range; `found` has an item for each. `shards`: by shard, whether its
+ * ranges are counted (NULL: all). Up to this many ranges are counted at the same time, each on a
+ * connection of the pool. Also fails with SL_EXIT_INTERRUPTED. */
+#define SL_RANGES_AT_ONCE 16u
+bool sl_count_ranges(sl_connection *connection, const sl_target *target, const sl_range *ranges,
+                     size_t count, const bool *shards, uint64_t *found, sl_error *error);
+
 /* ---- reading stored documents ---- */
 
 /* Reads one document that matches, from the primary; NULL: there is none. Destroy it. */
@@ -306,12 +314,12 @@ bool sl_range_is_placed(const sl_shard_map *map, const sl_range *range);
 
 typedef struct sl_step_counts {
     size_t splits, moves;
-    size_t occupied; /* ranges that stay on a wrong shard because they hold documents */
+    size_t occupied; /* ranges on a wrong shard that are not moved */
 } sl_step_counts;
 
 /* Counts the steps that sl_prepare_ranges would take with the chunk map `map`; changes nothing.
- * Without a connection (NULL) all ranges count as empty. Sets `stays[i]` if range i holds
- * documents: sl_prepare_ranges leaves such a range on the shard where it is. */
+ * Without a connection (NULL) all ranges count as empty. Sets `stays[i]` if
+ * sl_prepare_ranges would not move range i although it is on a wrong shard. */
 bool sl_count_steps(sl_connection *connection, const sl_target *target, const sl_shard_map *map,
                     const sl_range *ranges, size_t count, bool *stays, sl_step_counts *counts,
                     sl_error *error);

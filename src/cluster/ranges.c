@@ -7,10 +7,15 @@
  * because the balancer or another loader has changed the chunks, the map is read and planned again.
  * If the change was the cause, the new plan does not contain the step; it is an error only if the
  * same step fails twice in a row. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/clock.h"
+#include "util/context.h"
 #include "util/grow.h"
+#include "util/interrupt.h"
 #include "util/log.h"
 
 #include "cluster.h"
@@ -88,10 +93,21 @@ static bool report(void *context) {
     return !work->progress || work->progress(work->context, work->done, work->all);
 }
 
-static bool is_empty(const placement *work, const sl_range *range, bool *empty, sl_error *error) {
+/* Whether a range is moved: read once per range. */
+enum { UNREAD, EMPTY, OCCUPIED, DIVIDED };
+
+static bool examine(const placement *work, const sl_shard_map *map, const sl_range *range,
+                    unsigned char *seen, sl_error *error) {
+    size_t first = sl_shard_map_find(map, range->minimum);
+    bool empty = false;
+    if (sl_shard_map_find(map, range->maximum - 1) - first >= SL_CHUNKS_MOVED_MOST) {
+        *seen = DIVIDED;
+        return true;
+    }
     bson_t *filter = sl_range_filter(range->minimum, range->maximum);
-    bool ok = sl_is_empty(work->connection, work->target, filter, empty, error);
+    bool ok = sl_is_empty(work->connection, work->target, filter, &empty, error);
     bson_destroy(filter);
+    *seen = empty ? EMPTY : OCCUPIED;
     return ok;
 }
 
@@ -128,9 +144,6 @@ static bool run_step(const placement *work, const sl_chunk_step *step, int32_t *
 
 /* The outcome of planning once and running the steps. */
 typedef enum round_outcome { FINISHED, FAILED, STEP_FAILED, STOPPED } round_outcome;
-
-/* Whether a range holds documents: read once per range. */
-enum { UNREAD, EMPTY, OCCUPIED };
 
 /* The step that failed last, with the fields that identify it in the next plan. */
 typedef struct failed_step {
@@ -184,15 +197,12 @@ static bool plan_round(const placement *work, const sl_shard_map *map, const sl_
             range.shard = sl_topology_receiver(work->topology, work->now, range.shard);
         if (sl_range_is_placed(map, &range))
             continue;
-        if (seen[i] == UNREAD) {
-            bool empty;
-            if (!is_empty(work, &ranges[i], &empty, error))
-                return false;
-            seen[i] = empty ? EMPTY : OCCUPIED;
-        }
-        if (seen[i] == OCCUPIED)
-            sl_log_debug("the range of ids %lld to %lld holds documents and is not moved",
-                         (long long)range.minimum, (long long)range.maximum);
+        if (seen[i] == UNREAD && !examine(work, map, &range, &seen[i], error))
+            return false;
+        if (seen[i] != EMPTY)
+            sl_log_debug("the range of ids %lld to %lld %s and is not moved",
+                         (long long)range.minimum, (long long)range.maximum,
+                         seen[i] == OCCUPIED ? "holds documents" : "has many chunks");
         else if (!sl_plan_range(map, &range, steps, error))
             return false;
     }
@@ -232,7 +242,7 @@ bool sl_count_steps(sl_connection *connection, const sl_target *target, const sl
     for (size_t i = 0; ok && i < steps.count; i++)
         *(steps.items[i].move ? &counts->moves : &counts->splits) += 1;
     for (size_t i = 0; ok && i < count; i++) {
-        stays[i] = seen[i] == OCCUPIED;
+        stays[i] = seen[i] != UNREAD && seen[i] != EMPTY;
         counts->occupied += stays[i];
     }
     free(steps.items);
@@ -299,6 +309,70 @@ bool sl_count_range(sl_connection *connection, const sl_target *target, int64_t 
     bool ok = sl_count_matching(connection, target, filter, count, error);
     bson_destroy(filter);
     return ok;
+}
+
+/* Ranges that threads count; each takes the next one. */
+typedef struct range_counting {
+    sl_connection *connection;
+    const sl_target *target;
+    const sl_range *ranges;
+    size_t count;
+    const bool *shards;
+    uint64_t *found;
+    atomic_size_t next;
+    pthread_mutex_t lock; /* guards what follows */
+    int64_t logged;
+    sl_error failure; /* the first one */
+} range_counting;
+
+static void *count_each(void *argument) {
+    range_counting *work = argument;
+    bool ok = true;
+    for (size_t i; ok && (i = atomic_fetch_add(&work->next, 1)) < work->count;) {
+        const sl_range *range = &work->ranges[i];
+        sl_error error = {.code = SL_EXIT_OK};
+        if (work->shards && !work->shards[range->shard])
+            continue;
+        ok = sl_interrupt_requested()
+                 ? sl_error_set(&error, SL_EXIT_INTERRUPTED, "verification was interrupted")
+                 : sl_count_range(work->connection, work->target, range->minimum, range->maximum,
+                                  &work->found[i], &error);
+        pthread_mutex_lock(&work->lock);
+        if (!ok && !work->failure.code)
+            work->failure = error;
+        if (!ok)
+            atomic_store(&work->next, work->count);
+        if (sl_seconds_since(work->logged) > 3) {
+            sl_log_info("counting: %zu of %zu ranges", i + 1, work->count);
+            work->logged = sl_clock_ns();
+        }
+        pthread_mutex_unlock(&work->lock);
+    }
+    return NULL;
+}
+
+bool sl_count_ranges(sl_connection *connection, const sl_target *target, const sl_range *ranges,
+                     size_t count, const bool *shards, uint64_t *found, sl_error *error) {
+    range_counting work = {.connection = connection,
+                           .target = target,
+                           .ranges = ranges,
+                           .count = count,
+                           .shards = shards,
+                           .found = found,
+                           .lock = PTHREAD_MUTEX_INITIALIZER,
+                           .logged = sl_clock_ns()};
+    pthread_t threads[SL_RANGES_AT_ONCE];
+    unsigned started = 0; /* beside this thread */
+    while (started + 1 < SL_RANGES_AT_ONCE && started + 1 < count &&
+           sl_thread_start(&threads[started], count_each, &work) == 0)
+        started++;
+    count_each(&work);
+    while (started > 0)
+        pthread_join(threads[--started], NULL);
+    pthread_mutex_destroy(&work.lock);
+    if (work.failure.code)
+        *error = work.failure;
+    return !work.failure.code;
 }
 
 /* ---- splits at quantiles of a sample ---- */

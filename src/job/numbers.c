@@ -221,10 +221,10 @@ void sl_parts_choose_blocks(sl_job *job, const sl_destination *destination) {
                 sl_shard_names(destination->topology, job->own_shards, names), ranges,
                 job->range_count);
     if (elsewhere > 0)
-        sl_log_info(
-            "%zu of these ranges hold documents and are on other shards; their documents are sent "
-            "to those shards",
-            elsewhere);
+        sl_log_info("%zu of these ranges are on other shards and are not moved; their documents "
+                    "are sent to "
+                    "those shards",
+                    elsewhere);
 }
 
 bool sl_parts_has_range(const sl_job *job, const sl_range *range) {

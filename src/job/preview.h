@@ -39,7 +39,7 @@ typedef struct sl_preview_source {
 typedef struct sl_preview_range {
     sl_range range;
     uint32_t shard; /* the shard that the load will place it on */
-    bool stays;     /* not placed, because it holds documents already */
+    bool stays;     /* sl_prepare_ranges does not move it */
     double documents;
 } sl_preview_range;
 

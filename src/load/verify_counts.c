@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "util/clock.h"
-#include "util/interrupt.h"
 #include "util/log.h"
 #include "util/text.h"
 
@@ -48,25 +46,17 @@ bool sl_verify_counts(sl_job *job, sl_destination *destination, sl_ledger *ledge
     bson_t section, ranges, item;
     uint64_t missing = 0, extra = 0;
     size_t counted = 0; /* ranges */
-    bool ok = true;
-    int64_t logged = sl_clock_ns();
+    uint64_t *numbers = calloc(job->range_count + 1, sizeof *numbers);
+    bool ok = numbers ? sl_count_ranges(destination->connection, &destination->target, job->ranges,
+                                        job->range_count, job->own_shards, numbers, error)
+                      : sl_error_memory(error, "counting documents");
     BSON_APPEND_DOCUMENT_BEGIN(record, "verification", &section);
     BSON_APPEND_ARRAY_BEGIN(&section, "ranges", &ranges);
     for (size_t i = 0; ok && i < job->range_count; i++) {
         const sl_range *range = &job->ranges[i];
         if (!sl_parts_has_range(job, range))
             continue;
-        uint64_t expected = atomic_load(&ledger->accepted[i]), found = 0;
-        if (sl_interrupt_requested())
-            ok = sl_error_set(error, SL_EXIT_INTERRUPTED, "verification was interrupted");
-        ok = ok && sl_count_range(destination->connection, &destination->target, range->minimum,
-                                  range->maximum, &found, error);
-        if (!ok)
-            break;
-        if (sl_seconds_since(logged) > 3) {
-            sl_log_info("verifying: %zu of %zu ranges", i, job->range_count);
-            logged = sl_clock_ns();
-        }
+        const uint64_t expected = atomic_load(&ledger->accepted[i]), found = numbers[i];
         if (found < expected)
             missing += expected - found;
         else if (job->config->parts == 0) /* otherwise they may belong to other parts */
@@ -80,6 +70,7 @@ bool sl_verify_counts(sl_job *job, sl_destination *destination, sl_ledger *ledge
         record_range(job, destination, range, expected, found, &item);
         bson_append_document_end(&ranges, &item);
     }
+    free(numbers);
     bson_append_array_end(&section, &ranges);
     ok = ok && sl_unregistered_count_again(job, destination, ledger, &section, error);
     BSON_APPEND_BOOL(

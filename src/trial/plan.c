@@ -538,8 +538,9 @@ static void print_layout(const sl_preview *preview, FILE *out) {
                         : "");
         if (preview->steps.occupied > 0)
             sl_print_to(out,
-                        "  %zu of them hold documents on another shard and are not moved (=)\n",
-                        preview->steps.occupied);
+                        "  %zu of them are not moved (=): they hold documents on another shard, or "
+                        "have more than %d chunks\n",
+                        preview->steps.occupied, SL_CHUNKS_MOVED_MOST);
         draw_ranges(preview, out);
     }
     if (preview->shards > 1)

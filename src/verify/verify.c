@@ -949,25 +949,19 @@ static bool verify_other_sources(sl_verification *verification, sl_error *error)
 static bool verify_ranges(sl_verification *verification, sl_error *error) {
     const sl_job *job = &verification->job;
     const sl_destination *destination = &verification->destination;
-    int64_t logged = sl_clock_ns();
-    for (size_t i = 0; i < job->range_count; i++) {
-        const sl_range *range = &job->ranges[i];
+    uint64_t *numbers = calloc(job->range_count + 1, sizeof *numbers);
+    bool ok = numbers ? sl_count_ranges(destination->connection, &destination->target, job->ranges,
+                                        job->range_count, NULL, numbers, error)
+                      : sl_error_memory(error, "counting documents");
+    for (size_t i = 0; ok && i < job->range_count; i++) {
         sl_range_totals *totals = &verification->ranges[i];
-        uint64_t expected = atomic_load(&totals->expected), found;
-        if (sl_interrupt_requested())
-            return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
-        if (!sl_count_range(destination->connection, &destination->target, range->minimum,
-                            range->maximum, &found, error))
-            return false;
-        if (sl_seconds_since(logged) > 3) {
-            sl_log_info("counting: %zu of %zu ranges", i, job->range_count);
-            logged = sl_clock_ns();
-        }
+        const uint64_t expected = atomic_load(&totals->expected), found = numbers[i];
         atomic_store(&totals->found, found);
         atomic_store(&totals->missing, found < expected ? expected - found : 0);
         atomic_store(&totals->extra, found > expected ? found - expected : 0);
     }
-    return true;
+    free(numbers);
+    return ok;
 }
 
 /* ---- the result: a row per range on the screen, and a section of the record ---- */

@@ -113,13 +113,56 @@ class Administered(support.ClusterCase):
         self.assertEqual(len({chunk["shard"] for chunk in self.chunks()}), 2)
         self.assertEqual(self.database.t.count_documents({}), 4200)
 
+    def test_reads_from_secondaries_that_lag(self):
+        """A URI for reads from secondaries: what a load or a verification relies on is read from primaries."""
+        cluster = servers.Servers(self.scratch / "cluster", "--shards", 2, "--replicas", 3, *servers.SAVING)
+        self.addCleanup(cluster.down)
+        for name in sorted(self.shard_hosts()):
+            members = [support.pymongo.MongoClient("127.0.0.1", entry["port"], directConnection=True)
+                       for entry in cluster.processes() if entry["name"].startswith(name)]
+            lagging = next(one for one in members if support.hello(one)["secondary"])
+            lagging.admin.command("fsync", lock=True)
+            self.addCleanup(lagging.admin.command, "fsyncUnlock")
+        path = self.file("year.txt", support.mot_text(range(5000)))
+        target = ["--uri", f"{cluster.uri}?readPreference=secondary", "-d", self.database_name, "-c", "t"]
+        for route in ("mongos", "direct"):
+            with self.subTest(route=route):
+                load = ["load", *target, "--route", route, "--id-field", "test_id", path, "--work-dir"]
+                self.shardload(*load, self.scratch / f"{route}-1", "--drop")
+                self.shardload(*load, self.scratch / f"{route}-2", "--again")
+                self.shardload("verify", *target, "--content", "--id-field", "test_id", path)
+
     def test_ten_thousand_chunks(self):
         """Of a hashed key, pre-split by the owner of the collection."""
         path = self.file("own.json", "".join(json.dumps({"_id": n, "n": n}) + "\n" for n in range(5000)))
         self.shard({"n": "hashed"}, numInitialChunks=10000)
+        self.load_in_parts(path)
+
+    def test_ten_thousand_chunks_of_ids(self):
+        """In the ids of the load, each on another shard than the next: a zone for each chunk makes them."""
+        path = self.file("year.txt", support.mot_text(range(5000)))
+        bounds = [{"_id": bson.Int64(1 << 40 | n * 40)} for n in range(9999)]
+        for number in (0, 1):
+            self.admin.command("addShardToZone", f"s{number}", zone=f"z{number}")
+            self.addCleanup(self.admin.command, "removeShardFromZone", f"s{number}", zone=f"z{number}")
+        for route in ("mongos", "direct"):
+            with self.subTest(route=route):
+                self.client.drop_database(self.database_name)
+                self.client.config.tags.insert_many(
+                    [{"_id": {"ns": self.namespace, "min": bound}, "ns": self.namespace, "min": bound,
+                      "max": bounds[n + 1], "tag": f"z{n % 2}"} for n, bound in enumerate(bounds[:-1])])
+                self.shard({"_id": 1})
+                self.client.config.tags.delete_many({})
+                before = [(chunk["min"], chunk["shard"]) for chunk in self.chunks()]
+                self.load_in_parts(path, "--route", route)
+                after = [(chunk["min"], chunk["shard"]) for chunk in self.chunks()]
+                self.assertTrue(after[:9999] == before[:9999], "chunks were moved")
+
+    def load_in_parts(self, path, *more):
+        """Loads 5,000 records with a kill and a resume, and verifies them, in little memory."""
         self.assertEqual(len(self.chunks()), 10000)
         self.assert_frugal("plan", *self.target(), path)
-        words = self.load_words(self.scratch / "work", "-j", 1, "--batch-size", 100, path)
+        words = self.load_words(self.scratch / f"work{more}", "-j", 1, "--batch-size", 100, *more, path)
         running = self.start("shardload", *words, "--rate-limit", 2500)
         self.wait_for_documents(running, 500)
         running.kill()
