@@ -233,6 +233,24 @@ static ALWAYS_INLINE bool has_escape(const uint32_t **escapes, uint32_t begin, u
     return **escapes < end;
 }
 
+/* Writes a text with escapes, from the first of them at *escapes on. NULL: one is unusual. */
+static uint8_t *put_escaped(const sl_dialect *d, const char *text, const char *begin,
+                            const char *end, const uint32_t *escapes, uint8_t *to) {
+    uint8_t *value = to + 4;
+    for (const char *at; (at = text + *escapes) < end; begin = at + 2) {
+        value = sl_bson_copy(value, begin, (size_t)(at - begin));
+        const uint8_t byte = d->letters[(uint8_t)at[1]];
+        if (byte == 0 || at + 1 == end)
+            return NULL;
+        *value++ = byte;
+        escapes += 1 + (escapes[1] == *escapes + 1); /* an escaped escape character */
+    }
+    value = sl_bson_copy(value, begin, (size_t)(end - begin));
+    *value++ = 0;
+    sl_bson_put_int32(to, (int32_t)(value - to) - 4);
+    return value;
+}
+
 static ALWAYS_INLINE const char *field_begin(const char *text, uint32_t before) {
     return text + (uint32_t)(before + 1);
 }
@@ -300,8 +318,13 @@ static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, 
             if (mode.careful && d->bare_escape)
                 break;
             if (mode.escapes) {
-                if (unlikely(has_escape(&escapes, *before + 1, *after)))
-                    break;
+                if (has_escape(&escapes, *before + 1, *after)) {
+                    uint8_t *stop = put_escaped(d, text, begin, begin + length, escapes, to);
+                    if (unlikely(!stop))
+                        break;
+                    out = stop;
+                    continue;
+                }
             } else if (unlikely(length <= 2) &&
                        (length == 0 || (length == 2 && memcmp(begin, "\\N", 2) == 0))) {
                 break;
