@@ -14,9 +14,10 @@
 #define SL_SQL_DEFINITIONS_MAX (256u << 20) /* bytes of all columns */
 
 typedef struct sl_sql_text {
-    sl_input *input; /* borrowed */
-    unsigned char *buffer;
+    sl_input *input;       /* borrowed */
+    unsigned char *buffer; /* a NUL byte, and seven others, follow on its `length` bytes */
     size_t used, length;
+    uint64_t moved; /* bytes of the text before the buffer */
     bool ended;
     bool failed;    /* reading failed: `error` is set; from then on the text is at its end */
     uint64_t lines; /* line feeds before buffer[counted] */
