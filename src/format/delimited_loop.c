@@ -115,17 +115,17 @@ static void find_escaped(sl_marks *m, const char *text, uint32_t start, uint32_t
     for (uint32_t at = start; at < stop; at += SL_SCAN_BYTES) {
         sl_scan scan = scan_until(stop, text, at, delimiter, 0);
         sl_scan found = scan_until(stop, text, at, escape, 0);
-        const uint64_t here = found.marks & ~found.lines;
-        uint64_t left = scan.lines;
-        if (here | carry) {
-            const uint64_t escaped = sl_scan_escaped(here, &carry);
-            escapes = sl_scan_positions(escapes, here, at);
-            scan.marks &= ~escaped;
-            left &= ~escaped;
-        }
+        uint64_t here = found.marks & ~found.lines;
+        const uint64_t escaped = sl_scan_escaped(here, &carry);
+        uint64_t left = scan.lines & ~escaped;
+        do { /* mostly one or none: no branch that is hard to predict */
+            *escapes = at + (uint32_t)__builtin_ctzll(here | last);
+            escapes += here != 0;
+            here &= here - 1;
+        } while (unlikely(here != 0));
         high |= scan.high;
         odd |= scan.odd;
-        marks = sl_scan_positions(marks, scan.marks, at);
+        marks = sl_scan_positions(marks, scan.marks & ~escaped, at);
         do {
             uint64_t up_to = left ^ (left - 1);
             m->lines[line_count] = at + (uint32_t)__builtin_ctzll(left | last);

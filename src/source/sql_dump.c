@@ -9,6 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "util/grow.h"
 #include "util/text.h"
 
 #include "archive.h"
@@ -51,9 +52,15 @@ struct sl_sql_dump {
     char *schema;
     char *next_schema; /* of the table whose rows have been begun, if next_known */
     char next_name[SL_SQL_TABLE_NAME_ROOM];
-    uint64_t line;              /* of the COPY or INSERT statement */
-    bool at_line;               /* COPY: at the beginning of a line */
-    bool in_values;             /* INSERT: within the rows of a statement */
+    uint64_t line;                /* of the COPY or INSERT statement */
+    uint64_t row_line, row_count; /* of the last row read, or of the first one of COPY */
+    uint64_t statement;           /* offset of the last statement */
+    const sl_sql_map *known;      /* or NULL */
+    sl_sql_map map;
+    char mapped[SL_SQL_TABLE_NAME_ROOM]; /* the table of the last rows in `map`, if INSERT
+                                            statements of it may follow */
+    bool at_line;                        /* COPY: at the beginning of a line */
+    bool in_values;                      /* INSERT: within the rows of a statement */
     char head[INSERT_HEAD_MAX]; /* INSERT: the last statement up to its first row; head_length 0:
                                    it is longer */
     size_t head_length;
@@ -333,6 +340,52 @@ static bool begin_table(sl_sql_dump *dump, const char *name, sl_sql_token *token
     return dump->next_schema || sl_error_memory(text->error, "reading an SQL dump");
 }
 
+/* ---- where rows are ---- */
+
+/* The rows of a table begin here, unless they continue those before. */
+static bool map_rows(sl_sql_dump *dump, uint64_t begin, const char *name) {
+    sl_sql_map *map = &dump->map;
+    if (*name && strcmp(name, dump->mapped) == 0)
+        return true;
+    snprintf(dump->mapped, sizeof dump->mapped, "%s", name);
+    sl_sql_rows *rows = sl_grow(map->rows, map->count, &map->room, sizeof *rows);
+    if (!rows)
+        return sl_error_memory(dump->text.error, "reading an SQL dump");
+    map->rows = rows;
+    rows[map->count++] = (sl_sql_rows){.begin = begin};
+    return true;
+}
+
+static bool end_mapped(sl_sql_dump *dump) {
+    sl_sql_rows *rows = &dump->map.rows[dump->map.count - 1];
+    rows->end = sl_sql_position(&dump->text);
+    rows->lines = sl_sql_line(&dump->text) - 1;
+    return true;
+}
+
+static int compare_begins(const void *begin, const void *rows) {
+    const uint64_t a = *(const uint64_t *)begin, b = ((const sl_sql_rows *)rows)->begin;
+    return (a > b) - (a < b);
+}
+
+/* Moves to the end of the rows that begin here, if it is known. */
+static bool pass_rows(sl_sql_dump *dump, uint64_t begin) {
+    const sl_sql_map *map = dump->known;
+    const sl_sql_rows *rows =
+        map ? bsearch(&begin, map->rows, map->count, sizeof *rows, compare_begins) : NULL;
+    return rows && sl_sql_seek(&dump->text, rows->end, rows->lines);
+}
+
+void sl_sql_dump_take_map(sl_sql_dump *dump, sl_sql_map *map) {
+    map->rows = dump->map.rows;
+    map->count = dump->map.count;
+    dump->map = (sl_sql_map){.count = 0};
+}
+
+void sl_sql_dump_use_map(sl_sql_dump *dump, const sl_sql_map *map) {
+    dump->known = map;
+}
+
 /* ---- COPY ---- */
 
 /* Does the line \. follow? */
@@ -349,6 +402,7 @@ static bool fetch_copy(sl_sql_dump *dump, unsigned char *out, size_t room, size_
     sl_sql_text *text = &dump->text;
     *got = 0;
     if (dump->at_line && is_end_mark(text)) {
+        end_mapped(dump);
         sl_sql_skip_line(text);
         dump->data = DATA_NONE;
         return true;
@@ -418,6 +472,11 @@ static bool read_copy(sl_sql_dump *dump, bool *selected) {
     sl_sql_skip_line(text);
     dump->data = DATA_COPY;
     dump->at_line = true;
+    dump->row_line = sl_sql_line(text);
+    if (!map_rows(dump, sl_sql_position(text), ""))
+        return false;
+    if (!*selected)
+        pass_rows(dump, sl_sql_position(text));
     return *selected || skip_copy(dump);
 }
 
@@ -815,7 +874,7 @@ static bool end_row(sl_sql_dump *dump) {
     if (byte == ',')
         return expect(dump, '(');
     dump->in_values = false;
-    return ends || skip_statement(dump, dump->line, false);
+    return (ends || skip_statement(dump, dump->line, false)) && end_mapped(dump);
 }
 
 /* Reads INSERT up to the name of its table, and the token after it. */
@@ -872,10 +931,13 @@ static bool begin_insert(sl_sql_dump *dump, bool *other) {
     *other = false;
     if (!read_inserted(dump, &token, name))
         return false;
+    if (!map_rows(dump, dump->statement, name))
+        return false;
     if (is_internal(name) || !is_selected(dump, name)) {
         if (is_internal(name))
             count_kind(dump, "INSERT", "of SQLite");
-        return skip_statement(dump, dump->line, false);
+        return (pass_rows(dump, dump->statement) || skip_statement(dump, dump->line, false)) &&
+               end_mapped(dump);
     }
     *other = dump->data != DATA_INSERT || strcmp(name, dump->name) != 0;
     if (*other)
@@ -898,11 +960,11 @@ static bool read_insert(sl_sql_dump *dump, size_t length, bool *other) {
     sl_sql_text *text = &dump->text;
     const size_t first = text->used - length, left = text->length - first;
     const size_t room = left < INSERT_HEAD_MAX ? left : INSERT_HEAD_MAX;
-    const uint64_t begin = text->moved + first;
+    dump->statement = text->moved + first;
     memcpy(dump->head, text->buffer + first, room);
     if (!begin_insert(dump, other))
         return false;
-    length = text->moved + text->used - begin;
+    length = sl_sql_position(text) - dump->statement;
     dump->head_length = dump->in_values && length <= room ? length : 0;
     return true;
 }
@@ -941,6 +1003,7 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
         dump->line = line;
     if (insert)
         return read_insert(dump, token.length, begun);
+    dump->mapped[0] = '\0';
     if (sl_sql_is(&token, "COPY"))
         return read_copy(dump, begun);
     if (sl_sql_is(&token, "CREATE"))
@@ -1041,7 +1104,7 @@ static bool skip_rows(sl_sql_dump *dump) {
     while (dump->data == DATA_INSERT && !dump->next_known) {
         if (dump->in_values) {
             dump->in_values = false;
-            if (!skip_statement(dump, dump->line, false))
+            if (!skip_statement(dump, dump->line, false) || !end_mapped(dump))
                 return false;
         }
         if (!read_to_rows(dump, &dump->next_known))
@@ -1050,6 +1113,25 @@ static bool skip_rows(sl_sql_dump *dump) {
             break;
     }
     return true;
+}
+
+uint64_t sl_sql_dump_line_of(sl_sql_dump *dump, uint64_t row, sl_reader_times *times,
+                             sl_error *error) {
+    dump->text.times = times;
+    dump->text.error = error;
+    if (dump->data == DATA_COPY)
+        return dump->row_line + row - 1;
+    while (dump->row_count < row) {
+        dump->row_length = 0;
+        if ((!dump->in_values && !read_to_rows(dump, &dump->next_known)) || !dump->in_values ||
+            dump->next_known)
+            return 0;
+        dump->row_line = sl_sql_line(&dump->text);
+        if (!read_row(dump) || !end_row(dump))
+            return 0;
+        dump->row_count++;
+    }
+    return dump->row_line;
 }
 
 bool sl_sql_dump_create(sl_input *input, const char *include, sl_sql_dump **result,
@@ -1082,6 +1164,7 @@ void sl_sql_dump_destroy(sl_sql_dump *dump) {
     sl_path_set_clear(&dump->seen);
     free(dump->schema);
     free(dump->next_schema);
+    free(dump->map.rows);
     free(dump->row);
     free(dump);
 }
@@ -1106,7 +1189,7 @@ bool sl_sql_dump_next(sl_sql_dump *dump, sl_input **contents, sl_reader_times *t
     free(dump->schema);
     dump->schema = dump->next_schema;
     dump->next_schema = NULL;
-    dump->row_used = dump->row_length = 0;
+    dump->row_used = dump->row_length = dump->row_count = 0;
     dump->contents.used = dump->contents.length = 0;
     dump->contents.offset = 0;
     dump->contents.ended = false;

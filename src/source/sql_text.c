@@ -60,6 +60,17 @@ bool sl_sql_fill(sl_sql_text *text, size_t count) {
     return text->length >= count;
 }
 
+bool sl_sql_seek(sl_sql_text *text, uint64_t offset, uint64_t lines) {
+    uint64_t where;
+    if (!text->input->seek || !text->input->seek(text->input, (int64_t)offset, SEEK_SET, &where))
+        return false;
+    text->used = text->length = text->counted = 0;
+    text->ended = false;
+    text->moved = where;
+    text->lines = lines;
+    return true;
+}
+
 uint64_t sl_sql_line(sl_sql_text *text) {
     count_lines(text);
     return text->lines + 1;

@@ -58,6 +58,14 @@ static inline int sl_sql_peek(sl_sql_text *text, size_t ahead) {
     return -1;
 }
 
+/* The offset of the next byte. */
+static inline uint64_t sl_sql_position(const sl_sql_text *text) {
+    return text->moved + text->used;
+}
+
+/* Moves to an offset, before which there are `lines` line feeds; false: the text is sequential. */
+bool sl_sql_seek(sl_sql_text *text, uint64_t offset, uint64_t lines);
+
 /* The number of the current line, from 1. */
 uint64_t sl_sql_line(sl_sql_text *text);
 
