@@ -610,7 +610,8 @@ bool sl_source_set_open(sl_source_set *set, size_t index, sl_stream **stream, sl
     if (sl_stream_open(source->path, source->shown, source->named ? set->include : NULL, set->dumps,
                        &set->stopped, &not_text, stream, error)) {
         if (sl_identity_check_open(set, index, sl_stream_file(*stream), error)) {
-            if (set->map && sl_source_same_identity(&set->map->identity, &source->identity))
+            if (set->map && source->identity.inode != 0 &&
+                sl_source_same_identity(&set->map->identity, &source->identity))
                 sl_stream_use_map(*stream, set->map);
             return true;
         }
@@ -791,8 +792,9 @@ uint64_t sl_source_line_of_row(sl_source_set *set, sl_row_lines *at, size_t inde
     sl_error unused;
     sl_reader_times times = {0};
     sl_input *rows;
-    if (!set->states[index].source.schema || set->states[index].source.identity.inode == 0)
-        return 0;
+    const sl_source *source = &set->states[index].source;
+    if (!source->schema || source->identity.inode == 0 || strcmp(source->path, "-") == 0)
+        return 0; /* no dump, or its text cannot be read a second time */
     if (!at->stream || at->source != index || strcmp(at->entry, entry) != 0 || row < at->row) {
         sl_stream_close(at->stream);
         *at = (sl_row_lines){.source = index};

@@ -222,7 +222,7 @@ struct sl_stream {
  * and the command to convert it. NULL otherwise. */
 static const char *not_text_advice(const unsigned char *bytes, size_t length) {
     static const char office[] =
-        "a spreadsheet or document; export the table as CSV, or pipe it in: duckdb -csv -c \"FROM "
+        "a spreadsheet or document; export the table as CSV, or pipe it in: duckdb -json -c \"FROM "
         "read_xlsx('FILE')\" | shardload load ... -";
     static const struct {
         size_t offset;
