@@ -38,12 +38,12 @@ void sl_sql_dump_destroy(sl_sql_dump *dump); /* NULL is fine */
 bool sl_sql_dump_next(sl_sql_dump *dump, sl_input **contents, sl_reader_times *times,
                       sl_error *error);
 
-/* The rows that have been read or passed over so far; the caller frees map->rows. */
+/* Where the rows are that have been read or passed over; the caller frees map->rows. */
 void sl_sql_dump_take_map(sl_sql_dump *dump, sl_sql_map *map);
-/* Rows of tables that do not match `include` are not read: their ends are in `map`, borrowed. */
+/* Passes over rows of tables that do not match `include` without reading them; borrows `map`. */
 void sl_sql_dump_use_map(sl_sql_dump *dump, const sl_sql_map *map);
 
-/* The line of the dump at which a row of the current table begins, from 1; the rows are asked for in
+/* The line of the dump, from 1, at which a row of the current table begins. Rows are asked for in
  * ascending order, and not read otherwise. 0: not known. */
 uint64_t sl_sql_dump_line_of(sl_sql_dump *dump, uint64_t row, sl_reader_times *times,
                              sl_error *error);
