@@ -523,6 +523,7 @@ static bool set_notation(sl_dialect *d, const sl_notation *notation, const char 
     d->null = null ? null : notation->null;
     d->null_length = d->null ? strlen(d->null) : 0;
     d->bare_escape = notation->escape;
+    sl_notation_letters(notation, d->letters);
     d->keeps_cr = notation->cr_is_data && !cr_lines;
     if (d->quote && !d->escape)
         d->escape = notation->quote_escape;

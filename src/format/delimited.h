@@ -91,6 +91,7 @@ struct sl_dialect {
     bool quoted_lines; /* quoted fields may contain line ends: the source has a splitter */
     char escape;       /* in quoted fields, the byte after it is data; 0: none */
     char bare_escape;  /* in other fields, likewise; also before a line end. 0: none */
+    uint8_t letters[256];        /* sl_notation_letters, of bare_escape */
     const sl_notation *notation; /* of the text; NULL: the format has none */
     bool notation_given;         /* by an option or a schema */
     const char *null;            /* what an unquoted field holds instead of NULL; "": no text */

@@ -115,17 +115,17 @@ static void find_escaped(sl_marks *m, const char *text, uint32_t start, uint32_t
     for (uint32_t at = start; at < stop; at += SL_SCAN_BYTES) {
         sl_scan scan = scan_until(stop, text, at, delimiter, 0);
         sl_scan found = scan_until(stop, text, at, escape, 0);
-        const uint64_t here = found.marks & ~found.lines;
-        uint64_t left = scan.lines;
-        if (here | carry) {
-            const uint64_t escaped = sl_scan_escaped(here, &carry);
-            escapes = sl_scan_positions(escapes, here, at);
-            scan.marks &= ~escaped;
-            left &= ~escaped;
-        }
+        uint64_t here = found.marks & ~found.lines;
+        const uint64_t escaped = sl_scan_escaped(here, &carry);
+        uint64_t left = scan.lines & ~escaped;
+        do { /* mostly one or none: no branch that is hard to predict */
+            *escapes = at + (uint32_t)__builtin_ctzll(here | last);
+            escapes += here != 0;
+            here &= here - 1;
+        } while (unlikely(here != 0));
         high |= scan.high;
         odd |= scan.odd;
-        marks = sl_scan_positions(marks, scan.marks, at);
+        marks = sl_scan_positions(marks, scan.marks & ~escaped, at);
         do {
             uint64_t up_to = left ^ (left - 1);
             m->lines[line_count] = at + (uint32_t)__builtin_ctzll(left | last);
@@ -233,6 +233,24 @@ static ALWAYS_INLINE bool has_escape(const uint32_t **escapes, uint32_t begin, u
     return **escapes < end;
 }
 
+/* Writes a text with escapes, from the first of them at *escapes on. NULL: one is unusual. */
+static uint8_t *put_escaped(const sl_dialect *d, const char *text, const char *begin,
+                            const char *end, const uint32_t *escapes, uint8_t *to) {
+    uint8_t *value = to + 4;
+    for (const char *at; (at = text + *escapes) < end; begin = at + 2) {
+        value = sl_bson_copy(value, begin, (size_t)(at - begin));
+        const uint8_t byte = d->letters[(uint8_t)at[1]];
+        if (byte == 0 || at + 1 == end)
+            return NULL;
+        *value++ = byte;
+        escapes += 1 + (escapes[1] == *escapes + 1); /* an escaped escape character */
+    }
+    value = sl_bson_copy(value, begin, (size_t)(end - begin));
+    *value++ = 0;
+    sl_bson_put_int32(to, (int32_t)(value - to) - 4);
+    return value;
+}
+
 static ALWAYS_INLINE const char *field_begin(const char *text, uint32_t before) {
     return text + (uint32_t)(before + 1);
 }
@@ -300,8 +318,13 @@ static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, 
             if (mode.careful && d->bare_escape)
                 break;
             if (mode.escapes) {
-                if (unlikely(has_escape(&escapes, *before + 1, *after)))
-                    break;
+                if (has_escape(&escapes, *before + 1, *after)) {
+                    uint8_t *stop = put_escaped(d, text, begin, begin + length, escapes, to);
+                    if (unlikely(!stop))
+                        break;
+                    out = stop;
+                    continue;
+                }
             } else if (unlikely(length <= 2) &&
                        (length == 0 || (length == 2 && memcmp(begin, "\\N", 2) == 0))) {
                 break;

@@ -62,6 +62,14 @@ static char letter_byte(sl_escapes escapes, char letter) {
     return letter == '0' ? '\0' : letter == 'Z' ? '\x1A' : letter;
 }
 
+void sl_notation_letters(const sl_notation *notation, uint8_t bytes[256]) {
+    const bool numbers = notation->escapes == SL_ESCAPES_POSTGRES;
+    for (unsigned i = 0; i < 256; i++)
+        bytes[i] = numbers && (i == 'x' || (i >= '0' && i < '8'))
+                       ? 0
+                       : (uint8_t)letter_byte(notation->escapes, (char)i);
+}
+
 size_t sl_unescape(const sl_notation *notation, const char *from, size_t length, char *to,
                    bool *numeric) {
     const char *end = from + length, *start = to;

@@ -82,6 +82,10 @@ static inline const char *sl_find_bare(const char *at, const char *end, char byt
     return end;
 }
 
+/* Writes for each byte the one that it stands for after the escape character; 0: it is written by
+ * number, or a NUL. */
+void sl_notation_letters(const sl_notation *notation, uint8_t bytes[256]);
+
 /* Writes the field without its escapes to `to`, which may be the field itself. Returns the length;
  * SIZE_MAX if the escape at its end is incomplete. `*numeric`: bytes were given by numbers, and may
  * be no UTF-8. */

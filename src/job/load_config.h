@@ -41,9 +41,10 @@ typedef struct sl_load_config {
 
     const char *const *paths;
     size_t path_count;
-    const char *include; /* shell pattern for names of files found in folders */
-    bool skip_other;     /* files and archive entries that cannot be loaded do not fail the load */
-    const char *format;  /* name, or "auto" */
+    const char *include;          /* shell pattern for names of files found in folders */
+    const struct sl_sql_map *map; /* of an SQL dump, whose tables have been listed */
+    bool skip_other;    /* files and archive entries that cannot be loaded do not fail the load */
+    const char *format; /* name, or "auto" */
     sl_format_options format_options;
 
     sl_sink_kind sink;

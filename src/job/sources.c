@@ -636,8 +636,11 @@ static bool find_sources(sl_job *job, sl_error *error) {
     const sl_format *format = sl_format_named(config->format); /* NULL: "auto" */
     if (format && format->name_records)
         return add_generated_sources(job, format, error);
-    return sl_source_set_create(config->paths, config->path_count, config->include, &job->set,
-                                error);
+    bool ok =
+        sl_source_set_create(config->paths, config->path_count, config->include, &job->set, error);
+    if (ok)
+        sl_source_set_use_map(job->set, config->map);
+    return ok;
 }
 
 /* Leaves out a file found in a folder. An empty file does not fail the load. */

@@ -140,7 +140,7 @@ typedef struct line_counter {
 
 struct sl_reject_files {
     pthread_mutex_t lock;
-    const sl_source_set *set;
+    sl_source_set *set;
     sl_source_rejects *sources;
     char *directory; /* NULL: no files */
     FILE *table;     /* rejects.tsv; opened at once, so that an unusable folder is an early error */
@@ -157,6 +157,7 @@ struct sl_reject_files {
     char reasons[SL_REJECT_REASONS_ROOM]; /* of the first rejects */
     sl_reject_kinds *kinds;               /* may be NULL */
     line_counter counter;
+    sl_row_lines row_lines;
 };
 
 /* Is a file still at least `kept` bytes long, the part that an earlier run has written? */
@@ -203,8 +204,8 @@ static bool flush(FILE *file, const char *what, sl_error *error) {
     return !file || (fflush(file) == 0 && !ferror(file)) || cannot_write(what, error);
 }
 
-bool sl_rejects_open(const char *directory, const sl_source_set *set, bool to_disk,
-                     uint64_t table_kept, sl_reject_files **result, sl_error *error) {
+bool sl_rejects_open(const char *directory, sl_source_set *set, bool to_disk, uint64_t table_kept,
+                     sl_reject_files **result, sl_error *error) {
     *result = NULL;
     sl_reject_files *made = calloc(1, sizeof *made);
     if (!made)
@@ -333,10 +334,19 @@ static void put_row(sl_reject_files *rejects, size_t source, const char *entry, 
                     uint64_t offset, sl_text named, sl_text reason, sl_text record) {
     const sl_source *from = sl_source_set_at(rejects->set, source);
     const sl_reject_place place = {from->path, entry, line, offset};
-    char path[PATH_MAX + 1024];
+    char path[PATH_MAX + 1024], why[sizeof((sl_reject *)NULL)->reason + 60];
     rejects->written++;
     if (rejects->kinds)
         sl_reject_kinds_add(rejects->kinds, reason, named, write_reject_place, &place);
+    const uint64_t dump_line =
+        entry && line > 0
+            ? sl_source_line_of_row(rejects->set, &rejects->row_lines, source, entry, line)
+            : 0;
+    if (dump_line > 0) {
+        snprintf(why, sizeof why, "%.*s; line %llu of the dump", (int)reason.length, reason.bytes,
+                 (unsigned long long)dump_line);
+        reason = sl_text_of(why);
+    }
     if (rejects->table) {
         snprintf(path, sizeof path, "%s%s%s", from->path, entry ? ": " : "", entry ? entry : "");
         put_cell(rejects, sl_text_of(path), '\t');
@@ -677,6 +687,7 @@ bool sl_rejects_close(sl_reject_files *rejects, uint64_t *written, sl_error *err
     ok = close_file(rejects->table, false, "rejects.tsv", error) && ok;
     if (written)
         *written = rejects->written;
+    sl_row_lines_clear(&rejects->row_lines);
     if (rejects->counter.file >= 0)
         close(rejects->counter.file);
     pthread_mutex_destroy(&rejects->lock);

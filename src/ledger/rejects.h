@@ -86,8 +86,8 @@ typedef struct sl_reject_files sl_reject_files;
 /* Opens rejects.tsv in `directory`; NULL: rejects are only counted, and the first few logged.
  * `to_disk`: each file is synced when it is closed. The first `table_kept` bytes of rejects.tsv,
  * which an earlier run wrote, are not changed. */
-bool sl_rejects_open(const char *directory, const sl_source_set *set, bool to_disk,
-                     uint64_t table_kept, sl_reject_files **rejects, sl_error *error);
+bool sl_rejects_open(const char *directory, sl_source_set *set, bool to_disk, uint64_t table_kept,
+                     sl_reject_files **rejects, sl_error *error);
 
 /* Adds a block that an earlier run has completed; its rejects in the files are kept. Call it before
  * any other block is added. */

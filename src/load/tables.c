@@ -33,7 +33,8 @@ typedef struct table {
     char *schema;  /* for a text without names; or of a dump's table */
     char *id_fields;
     bool of_dump;
-    sl_source_identity identity; /* of the file when its tables were listed */
+    sl_sql_map map; /* of the file when its tables were listed */
+    bool owns_map;
     bool begun;
     sl_exit code;
     uint64_t records, inserted, stored, rejected;
@@ -84,7 +85,7 @@ static table *add(tables *all, const char *name, const char *path, sl_error *err
     all->items = items;
     table *item = &items[all->count++];
     *item = (table){
-        .name = strdup(name), .path = strdup(path), .identity = sl_source_identity_at(path)};
+        .name = strdup(name), .path = strdup(path), .map.identity = sl_source_identity_at(path)};
     if (item->name && item->path)
         return item;
     no_memory(error);
@@ -131,6 +132,15 @@ static bool add_tables(tables *all, sl_sql_dump *dump, const char *path, sl_erro
             return no_memory(error);
     }
     const size_t count = all->count - first;
+    sl_sql_map map;
+    sl_sql_dump_take_map(dump, &map);
+    for (size_t i = first; i < all->count; i++) {
+        all->items[i].map.rows = map.rows;
+        all->items[i].map.count = map.count;
+        all->items[i].owns_map = i == first;
+    }
+    if (count == 0)
+        free(map.rows);
     for (size_t i = first; i < all->count; i++) { /* pg_dump writes the keys last */
         const char *key = sl_sql_dump_primary_key(dump, all->items[i].name);
         if (key && !(all->items[i].id_fields = strdup(key)))
@@ -337,7 +347,7 @@ static void folder_of(const tables *all, size_t index, char *out, size_t room) {
 /* A dump that is replaced between two tables would give tables of different times. */
 static bool check_unchanged(const table *item, sl_error *error) {
     sl_source_identity now = sl_source_identity_at(item->path);
-    return sl_source_same_identity(&item->identity, &now) ||
+    return sl_source_same_identity(&item->map.identity, &now) ||
            sl_error_set(error, SL_EXIT_SOURCE,
                         "%s was replaced or changed before the table %s was loaded: load the file "
                         "again, with another --work-dir and --drop",
@@ -358,6 +368,7 @@ static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run,
     config.paths = &path;
     config.path_count = 1;
     config.include = item->include;
+    config.map = &item->map;
     config.collection = item->name;
     if (item->schema && !item->of_dump) {
         config.format_options.schema_text = item->schema;
@@ -452,6 +463,8 @@ static void clear(tables *all) {
         free(item->name);
         free(item->path);
         free(item->include);
+        if (item->owns_map)
+            free(item->map.rows);
         free(item->schema);
         free(item->id_fields);
     }

@@ -44,7 +44,6 @@ const char *sl_bridge_reason(sl_bridge *bridge);
 #define SL_ARCHIVE_HEAD_BYTES 512
 
 /* Room for the longest sl_archive_entry_name with its NUL. */
-#define SL_ENTRY_NAME_ROOM 800
 
 typedef struct sl_archive sl_archive;
 

@@ -87,6 +87,8 @@ bool sl_source_is_own_file(const char *name);
 
 typedef struct sl_source_set sl_source_set;
 
+#define SL_ENTRY_NAME_ROOM 800 /* of the name of an archive's entry, safe to print */
+
 /* The reader cuts longer lines at this length: they are rejected, since a document has at most
  * 16 MiB. Not for sources with sl_source_set_split. */
 #define SL_RECORD_BYTES_MAX ((size_t)16 << 20)
@@ -109,6 +111,24 @@ void sl_source_set_destroy(sl_source_set *set); /* NULL is fine */
  * block is read. */
 bool sl_source_set_add_generated(sl_source_set *set, const char *name, uint64_t records,
                                  uint32_t record_bytes, sl_error *error);
+
+struct sl_sql_map;
+/* If the source is this SQL dump, its tables are found by this map, which is borrowed. */
+void sl_source_set_use_map(sl_source_set *set, const struct sl_sql_map *map);
+
+/* Finds the lines of SQL dumps at which rows begin. All zero: nothing is open. One thread. */
+typedef struct sl_row_lines {
+    struct sl_stream *stream;
+    size_t source;
+    char entry[SL_ENTRY_NAME_ROOM];
+    uint64_t row;
+} sl_row_lines;
+
+/* The line of the dump, from 1, at which a row of a table begins; it is found fastest in ascending
+ * order. 0: not known, or the source is no dump. */
+uint64_t sl_source_line_of_row(sl_source_set *set, sl_row_lines *at, size_t index,
+                               const char *entry, uint64_t row);
+void sl_row_lines_clear(sl_row_lines *at);
 
 size_t sl_source_set_count(const sl_source_set *set);
 const sl_source *sl_source_set_at(const sl_source_set *set, size_t index);

@@ -28,6 +28,7 @@
 #include "util/text.h"
 
 #include "source.h"
+#include "sql_dump.h"
 
 #define CHUNK_BYTES ((size_t)64 << 10)
 
@@ -608,8 +609,12 @@ bool sl_source_set_open(sl_source_set *set, size_t index, sl_stream **stream, sl
     /* `include` has matched the name of an archive found in a folder: all its entries are read. */
     if (sl_stream_open(source->path, source->shown, source->named ? set->include : NULL, set->dumps,
                        &set->stopped, &not_text, stream, error)) {
-        if (sl_identity_check_open(set, index, sl_stream_file(*stream), error))
+        if (sl_identity_check_open(set, index, sl_stream_file(*stream), error)) {
+            if (set->map && source->identity.inode != 0 &&
+                sl_source_same_identity(&set->map->identity, &source->identity))
+                sl_stream_use_map(*stream, set->map);
             return true;
+        }
         sl_stream_close(*stream);
         *stream = NULL;
         return false;
@@ -776,6 +781,38 @@ bool sl_source_set_add_generated(sl_source_set *set, const char *name, uint64_t 
     state->source.stored_bytes = records * record_bytes;
     set->stored_bytes += state->source.stored_bytes;
     return true;
+}
+
+void sl_source_set_use_map(sl_source_set *set, const struct sl_sql_map *map) {
+    set->map = map;
+}
+
+uint64_t sl_source_line_of_row(sl_source_set *set, sl_row_lines *at, size_t index,
+                               const char *entry, uint64_t row) {
+    sl_error unused;
+    sl_reader_times times = {0};
+    sl_input *rows;
+    const sl_source *source = &set->states[index].source;
+    if (!source->schema || source->identity.inode == 0 || strcmp(source->path, "-") == 0)
+        return 0; /* no dump, or its text cannot be read a second time */
+    if (!at->stream || at->source != index || strcmp(at->entry, entry) != 0 || row < at->row) {
+        sl_stream_close(at->stream);
+        *at = (sl_row_lines){.source = index};
+        snprintf(at->entry, sizeof at->entry, "%s", entry);
+        sl_sql_dump *dump = sl_source_set_open(set, index, &at->stream, &unused)
+                                ? sl_stream_dump(at->stream)
+                                : NULL;
+        do {
+            if (!dump || !sl_sql_dump_next(dump, &rows, &times, &unused) || !rows)
+                return 0;
+        } while (strcmp(sl_sql_dump_shown(dump), entry) != 0);
+    }
+    at->row = row;
+    return sl_sql_dump_line_of(sl_stream_dump(at->stream), row, &times, &unused);
+}
+
+void sl_row_lines_clear(sl_row_lines *at) {
+    sl_stream_close(at->stream);
 }
 
 void sl_source_set_destroy(sl_source_set *set) {

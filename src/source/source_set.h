@@ -97,8 +97,9 @@ struct sl_source_set {
     source_state *states; /* set at creation; sl_source_set_detect_kind changes the kind */
     size_t count, room;
     sl_names paths;
-    const char *include; /* in `paths`; may be NULL */
-    bool dumps;          /* archives of mongodump are accepted */
+    const char *include;          /* in `paths`; may be NULL */
+    bool dumps;                   /* archives of mongodump are accepted */
+    const struct sl_sql_map *map; /* of an SQL dump; NULL: none is known. Borrowed */
     sl_kept_pipe *kept;
     uint64_t stored_bytes;
     _Atomic uint64_t consumed_bytes;

@@ -9,6 +9,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "util/grow.h"
 #include "util/text.h"
 
 #include "archive.h"
@@ -20,6 +21,7 @@
 #define TABLES_MAX 20000u /* a dump is read once for each table with rows */
 #define WORDS_MAX 8u      /* of a value: replace(replace(...)) */
 #define KIND_ROOM 40u
+#define INSERT_HEAD_MAX ((size_t)1024)
 /* Text of a row. The reader cuts and rejects a longer line, so a row may lose bytes above it. */
 #define ROW_BYTES_MAX (SL_RECORD_BYTES_MAX + ((size_t)4 << 20))
 
@@ -50,9 +52,18 @@ struct sl_sql_dump {
     char *schema;
     char *next_schema; /* of the table whose rows have been begun, if next_known */
     char next_name[SL_SQL_TABLE_NAME_ROOM];
-    uint64_t line;   /* of the COPY or INSERT statement */
-    bool at_line;    /* COPY: at the beginning of a line */
-    bool in_values;  /* INSERT: within the rows of a statement */
+    uint64_t line;                /* of the COPY or INSERT statement */
+    uint64_t row_line, row_count; /* of the last row read, or of the first one of COPY */
+    uint64_t statement;           /* offset of the last statement */
+    const sl_sql_map *known;      /* or NULL */
+    sl_sql_map map;
+    char mapped[SL_SQL_TABLE_NAME_ROOM]; /* the table of the last rows in `map`, if INSERT
+                                            statements of it may follow */
+    bool at_line;                        /* COPY: at the beginning of a line */
+    bool in_values;                      /* INSERT: within the rows of a statement */
+    char head[INSERT_HEAD_MAX]; /* INSERT: the last statement up to its first row; head_length 0:
+                                   it is longer */
+    size_t head_length;
     bool next_known; /* the next statement is that of another table, and has been begun */
     /* Rows of INSERT statements as COPY text, not fetched yet: */
     char *row;
@@ -104,7 +115,8 @@ static void skip_to_statement(sl_sql_dump *dump) {
             text->used++; /* a semicolon follows on comments of MySQL */
             continue;
         }
-        read_comment(dump);
+        if (byte == '-' || byte == '/')
+            read_comment(dump);
         if (byte == '-' && sl_sql_peek(text, 1) == '-')
             sl_sql_skip_line(text);
         else if (byte == '/' && sl_sql_peek(text, 1) == '*')
@@ -328,6 +340,52 @@ static bool begin_table(sl_sql_dump *dump, const char *name, sl_sql_token *token
     return dump->next_schema || sl_error_memory(text->error, "reading an SQL dump");
 }
 
+/* ---- where rows are ---- */
+
+/* The rows of a table begin here, unless they continue those before. */
+static bool map_rows(sl_sql_dump *dump, uint64_t begin, const char *name) {
+    sl_sql_map *map = &dump->map;
+    if (*name && strcmp(name, dump->mapped) == 0)
+        return true;
+    snprintf(dump->mapped, sizeof dump->mapped, "%s", name);
+    sl_sql_rows *rows = sl_grow(map->rows, map->count, &map->room, sizeof *rows);
+    if (!rows)
+        return sl_error_memory(dump->text.error, "reading an SQL dump");
+    map->rows = rows;
+    rows[map->count++] = (sl_sql_rows){.begin = begin};
+    return true;
+}
+
+static bool end_mapped(sl_sql_dump *dump) {
+    sl_sql_rows *rows = &dump->map.rows[dump->map.count - 1];
+    rows->end = sl_sql_position(&dump->text);
+    rows->lines = sl_sql_line(&dump->text) - 1;
+    return true;
+}
+
+static int compare_begins(const void *begin, const void *rows) {
+    const uint64_t a = *(const uint64_t *)begin, b = ((const sl_sql_rows *)rows)->begin;
+    return (a > b) - (a < b);
+}
+
+/* Moves to the end of the rows that begin here, if it is known. */
+static bool pass_rows(sl_sql_dump *dump, uint64_t begin) {
+    const sl_sql_map *map = dump->known;
+    const sl_sql_rows *rows =
+        map ? bsearch(&begin, map->rows, map->count, sizeof *rows, compare_begins) : NULL;
+    return rows && sl_sql_seek(&dump->text, rows->end, rows->lines);
+}
+
+void sl_sql_dump_take_map(sl_sql_dump *dump, sl_sql_map *map) {
+    map->rows = dump->map.rows;
+    map->count = dump->map.count;
+    dump->map = (sl_sql_map){.count = 0};
+}
+
+void sl_sql_dump_use_map(sl_sql_dump *dump, const sl_sql_map *map) {
+    dump->known = map;
+}
+
 /* ---- COPY ---- */
 
 /* Does the line \. follow? */
@@ -344,6 +402,7 @@ static bool fetch_copy(sl_sql_dump *dump, unsigned char *out, size_t room, size_
     sl_sql_text *text = &dump->text;
     *got = 0;
     if (dump->at_line && is_end_mark(text)) {
+        end_mapped(dump);
         sl_sql_skip_line(text);
         dump->data = DATA_NONE;
         return true;
@@ -357,15 +416,23 @@ static bool fetch_copy(sl_sql_dump *dump, unsigned char *out, size_t room, size_
     size_t length = text->length - text->used;
     if (out && length > room)
         length = room;
-    const unsigned char *mark = memmem(at, length, "\n\\.", 3);
-    if (mark)
-        length = (size_t)(mark - at) + 1;
+    const unsigned char *line = at, *end = at + length;
+    sl_sql_line(text); /* counts the lines before; those of the rows are counted here */
+    while ((line = memchr(line, '\n', (size_t)(end - line))) != NULL) {
+        line++;
+        text->lines++;
+        if (end - line >= 2 && line[0] == '\\' && line[1] == '.')
+            break;
+    }
+    if (line)
+        length = (size_t)(line - at);
     else if (length >= 2 && at[length - 2] == '\n' && at[length - 1] == '\\')
         length--;
     if (out)
         memcpy(out, at, length);
     dump->at_line = at[length - 1] == '\n';
     text->used += length;
+    text->counted = text->used;
     *got = length;
     return true;
 }
@@ -405,6 +472,11 @@ static bool read_copy(sl_sql_dump *dump, bool *selected) {
     sl_sql_skip_line(text);
     dump->data = DATA_COPY;
     dump->at_line = true;
+    dump->row_line = sl_sql_line(text);
+    if (!map_rows(dump, sl_sql_position(text), ""))
+        return false;
+    if (!*selected)
+        pass_rows(dump, sl_sql_position(text));
     return *selected || skip_copy(dump);
 }
 
@@ -694,13 +766,87 @@ static bool read_value(sl_sql_dump *dump, const sl_sql_column *column) {
     return true;
 }
 
+/* Copies a string, whose opening quote is before `at`, as COPY text to `*to`. Returns the position
+ * after the closing quote; NULL: it has bytes that read_string must read, or is not complete. */
+static const unsigned char *copy_string(const sl_sql_text *text, const unsigned char *at,
+                                        char **to) {
+    static const unsigned char marks[256] = {
+        [0] = 1, ['\t'] = 't', ['\n'] = 'n', ['\r'] = 'r', ['\\'] = '\\', ['\''] = '\''};
+    char *out = *to;
+    for (;;) {
+        unsigned char mark;
+        while ((mark = marks[*at]) == 0)
+            *out++ = (char)*at++;
+        if (mark == '\'') {
+            if (at[1] != '\'') {
+                *to = out;
+                return at + 1 < text->buffer + text->length ? at + 1 : NULL;
+            }
+            *out++ = '\'';
+            at += 2;
+        } else if (mark == '\\' && text->mysql) {
+            const unsigned char letter = at[1];
+            if (letter == 'n' || letter == 'r' || letter == 't' || letter == '\\')
+                *out++ = '\\';
+            else if (letter != '"' && letter != '\'')
+                return NULL;
+            *out++ = (char)letter;
+            at += 2;
+        } else if (mark != 1) {
+            *out++ = '\\';
+            *out++ = (char)mark;
+            at++;
+        } else {
+            return NULL;
+        }
+    }
+}
+
+/* Reads the values of a row from number *i on as long as they are NULL, plain numbers and strings,
+ * and buffered. True: that was the last one, and the parenthesis after it. */
+static bool read_usual_values(sl_sql_dump *dump, size_t *i) {
+    sl_sql_text *text = &dump->text;
+    const size_t left = text->length - text->used;
+    if (left == 0 || dump->row_length >= ROW_BYTES_MAX || !row_room(dump, 2 * left + 1))
+        return false;
+    const unsigned char *at = text->buffer + text->used;
+    char *to = dump->row + dump->row_length;
+    unsigned char mark = ',';
+    for (; mark == ','; ++*i) {
+        at += *at == ' ';
+        if (*at == '\'') {
+            if (text->mysql && *i < dump->column_count && dump->columns[*i]->class != SL_SQL_TEXT)
+                break;
+            at = copy_string(text, at + 1, &to);
+        } else if (*at == 'N' && memcmp(at, "NULL", 4) == 0) {
+            memcpy(to, "\\N", 2);
+            to += 2;
+            at += 4;
+        } else if (sl_is_digit((char)at[*at == '-'])) {
+            do {
+                *to++ = (char)*at++;
+            } while (sl_is_digit((char)*at) || *at == '.');
+        } else {
+            break;
+        }
+        mark = at ? *at : 0;
+        if (mark != ',' && mark != ')')
+            break;
+        *to++ = mark == ',' ? '\t' : '\n';
+        text->used = (size_t)(++at - text->buffer);
+        dump->row_length = (size_t)(to - dump->row);
+    }
+    return mark == ')';
+}
+
 /* Reads a row, whose opening parenthesis has been read. */
 static bool read_row(sl_sql_dump *dump) {
     static const sl_sql_column extra = {.type = "text"};
     sl_sql_text *text = &dump->text;
-    dump->row_used = dump->row_length = 0;
     for (size_t i = 0;; i++) {
         dump->words = 0;
+        if (read_usual_values(dump, &i))
+            return true;
         if (!read_value(dump, i < dump->column_count ? dump->columns[i] : &extra))
             return false;
         sl_sql_skip_blanks(text);
@@ -722,16 +868,17 @@ static bool read_row(sl_sql_dump *dump) {
 static bool end_row(sl_sql_dump *dump) {
     sl_sql_text *text = &dump->text;
     sl_sql_skip_blanks(text);
-    if (sl_sql_peek(text, 0) == ',') {
-        text->used++;
+    const int byte = sl_sql_peek(text, 0);
+    const bool ends = byte == ';' && strcmp(text->terminator, ";") == 0;
+    text->used += byte == ',' || ends;
+    if (byte == ',')
         return expect(dump, '(');
-    }
     dump->in_values = false;
-    return skip_statement(dump, dump->line, false);
+    return (ends || skip_statement(dump, dump->line, false)) && end_mapped(dump);
 }
 
 /* Reads INSERT up to the name of its table, and the token after it. */
-static bool read_insert(sl_sql_dump *dump, sl_sql_token *token, char *name) {
+static bool read_inserted(sl_sql_dump *dump, sl_sql_token *token, char *name) {
     sl_sql_text *text = &dump->text;
     sl_sql_next(text, token);
     skip_words(text, token,
@@ -763,18 +910,34 @@ static bool begin_values(sl_sql_dump *dump, sl_sql_token *token) {
            expect(dump, '(');
 }
 
+/* Begins an INSERT statement if it has the same words as the last one up to its first row. */
+static bool begin_same_insert(sl_sql_dump *dump) {
+    sl_sql_text *text = &dump->text;
+    if (dump->data != DATA_INSERT || dump->head_length == 0 ||
+        !sl_sql_fill(text, dump->head_length) ||
+        memcmp(text->buffer + text->used, dump->head, dump->head_length) != 0)
+        return false;
+    dump->line = sl_sql_line(text);
+    text->used += dump->head_length;
+    dump->in_values = true;
+    return true;
+}
+
 /* Begins an INSERT statement. `*other`: it is of another table than the current one. */
 static bool begin_insert(sl_sql_dump *dump, bool *other) {
     sl_sql_text *text = &dump->text;
     sl_sql_token token;
     char name[SL_SQL_TABLE_NAME_ROOM];
     *other = false;
-    if (!read_insert(dump, &token, name))
+    if (!read_inserted(dump, &token, name))
+        return false;
+    if (!map_rows(dump, dump->statement, name))
         return false;
     if (is_internal(name) || !is_selected(dump, name)) {
         if (is_internal(name))
             count_kind(dump, "INSERT", "of SQLite");
-        return skip_statement(dump, dump->line, false);
+        return (pass_rows(dump, dump->statement) || skip_statement(dump, dump->line, false)) &&
+               end_mapped(dump);
     }
     *other = dump->data != DATA_INSERT || strcmp(name, dump->name) != 0;
     if (*other)
@@ -791,6 +954,21 @@ static bool begin_insert(sl_sql_dump *dump, bool *other) {
     return begin_values(dump, &token);
 }
 
+/* Begins an INSERT statement, whose first word of `length` bytes has been read and is buffered, and
+ * keeps its text up to the first row. */
+static bool read_insert(sl_sql_dump *dump, size_t length, bool *other) {
+    sl_sql_text *text = &dump->text;
+    const size_t first = text->used - length, left = text->length - first;
+    const size_t room = left < INSERT_HEAD_MAX ? left : INSERT_HEAD_MAX;
+    dump->statement = text->moved + first;
+    memcpy(dump->head, text->buffer + first, room);
+    if (!begin_insert(dump, other))
+        return false;
+    length = sl_sql_position(text) - dump->statement;
+    dump->head_length = dump->in_values && length <= room ? length : 0;
+    return true;
+}
+
 /* ---- the dump ---- */
 
 /* Reads statements up to the rows of a table, or to the end. `*begun`: rows of another table than
@@ -800,6 +978,8 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
     sl_sql_token token;
     *begun = false;
     const uint64_t line = sl_sql_line(text);
+    dump->head_length = 0;
+    sl_sql_fill(text, INSERT_HEAD_MAX);
     if (sl_sql_peek(text, 0) == '\\') { /* \connect, \restrict */
         count_kind(dump, "psql command", "");
         sl_sql_skip_line(text);
@@ -822,7 +1002,8 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
     if (insert || sl_sql_is(&token, "COPY"))
         dump->line = line;
     if (insert)
-        return begin_insert(dump, begun);
+        return read_insert(dump, token.length, begun);
+    dump->mapped[0] = '\0';
     if (sl_sql_is(&token, "COPY"))
         return read_copy(dump, begun);
     if (sl_sql_is(&token, "CREATE"))
@@ -863,6 +1044,8 @@ static bool read_to_rows(sl_sql_dump *dump, bool *begun) {
     *begun = false;
     while (!*begun && !dump->in_values) {
         skip_to_statement(dump);
+        if (begin_same_insert(dump))
+            break;
         if (sl_sql_peek(&dump->text, 0) < 0)
             return check_end(dump);
         if (!read_statement(dump, begun))
@@ -871,16 +1054,18 @@ static bool read_to_rows(sl_sql_dump *dump, bool *begun) {
     return true;
 }
 
-/* Makes the next row available. */
-static bool next_row(sl_sql_dump *dump) {
+/* Makes the next rows available. */
+static bool next_rows(sl_sql_dump *dump) {
     dump->row_used = dump->row_length = 0;
-    if (!dump->in_values) {
-        if (!read_to_rows(dump, &dump->next_known))
+    do {
+        if (!dump->in_values && !read_to_rows(dump, &dump->next_known))
             return false;
         if (dump->next_known || !dump->in_values)
             return true;
-    }
-    return read_row(dump) && end_row(dump);
+        if (!read_row(dump) || !end_row(dump))
+            return false;
+    } while (dump->row_length < OUTPUT_BYTES);
+    return true;
 }
 
 static bool fetch(sl_input *contents, unsigned char *out, size_t room, size_t *got,
@@ -893,10 +1078,12 @@ static bool fetch(sl_input *contents, unsigned char *out, size_t room, size_t *g
         return false;
     if (dump->data == DATA_COPY && !dump->next_known)
         return fetch_copy(dump, out, room, got);
-    while (*got < room && dump->data == DATA_INSERT && !dump->next_known) {
+    while (*got < room) {
         size_t left = dump->row_length - dump->row_used;
         if (left == 0) {
-            if (!next_row(dump))
+            if (dump->next_known || dump->data != DATA_INSERT)
+                break;
+            if (!next_rows(dump))
                 return false;
             if (dump->row_length == 0)
                 break;
@@ -917,7 +1104,7 @@ static bool skip_rows(sl_sql_dump *dump) {
     while (dump->data == DATA_INSERT && !dump->next_known) {
         if (dump->in_values) {
             dump->in_values = false;
-            if (!skip_statement(dump, dump->line, false))
+            if (!skip_statement(dump, dump->line, false) || !end_mapped(dump))
                 return false;
         }
         if (!read_to_rows(dump, &dump->next_known))
@@ -926,6 +1113,25 @@ static bool skip_rows(sl_sql_dump *dump) {
             break;
     }
     return true;
+}
+
+uint64_t sl_sql_dump_line_of(sl_sql_dump *dump, uint64_t row, sl_reader_times *times,
+                             sl_error *error) {
+    dump->text.times = times;
+    dump->text.error = error;
+    if (dump->data == DATA_COPY)
+        return dump->row_line + row - 1;
+    while (dump->row_count < row) {
+        dump->row_length = 0;
+        if ((!dump->in_values && !read_to_rows(dump, &dump->next_known)) || !dump->in_values ||
+            dump->next_known)
+            return 0;
+        dump->row_line = sl_sql_line(&dump->text);
+        if (!read_row(dump) || !end_row(dump))
+            return 0;
+        dump->row_count++;
+    }
+    return dump->row_line;
 }
 
 bool sl_sql_dump_create(sl_input *input, const char *include, sl_sql_dump **result,
@@ -958,6 +1164,7 @@ void sl_sql_dump_destroy(sl_sql_dump *dump) {
     sl_path_set_clear(&dump->seen);
     free(dump->schema);
     free(dump->next_schema);
+    free(dump->map.rows);
     free(dump->row);
     free(dump);
 }
@@ -982,7 +1189,7 @@ bool sl_sql_dump_next(sl_sql_dump *dump, sl_input **contents, sl_reader_times *t
     free(dump->schema);
     dump->schema = dump->next_schema;
     dump->next_schema = NULL;
-    dump->row_used = dump->row_length = 0;
+    dump->row_used = dump->row_length = dump->row_count = 0;
     dump->contents.used = dump->contents.length = 0;
     dump->contents.offset = 0;
     dump->contents.ended = false;

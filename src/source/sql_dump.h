@@ -13,6 +13,18 @@
 
 typedef struct sl_sql_dump sl_sql_dump;
 
+/* Where the rows of tables are in a regular file that is not compressed, in ascending order. */
+typedef struct sl_sql_rows {
+    uint64_t begin, end; /* offsets: of the rows of COPY, or of INSERT statements */
+    uint64_t lines;      /* line feeds before `end` */
+} sl_sql_rows;
+
+typedef struct sl_sql_map {
+    sl_source_identity identity; /* of the file */
+    sl_sql_rows *rows;
+    size_t count, room;
+} sl_sql_map;
+
 /* Are these the first bytes of an SQL dump? */
 bool sl_sql_dump_begins(const unsigned char *bytes, size_t length);
 
@@ -25,6 +37,16 @@ void sl_sql_dump_destroy(sl_sql_dump *dump); /* NULL is fine */
  * the line: the dump is cut off, or not understood. */
 bool sl_sql_dump_next(sl_sql_dump *dump, sl_input **contents, sl_reader_times *times,
                       sl_error *error);
+
+/* Where the rows are that have been read or passed over; the caller frees map->rows. */
+void sl_sql_dump_take_map(sl_sql_dump *dump, sl_sql_map *map);
+/* Passes over rows of tables that do not match `include` without reading them; borrows `map`. */
+void sl_sql_dump_use_map(sl_sql_dump *dump, const sl_sql_map *map);
+
+/* The line of the dump, from 1, at which a row of the current table begins. Rows are asked for in
+ * ascending order, and not read otherwise. 0: not known. */
+uint64_t sl_sql_dump_line_of(sl_sql_dump *dump, uint64_t row, sl_reader_times *times,
+                             sl_error *error);
 
 /* Of the current table: its name (sl_sql_table), and safe to print; its schema, for COPY text. */
 const char *sl_sql_dump_name(const sl_sql_dump *dump);

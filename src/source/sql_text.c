@@ -13,7 +13,7 @@
 #define BUFFER_BYTES ((size_t)256 << 10)
 
 bool sl_sql_text_init(sl_sql_text *text, sl_input *input, sl_error *error) {
-    *text = (sl_sql_text){.input = input, .buffer = malloc(BUFFER_BYTES), .terminator = ";"};
+    *text = (sl_sql_text){.input = input, .buffer = malloc(BUFFER_BYTES + 8), .terminator = ";"};
     return text->buffer || sl_error_memory(error, "reading an SQL dump");
 }
 
@@ -23,10 +23,11 @@ void sl_sql_text_clear(sl_sql_text *text) {
 
 /* Counts the lines up to the next byte. */
 static void count_lines(sl_sql_text *text) {
-    uint64_t lines = 0;
-    for (size_t i = text->counted; i < text->used; i++)
-        lines += text->buffer[i] == '\n';
-    text->lines += lines;
+    const unsigned char *at = text->buffer + text->counted, *end = text->buffer + text->used;
+    while (at < end && (at = memchr(at, '\n', (size_t)(end - at))) != NULL) {
+        text->lines++;
+        at++;
+    }
     text->counted = text->used;
 }
 
@@ -36,6 +37,7 @@ bool sl_sql_fill(sl_sql_text *text, size_t count) {
     if (text->ended || text->failed)
         return false;
     count_lines(text);
+    text->moved += text->used;
     text->length -= text->used;
     memmove(text->buffer, text->buffer + text->used, text->length);
     text->used = text->counted = 0;
@@ -53,8 +55,20 @@ bool sl_sql_fill(sl_sql_text *text, size_t count) {
         }
         text->length += got;
         text->ended = got == 0;
+        text->buffer[text->length] = 0;
     }
     return text->length >= count;
+}
+
+bool sl_sql_seek(sl_sql_text *text, uint64_t offset, uint64_t lines) {
+    uint64_t where;
+    if (!text->input->seek || !text->input->seek(text->input, (int64_t)offset, SEEK_SET, &where))
+        return false;
+    text->used = text->length = text->counted = 0;
+    text->ended = false;
+    text->moved = where;
+    text->lines = lines;
+    return true;
 }
 
 uint64_t sl_sql_line(sl_sql_text *text) {

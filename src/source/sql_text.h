@@ -14,9 +14,10 @@
 #define SL_SQL_DEFINITIONS_MAX (256u << 20) /* bytes of all columns */
 
 typedef struct sl_sql_text {
-    sl_input *input; /* borrowed */
-    unsigned char *buffer;
+    sl_input *input;       /* borrowed */
+    unsigned char *buffer; /* a NUL byte, and seven others, follow on its `length` bytes */
     size_t used, length;
+    uint64_t moved; /* bytes of the text before the buffer */
     bool ended;
     bool failed;    /* reading failed: `error` is set; from then on the text is at its end */
     uint64_t lines; /* line feeds before buffer[counted] */
@@ -56,6 +57,14 @@ static inline int sl_sql_peek(sl_sql_text *text, size_t ahead) {
         return text->buffer[text->used + ahead];
     return -1;
 }
+
+/* The offset of the next byte. */
+static inline uint64_t sl_sql_position(const sl_sql_text *text) {
+    return text->moved + text->used;
+}
+
+/* Moves to an offset, before which there are `lines` line feeds; false: the text is sequential. */
+bool sl_sql_seek(sl_sql_text *text, uint64_t offset, uint64_t lines);
 
 /* The number of the current line, from 1. */
 uint64_t sl_sql_line(sl_sql_text *text);

@@ -222,7 +222,7 @@ struct sl_stream {
  * and the command to convert it. NULL otherwise. */
 static const char *not_text_advice(const unsigned char *bytes, size_t length) {
     static const char office[] =
-        "a spreadsheet or document; export the table as CSV, or pipe it in: duckdb -csv -c \"FROM "
+        "a spreadsheet or document; export the table as CSV, or pipe it in: duckdb -json -c \"FROM "
         "read_xlsx('FILE')\" | shardload load ... -";
     static const struct {
         size_t offset;
@@ -378,6 +378,11 @@ static bool next_table(sl_stream *stream, bool *more, sl_reader_times *times, sl
 
 const char *sl_stream_schema(const sl_stream *stream) {
     return stream->schema;
+}
+
+void sl_stream_use_map(sl_stream *stream, const struct sl_sql_map *map) {
+    if (stream->dump && !stream->unpacker)
+        sl_sql_dump_use_map(stream->dump, map);
 }
 
 sl_sql_dump *sl_stream_dump(const sl_stream *stream) {

@@ -8,6 +8,7 @@ import math
 import os
 import random
 import re
+import subprocess
 import uuid
 from typing import NamedTuple
 
@@ -353,6 +354,75 @@ class Exports(support.ClusterCase):
             return Cell(None)
         read = bytes.fromhex("0" * (len(digits) % 2) + digits)      # HEX() of a bit value is a number
         return Cell(read if kind.name == "bytes" else read.decode("utf-8"))
+
+    # other programs
+
+    def duckdb(self, *statements):
+        """Runs statements; skips the test without the program or one of its extensions."""
+        done = subprocess.run([sql_servers.tool("duckdb"), *(word for one in statements for word in ("-c", one))],
+                              cwd=self.scratch, capture_output=True, text=True, check=False)
+        if done.returncode and re.search("Extension|LOAD", done.stderr):
+            self.skipTest(f"an extension of duckdb is not installed: {statements[0]}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def piped(self, path, kind):
+        """Runs the command that the message about this file names. Returns the documents of the table t."""
+        text = self.shardload("load", *self.target(), path, code=support.EXIT_SOURCE, message=kind).text
+        command = re.search(r"pipe its? .*in: (.*) - *$", " ".join(text.split()) + " ", re.M)[1]
+        load = f"{support.program('shardload')} load --progress none --work-dir w{path.suffix} --uri {self.uri}"
+        command = command.replace("FILE", path.name).replace("-d DB", f"-d {self.database_name}").replace(
+            "...", f"-d {self.database_name} -c t").replace("shardload load", load)
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", command + " -"], cwd=self.scratch, capture_output=True,
+                              text=True, check=False, env=support.clean_environment())
+        self.assertEqual(done.returncode, 0, command + done.stdout + done.stderr)
+        return [{key: one.get(key) for key in "at"} for one in self.database.t.find().sort("a")]
+
+    ROWS = "SELECT 1 AS a, 'x,\"y' || chr(10) || 'z' AS t UNION ALL SELECT 2, NULL ORDER BY 1"
+    LOADED = [{"a": 1, "t": "x,\"y\nz"}, {"a": 2, "t": None}]
+
+    def test_the_command_for_parquet(self):
+        self.duckdb(f"COPY ({self.ROWS}) TO 'f.parquet'")
+        self.assertEqual(self.piped(self.scratch / "f.parquet", "a Parquet file"), self.LOADED)
+
+    def test_the_command_for_spreadsheets(self):
+        self.duckdb("LOAD excel", f"COPY ({self.ROWS}) TO 'f.xlsx' (FORMAT xlsx, HEADER true)")
+        self.assertEqual(self.piped(self.scratch / "f.xlsx", "a spreadsheet"), self.LOADED)
+
+    def test_the_command_for_avro(self):
+        self.duckdb("LOAD avro")
+        schema = (b'{"type": "record", "name": "r", "fields": [{"name": "a", "type": "int"}, '
+                  b'{"name": "t", "type": ["null", "string"]}]}')
+        head = b"Obj\1\2\x16avro.schema" + bytes([len(schema) % 64 * 2 | 128, len(schema) // 64]) + schema + b"\0"
+        self.piped(self.file("f.avro", head + b"s" * 16 + b"\4\x14\2\2\x0cx,\"y\nz\4\0" + b"s" * 16), "an Avro file")
+        self.assertEqual([one["t"] for one in self.database.t.find({"a": 1})], ["x,\"y\nz"])
+
+    def test_the_command_for_sqlite(self):
+        sql_servers.run([sql_servers.tool("sqlite3"), self.scratch / "f.db", "CREATE TABLE t (a int, t text);"
+                         f"INSERT INTO t {self.ROWS.replace('chr', 'char')}"])
+        self.assertEqual(self.piped(self.scratch / "f.db", "an SQLite database"), self.LOADED)
+
+    def test_duckdb(self):
+        self.duckdb(f"COPY ({self.ROWS.replace('ORDER', 'UNION ALL SELECT 3, $$$$ ORDER')}) TO 'f.csv' (HEADER)",
+                    f"COPY ({self.ROWS.replace('ORDER', 'UNION ALL SELECT 3, $$$$ ORDER')}) TO 'f.tsv' "
+                    "(HEADER, DELIMITER '\t')")
+        for name in ("f.csv", "f.tsv"):
+            found = [(one["a"], one.get("t")) for one in self.documents(self.scratch / name)]
+            self.assertEqual(found, [(1, "x,\"y\nz"), (2, None), (3, "")])
+
+    def test_pandas(self):
+        rows = {"a": [1, 2], "d": [0.5, 1e300], "t": ["x,\"y\nz", "ä"]}
+        script = self.file("p.py", f"""import pandas
+frame = pandas.DataFrame({{**{rows}, "at": pandas.to_datetime(["2024-01-31 10:00:00"] * 2)}})
+frame.to_csv("p.csv", index=False)
+frame.to_csv("p.tsv", index=False, sep="\\t")
+""")
+        done = subprocess.run([sql_servers.tool("python3"), script], cwd=self.scratch, capture_output=True, check=False)
+        if b"ModuleNotFoundError" in done.stderr:
+            self.skipTest("pandas is not installed")
+        for name in ("p.csv", "p.tsv"):
+            for number, one in enumerate(self.documents(self.scratch / name)):
+                self.assertEqual({key: one[key] for key in "adt"}, {key: rows[key][number] for key in "adt"})
+                self.assertEqual(one["at"], datetime.datetime(2024, 1, 31, 10))
 
     # texts of any program
 

@@ -3,6 +3,7 @@
 import datetime
 import gzip
 import os
+import re
 import unittest
 import uuid
 
@@ -282,6 +283,22 @@ class Dumps(support.ClusterCase):
         self.run_load("--drop", self.file("insert.sql", f"-- MySQL dump 8\nCREATE TABLE `t` (`id` int, `s` text);\n"
                                           f"INSERT INTO `t` VALUES {values};\n-- Dump completed\n"))
         self.assertTrue(sorted((one["id"], one["s"]) for one in self.found("t")) == rows)
+
+    def test_rejects_name_the_line_of_the_dump(self):
+        copy = "--\n-- PostgreSQL database dump\n--\nCREATE TABLE public.a (x int);\nCREATE TABLE public.b (x int);\n"
+        copy += "COPY public.a (x) FROM stdin;\n1\nz\n\\.\n\n\nCOPY public.b (x) FROM stdin;\nz\n2\nz\n\\.\n" \
+                "-- PostgreSQL database dump complete\n"
+        insert = "-- MySQL dump 8\nCREATE TABLE `a` (`x` int);\nINSERT INTO `a` VALUES (1),(2,3),\n(4),(5,\n6);\n\n" \
+                 "INSERT INTO `a` VALUES (7,'a\n\nb');\nCREATE TABLE `b` (`x` text);\nINSERT INTO `b` VALUES ('y\n');\n" \
+                 "INSERT INTO `b` VALUES (1,2);\n-- Dump completed\n"
+        for name, text, lines in (("copy.sql", copy, (("8",), ("13", "15"))),
+                                  ("insert.sql", insert, (("3", "4", "7"), ("13",)))):
+            for path in (self.file(name, text), self.zipped(name + ".gz", text)):
+                work = self.scratch / f"{path.name}-work"
+                self.run_load(path, "--drop", "--again", work=work, code=support.EXIT_REJECTS)
+                found = tuple(tuple(re.search(r"line (\d+) of the dump$", row["reason"])[1]
+                                    for row in support.reject_rows(work / table)) for table in "ab")
+                self.assertEqual(found, lines)
 
     def begin_three_tables(self):
         """Starts a load of three tables; returns when the second one is being loaded: (process, path, work)."""

@@ -75,6 +75,8 @@ TEST(escapes_of_exports) {
          "{ \"a\" : \"\\b\\f\\n\\r\\u000b\", \"b\" : \"\\\\N\", \"c\" : \"AA\" }"},
         {"postgres", "a\\\nb\t\\\t\tq\\q\n",
          "{ \"a\" : \"a\\nb\", \"b\" : \"\\t\", \"c\" : \"qq\" }"},
+        {"postgres", "a\\\\\\tb\t\\\\\\\\\t\\Nx\n",
+         "{ \"a\" : \"a\\\\\\tb\", \"b\" : \"\\\\\\\\\", \"c\" : \"Nx\" }"},
         {"postgres", "\\xff\t1\t1\n", NULL},
         {"postgres", "\\000\t1\t1\n", NULL},
         {"postgres", "1\t2\t3\\", NULL},

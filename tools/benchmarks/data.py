@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 from typing import NamedTuple
 
@@ -39,33 +40,34 @@ class DataSets:
         """CSV text of about `size` bytes: "flights" (numbers, dates and words), "notes" (a third of
         the text in one field, not quoted) or "quoted" (the same, with a quoted line end instead of a
         blank in each such field)."""
-        path = self.folder / f"{kind}-{size}.csv"
-        if path not in self.generated:
-            self.need_room(size)
-            header, lines = csv_lines(kind)
-            alike = csv_lines("notes")[1] if kind == "quoted" else lines  # as many records
-            times = -(-size // sum(map(len, alike)))
-            with open(path, "w", encoding="utf-8", newline="") as file:
-                file.write(header)
-                for _ in range(times):
-                    file.writelines(lines)
-            self.generated[path] = Data(str(path), times * len(lines), os.path.getsize(path))
-        return self.generated[path]
+        header, lines = csv_lines(kind)
+        alike = csv_lines("notes")[1] if kind == "quoted" else lines  # as many records
+        return self._repeated(f"{kind}-{size}.csv", size, "".join(lines), header,
+                              least=len("".join(alike)))
+
+    def sql(self, kind, size, form):
+        """The records of csv(kind) in one of the forms of sql_text."""
+        begin, text, end = sql_text(kind, form)
+        return self._repeated(f"{kind}-{size}.{form}", size, text, begin, end,
+                              least=len(sql_text(kind, "tab")[1]))  # as many records in all forms
 
     def json(self, kind, size):
         """JSON lines of about `size` bytes: "tweets" (nested, 1.5 KB, a third of the texts not
         ASCII) or "flat" (ten short fields, 170 bytes)."""
-        path = self.folder / f"{kind}-{size}.json"
+        return self._repeated(f"{kind}-{size}.json", size, "".join(json_lines(kind)))
+
+    def _repeated(self, name, size, text, begin="", end="", least=0):
+        """A file of about `size` bytes: a text of BASE records, repeated."""
+        path = self.folder / name
         if path not in self.generated:
             self.need_room(size)
-            lines = json_lines(kind)
-            records = total = 0
-            with open(path, "w", encoding="utf-8") as file:
-                while total < size:
-                    file.writelines(lines)
-                    records += len(lines)
-                    total = file.tell()
-            self.generated[path] = Data(str(path), records, os.path.getsize(path))
+            times = -(-size // (least or len(text.encode())))
+            with open(path, "w", encoding="utf-8", newline="") as file:
+                file.write(begin)
+                for _ in range(times):
+                    file.write(text)
+                file.write(end)
+            self.generated[path] = Data(str(path), times * BASE, os.path.getsize(path))
         return self.generated[path]
 
     def _generated(self, name, records, gzip, *options):
@@ -103,7 +105,7 @@ class DataSets:
 WORDS = ["the", "rain", "in", "Spain", "falls", "mainly", "M\u00fcnchen",
          "\u65e5\u672c\u8a9e\u306e",
          "RT @user:", "http://t.co/abc", "\U0001f600", "it's", "#hash", '"q"\n']
-JSON_BASE = 2000  # different documents
+BASE = 2000  # different records
 
 
 def tweet(draw, number):
@@ -141,7 +143,7 @@ def json_lines(kind):
     draw = random.Random(1)
     make = {"tweets": tweet, "flat": flat}[kind]
     return [json.dumps(make(draw, number), separators=(",", ":"), ensure_ascii=False) + "\n"
-            for number in range(JSON_BASE)]
+            for number in range(BASE)]
 
 
 def flight(draw, number):
@@ -163,10 +165,45 @@ def csv_lines(kind):
     draw = random.Random(1)
     if kind == "flights":
         return ("date,carrier,number,tail,origin,zip,departure,delay,minutes,distance,longitude\n",
-                [flight(draw, number) for number in range(JSON_BASE)])
-    lines = [note(draw, number) for number in range(JSON_BASE)]
+                [flight(draw, number) for number in range(BASE)])
+    lines = [note(draw, number) for number in range(BASE)]
     if kind == "quoted":
         lines = [line.format("\n", '"').replace("the rain", '"the rain') for line in lines]
     else:
         lines = [line.format(" ", "") for line in lines]
     return "number,state,code,text,count,customer,city\n", lines
+
+
+# The columns of csv_lines, as CREATE TABLE.
+COLUMNS = {"flights": "date date, carrier text, number int, tail text, origin text, zip text, "
+                      "departure timestamp, delay double precision, minutes int, distance int, "
+                      "longitude double precision",
+           "notes": "number int, state text, code int, body text, count int, customer text, city text"}
+PG_DUMP = """--
+-- PostgreSQL database dump
+--
+
+CREATE TABLE t (%s);
+COPY t FROM stdin;
+"""
+
+
+def sql_text(kind, form):
+    """The records of csv_lines: what precedes them, their text, and what follows. `form`: "tab" (with
+    a header), "copy" (COPY text), "pg_dump" (the same as a dump) or "mysqldump" (INSERT statements).
+    In all but the first, the text of each note has an escaped line end."""
+    header, lines = csv_lines(kind)
+    if form == "tab":
+        return header.replace(",", "\t"), "".join(lines).replace(",", "\t"), ""
+    rows = [re.sub(r"T(..:..:..)Z", r" \1", line[:-1]).replace("in the", "in\\nthe").split(",")
+            for line in lines]
+    copy = "".join("\t".join(field or "\\N" for field in row) + "\n" for row in rows)
+    if form == "copy":
+        return "", copy, ""
+    if form == "pg_dump":
+        return PG_DUMP % COLUMNS[kind], copy, "\\.\n-- PostgreSQL database dump complete\n"
+    marks = ["" if re.search(" (int|double)", column) else "'" for column in COLUMNS[kind].split(",")]
+    values = [",".join(mark + field + mark if field else "NULL" for field, mark in zip(row, marks))
+              for row in rows]
+    return (f"-- MySQL dump 10.19\n\nCREATE TABLE `t` ({COLUMNS[kind]});\n",
+            f"INSERT INTO `t` VALUES ({'),('.join(values)});\n", "-- Dump completed\n")

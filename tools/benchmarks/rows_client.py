@@ -96,6 +96,28 @@ def csv_quoted(bench, result):
                 "or has a blank there and no quotes")
 
 
+def copy_text(bench, result):
+    size = bench.scaled(400_000_000)
+    for kind, form in (("flights", "copy"), ("notes", "copy"), ("flights", "pg_dump")):
+        plain, export = (bench.data.sql(kind, size, form).path for form in ("tab", form))
+        words = [] if form == "pg_dump" else ["--dialect", "postgres"]
+        compared(bench, result, f"{kind} with tabs", f"{kind}, {form}", [*words, export], [plain])
+    result.note("inferred types, but those of CREATE TABLE in the dump; flights: NULL in one record of 50; "
+                "notes: an escaped line end in each record")
+
+
+def insert_statements(bench, result):
+    for kind in ("flights", "notes"):
+        data = bench.data.sql(kind, bench.scaled(400_000_000), "mysqldump")
+        lines = [result.line(f"{kind}: GB/s of the dump, by {time} time", at_least(0.4))
+                 for time in ("wall", "user CPU")]
+        for _ in bench.rounds(what=kind):
+            process = bench.parse(data.path).process
+            for line, seconds in zip(lines, (process.wall, process.user)):
+                line.add(rate(data.bytes, seconds) / 1e9)
+    result.note("statements of 2,000 rows, as mysqldump writes them")
+
+
 def bson_parse(bench, result):
     for name, data in (("flat", bench.data.mot(bench.scaled(4_000_000))),
                        ("nested", bench.data.isd(bench.scaled(1_000_000)))):
@@ -196,6 +218,8 @@ ROWS = [
     ("json-parse", "JSON lines to BSON, one thread, null sink, all checks on", json_parse),
     ("csv-types", "CSV with inferred types, one thread, null sink", csv_types),
     ("csv-quoted", "CSV with quoted line ends, one thread, null sink", csv_quoted),
+    ("copy-text", "COPY text against text with tabs, one thread, null sink", copy_text),
+    ("insert-statements", "INSERT statements of a dump, one thread, null sink", insert_statements),
     ("bson-parse", "BSON files, fully validated, one thread, null sink", bson_parse),
     ("ycsb-generate", "generated records, one thread, null sink", ycsb_generate),
     ("second-core", "null sink, two threads against one", second_core),
