@@ -279,6 +279,10 @@ class Types(support.Case):
         text = "name,n\n" + rows * 6 + "name,unknown\nname,n\nx,1\n"
         _, work = self.documents(self.zipped("r.csv.gz", text), code=support.EXIT_REJECTS)
         self.assert_accounting(work, repeatedHeaders=1, rejectedByParser=1)
+        schema = self.file("h.yaml", "name: t\ncolumns: [{name: State}, {name: n, type: int}]\n")
+        _, work = self.parse("--schema", schema, self.file("h.csv", "state,n\nok,1\nSTATE,x\nstate,N\n"),
+                             code=support.EXIT_REJECTS)
+        self.assert_accounting(work, repeatedHeaders=1, rejectedByParser=1)
 
     def written_schema(self, path, *words):
         """Writes a schema, with which the file has the same documents. Returns (schema, work directory)."""
