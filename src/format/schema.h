@@ -60,6 +60,7 @@ typedef struct sl_schema_column {
     bool lossless; /* values that the type would change are refused */
     bool inferred; /* the type was inferred, which messages mention */
     bool declared; /* by --types */
+    char mixed[96]; /* an inferred text, dates in several formats: the type and the formats */
 } sl_schema_column;
 
 typedef struct sl_schema {
