@@ -273,16 +273,14 @@ def read_bytes(data, names="short", number=1, encoding="utf-8", trim=False):
     delimiter, header = sniff(first)
     columns = bind(header, len(split_fields(first, delimiter)))
     result = Reading()
-    key_name = "test_id" if header is None else header[0]
-    repeated = re.compile(rb'"?' + key_name.encode() + rb'"?(' + re.escape(delimiter) + rb"|\Z)",
-                          re.IGNORECASE)
+    names_of_columns = b"" if header is None else delimiter.join(name.encode() for name in header).lower()
     model = next((i for i, column in enumerate(columns) if column.name == "model"), None)
     seen_header = header is None
     for offset, line, text in lines:
         if not text:
             result.blank_lines += 1
             continue
-        if repeated.match(text):
+        if header and text.replace(b'"', b"").lower() == names_of_columns:
             result.repeated_headers += seen_header
             seen_header = True
             continue

@@ -67,6 +67,7 @@ typedef struct sl_target {
     char uuid[SL_UUID_ROOM]; /* "" until it has been read */
     bool by_uuid;            /* the server accepts `collectionUUID` in commands */
     bool capped;             /* it is a capped collection */
+    char validator[400];     /* as JSON, perhaps its beginning; "" for none */
     bool shard_key_given;    /* by the user: an existing collection must have this key; otherwise
                                 it may have any key, and `shard_key` is that of a new one */
     bool own_ids;            /* _ids may be of any type: owners are found by the shard key, also if

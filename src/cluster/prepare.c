@@ -495,6 +495,7 @@ typedef struct existing {
     char locale[32];         /* of the default collation; "" for none */
     char type[32];           /* "collection", "view", "timeseries" */
     char uuid[SL_UUID_ROOM]; /* "" when it has none */
+    char validator[400];     /* as in sl_target */
 } existing;
 
 static bool read_existing(sl_connection *connection, const sl_target *target, existing *found,
@@ -517,6 +518,12 @@ static bool read_existing(sl_connection *connection, const sl_target *target, ex
     }
     if (found->exists && sl_look_find(&reply, "cursor.firstBatch.0.info.uuid", &inner))
         sl_uuid_of(&inner, found->uuid);
+    bson_t validator;
+    char *json = sl_look_inside(&reply, "cursor.firstBatch.0.options.validator", &validator)
+                     ? bson_as_relaxed_extended_json(&validator, NULL)
+                     : NULL;
+    sl_print_text(found->validator, sizeof found->validator, "%s", json ? json : "");
+    bson_free(json);
     bson_destroy(&reply);
     return ok;
 }
@@ -526,6 +533,7 @@ bool sl_target_read(sl_connection *connection, sl_target *target, sl_error *erro
     bool ok = read_existing(connection, target, &found, error);
     memcpy(target->uuid, found.uuid, SL_UUID_ROOM);
     target->capped = found.capped;
+    memcpy(target->validator, found.validator, sizeof target->validator);
     return ok;
 }
 

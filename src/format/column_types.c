@@ -433,6 +433,24 @@ static uint32_t kinds_of(sl_text value, sl_column_guess *guess, const sl_notatio
     return kinds;
 }
 
+/* Adds a set of formats to the sets of a column of dates in several formats. */
+static void add_formats(sl_column_guess *guess, uint64_t formats) {
+    size_t i = 0;
+    while (i < 3 && (guess->mixed[i] & formats) == 0)
+        i++;
+    guess->undated = guess->undated || i == 3;
+    if (i < 3)
+        guess->mixed[i] &= formats;
+}
+
+/* As add_formats, for the formats of a value; most are tested only once for a column. */
+static void add_date(sl_column_guess *guess, sl_text value) {
+    uint64_t formats = 0;
+    for (size_t i = 0; i < 3 && formats == 0 && may_be_date(value); i++)
+        formats = formats_of(value, guess->mixed[i]);
+    add_formats(guess, formats);
+}
+
 void sl_column_guess_add(sl_column_guess *guess, sl_text value, const sl_notation *notation) {
     double number;
     bool word = value.length == 0 || !notation || notation->words;
@@ -444,6 +462,8 @@ void sl_column_guess_add(sl_column_guess *guess, sl_text value, const sl_notatio
         return;
     }
     guess->values++;
+    if (!guess->undated)
+        add_date(guess, value);
     if (guess->kinds == 0 && guess->forms == 0)
         return;
     uint32_t kinds = guess->kinds & kinds_of(value, guess, notation);
@@ -456,6 +476,7 @@ void sl_column_guess_add(sl_column_guess *guess, sl_text value, const sl_notatio
 
 void sl_column_guess_add_text(sl_column_guess *guess) {
     guess->values++;
+    guess->undated = true;
     guess->kinds = guess->forms = 0;
 }
 
@@ -469,6 +490,9 @@ void sl_column_guess_merge(sl_column_guess *guess, const sl_column_guess *other)
     guess->dates &= other->dates;
     if (guess->dates == 0)
         guess->kinds &= ~(uint32_t)KIND_FORMATTED;
+    guess->undated = guess->undated || other->undated;
+    for (size_t i = 0; i < 3 && other->mixed[i] != UINT64_MAX; i++)
+        add_formats(guess, other->mixed[i]);
     guess->number.finite = guess->number.finite || other->number.finite;
     guess->number.few_digits = guess->number.few_digits || other->number.few_digits;
     guess->number.coded = guess->number.coded || other->number.coded;
@@ -630,6 +654,25 @@ bool sl_column_same_kind(const sl_schema_column *a, const sl_schema_column *b) {
            (class != SL_CLASS_TEXT || a->type == b->type);
 }
 
+/* Writes how a schema declares a column of dates in several formats. */
+static void write_mixed(const sl_column_guess *guess, char *out, size_t room) {
+    const char *formats[3];
+    size_t count = 0, used;
+    bool timed = false;
+    for (; count < 3 && guess->mixed[count] != UINT64_MAX; count++) {
+        formats[count] = only_format(guess->mixed[count]);
+        if (!formats[count])
+            return;
+        timed = timed || strchr(formats[count], 'M');
+    }
+    if (count < 2 || guess->undated)
+        return;
+    used = sl_print_text(out, room, "type: %s, format: [", timed ? "datetime" : "date");
+    for (size_t i = 0; i < count; i++)
+        used += sl_print_text(out + used, room - used, "\"%s\"%s", formats[i],
+                              i + 1 < count ? ", " : "]");
+}
+
 void sl_column_guess_decide(const sl_column_guess *guess, sl_schema_column *column) {
     set_text(column);
     column->lossless = true;
@@ -648,6 +691,7 @@ void sl_column_guess_decide(const sl_column_guess *guess, sl_schema_column *colu
         column->format = NULL;
     }
     set_text(column);
+    write_mixed(guess, column->mixed, sizeof column->mixed);
 }
 
 const char *sl_column_type_write(const sl_schema_column *column, char out[SL_TYPE_ROOM]) {

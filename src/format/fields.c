@@ -243,10 +243,13 @@ bool sl_record_is_header(const sl_parser *parser, const sl_record *record) {
         return d->watched_length > 0 &&
                sl_text_equal(line, (sl_text){d->header, d->watched_length});
     }
-    sl_text first;
-    sl_header_split(line, d->delimiter, d->quote, &first, 1);
-    return sl_text_equal_ignoring_case(first, sl_text_of(d->columns[0].published)) ||
-           sl_schema_column_is_named(&d->columns[0].schema, first);
+    sl_text names[SL_COLUMNS_MAX];
+    size_t count = sl_header_split(line, d->delimiter, d->quote, names, d->column_count), i = 0;
+    while (i < count && i < d->column_count &&
+           (sl_text_equal_ignoring_case(names[i], sl_text_of(d->columns[i].published)) ||
+            sl_schema_column_is_named(&d->columns[i].schema, names[i])))
+        i++;
+    return i == d->column_count || (i == count && i > 1);
 }
 
 /* ---- values ---- */

@@ -84,6 +84,8 @@ typedef struct sl_block {
 /* The line number of a document that was rejected after the parser had written it: by the server,
  * or because of --embed. Its record is the document as JSON, not text of the source. */
 #define SL_REJECT_LINE_UNKNOWN UINT32_MAX
+/* Added to the line of a document that the server has refused. */
+#define SL_REJECT_OF_SERVER (1u << 31)
 
 typedef struct sl_reject {
     uint64_t offset;    /* of the record in the source's uncompressed stream */

@@ -325,8 +325,9 @@ static void put_column(FILE *out, const sl_bound_column *column) {
         fprintf(out, ", offset: %s", schema->zone == SL_CHOICE_YES ? "true" : "false");
     if (schema->yes)
         fprintf(out, ", \"yes\": \"%s\", \"no\": \"%s\"", schema->yes, schema->no);
-    fprintf(out, "}%s\n",
-            sl_column_class(schema) == SL_CLASS_EMPTY ? "  # no values in the sample" : "");
+    fprintf(out, "}%s%s\n", schema->mixed[0] ? "  # dates: " : "",
+            sl_column_class(schema) == SL_CLASS_EMPTY ? "  # no values in the sample"
+                                                      : schema->mixed);
 }
 
 char *sl_typing_write_schema(const sl_dialect *dialect, const char *name, uint64_t records) {
@@ -336,11 +337,13 @@ char *sl_typing_write_schema(const sl_dialect *dialect, const char *name, uint64
     if (!out)
         return NULL;
     char delimiter[2] = {dialect->delimiter, '\0'};
-    fprintf(out,
-            "# Types inferred from %llu sampled records. Edit them, and load with --schema FILE.\n"
-            "# A value that does not fit its type is a reject.\n"
-            "name: ",
-            (unsigned long long)records);
+    fprintf(
+        out,
+        "# Types inferred from %llu sampled records. Edit them, and load with --schema FILE%s%s.\n"
+        "# A value that does not fit its type is a reject.\n"
+        "name: ",
+        (unsigned long long)records, dialect->encoding ? " --encoding " : "",
+        dialect->encoding ? dialect->encoding->name : "");
     put_quoted(out, name);
     fprintf(out, "\nkind: records");
     if (dialect->notation && (dialect->notation_given || dialect->why[0]))

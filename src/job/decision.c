@@ -91,6 +91,27 @@ static const struct match_type *stored_type(const sl_destination *destination, c
     return type && strcmp(type->alias, own) != 0 ? type : NULL;
 }
 
+/* Warns of documents that have the field, which has an index, in a type with the same values. */
+static void warn_of_other_types(const sl_destination *destination, const char *field,
+                                const char *column, const struct match_type *own) {
+    const sl_target *target = &destination->target;
+    sl_error ignored = {0};
+    for (size_t i = 0; i < sizeof match_types / sizeof match_types[0] && !ignored.code; i++) {
+        const struct match_type *other = &match_types[i];
+        bson_t *found = NULL;
+        bson_t *filter = BCON_NEW(field, "{", "$type", BCON_UTF8(other->alias), "}");
+        if (other != own && (own->types == TEXTS || other->types == TEXTS) &&
+            sl_document_find(destination->connection, target, filter, &found, &ignored) && found)
+            sl_log_warning("the field %s of some documents of %s.%s has the type %s: these do not "
+                           "match the records, which have the type %s; records with --types %s=%s "
+                           "match them",
+                           field, target->database, target->collection, other->alias, own->alias,
+                           column, other->word);
+        bson_destroy(found);
+        bson_destroy(filter);
+    }
+}
+
 /* Another program may have stored 17 as "17", which no record matches. Sets job->match_problem,
  * which ends a load with inferred types at once, unless the values cannot mean the same. */
 static bool types_match(sl_job *job, const sl_destination *destination, sl_error *error) {
@@ -102,6 +123,9 @@ static bool types_match(sl_job *job, const sl_destination *destination, sl_error
         const char *name = match->names[i];
         const struct match_type *own = match_type_of(sl_documents_type(job, name));
         const struct match_type *stored = own ? stored_type(destination, name, own->alias) : NULL;
+        const char *column = strcmp(name, "_id") == 0 && ids->count == 1 ? ids->names[0] : name;
+        if (own && !stored && match->count == 1)
+            warn_of_other_types(destination, name, column, own);
         if (!stored)
             continue;
         bool text = own->types == TEXTS || stored->types == TEXTS;
@@ -114,8 +138,7 @@ static bool types_match(sl_job *job, const sl_destination *destination, sl_error
                      table || own->types == TEXTS
                          ? "Declare the stored type: --types "
                          : "Convert the records to that type before, as to --types ",
-                     strcmp(name, "_id") == 0 && ids->count == 1 ? ids->names[0] : name,
-                     stored->word);
+                     column, stored->word);
     }
     if (refused)
         *error = job->match_problem;

@@ -631,7 +631,7 @@ static bool sources_agree_on_layout(sl_job *job, const sl_destination *destinati
  * that of the previous source, so that many small sources, which fill only the first stripes, are
  * spread, too.
  *
- * Placing a range takes about a tenth of a second. If placing many sources would take long compared
+ * Moving a range takes about a tenth of a second. If moving many sources would take long compared
  * with the load itself, a range contains several consecutive sources, such that ranges have about
  * equal numbers of bytes. */
 

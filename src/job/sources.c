@@ -541,11 +541,12 @@ static bool check_kinds(const sl_job *job, sl_error *error) {
     const sl_job_source *first = NULL;
     char list[600] = "";
     size_t used = 0;
-    bool mixed = false;
+    bool mixed = false, dump = false;
     for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
         const sl_job_source *source = &job->sources[i];
         if (source->skipped)
             continue;
+        dump = dump || strstr(sl_source_set_at(job->set, i)->shown, ".metadata.json");
         const char *kind = sl_format_record_kind(source->format, source->dialect);
         const char *before = first ? sl_format_record_kind(first->format, first->dialect) : kind;
         mixed = mixed || strcmp(kind, before) != 0;
@@ -559,8 +560,8 @@ static bool check_kinds(const sl_job *job, sl_error *error) {
            sl_error_set(error, SL_EXIT_SOURCE,
                         "these sources hold different kinds of records:" SL_LINES
                         "\nLoad each kind into a separate collection: name the files, or select "
-                        "files of a folder with --include",
-                        list);
+                        "files of a folder with --include%s",
+                        list, dump ? ". A dump of mongodump: shardload restore FOLDER" : "");
 }
 
 /* Reads a source again, after its table has shown other quotes than its own text. */

@@ -469,11 +469,12 @@ static bool write_list(sl_reject_files *rejects, const sl_source_block *block, u
     for (size_t at = 0; reject_list_next(list, &at, &one);) {
         if (!check_bytes(rejects, error))
             return false;
-        bool refused = one.line == SL_REJECT_LINE_UNKNOWN;
-        uint64_t before = one.line; /* lines of the block */
+        bool unknown = one.line == SL_REJECT_LINE_UNKNOWN, none = one.line == SL_NO_LINE;
+        bool refused = !none && (one.line & SL_REJECT_OF_SERVER);
+        uint64_t before = one.line & ~SL_REJECT_OF_SERVER; /* lines of the block */
         bool known =
-            lines != UINT64_MAX && one.line != SL_NO_LINE &&
-            (!refused || count_lines(rejects, block->source, block->offset, one.offset, &before));
+            lines != UINT64_MAX && !none &&
+            (!unknown || count_lines(rejects, block->source, block->offset, one.offset, &before));
         put_row(rejects, block->source, block->entry, known ? lines + before + 1 : 0, one.offset,
                 one.column, one.reason, one.record);
         if (!refused && !put_raw(rejects, block->source, one.record, error))

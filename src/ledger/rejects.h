@@ -75,7 +75,8 @@ bool sl_reject_list_add(sl_reject_list *list, const sl_reject *reject);
 /* An entry of a list; the texts point into the list. */
 typedef struct sl_listed_reject {
     uint64_t offset; /* as in sl_reject */
-    uint32_t line;   /* of the block, SL_NO_LINE or SL_REJECT_LINE_UNKNOWN */
+    uint32_t line;   /* of the block, SL_NO_LINE or SL_REJECT_LINE_UNKNOWN; perhaps with
+                        SL_REJECT_OF_SERVER */
     sl_text column, reason, record;
 } sl_listed_reject;
 

@@ -201,13 +201,13 @@ static bool connect_cluster(sl_load *load, sl_error *error) {
     return true;
 }
 
-typedef struct placing {
+typedef struct distribution {
     sl_load *load;
     int64_t logged; /* when progress was logged last, by sl_clock_ns */
-} placing;
+} distribution;
 
 static bool on_prepare_step(void *context, size_t done, size_t all) {
-    placing *work = context;
+    distribution *work = context;
     work->load->distribution_steps = done;
     if (sl_seconds_since(work->logged) > 2) {
         sl_log_info("distributing ranges: step %zu of %zu", done, all);
@@ -342,7 +342,7 @@ static bool prepare(sl_load *load, sl_error *error) {
         return false;
     if (job->by_range) {
         int64_t start = sl_clock_ns();
-        placing work = {load, start};
+        distribution work = {load, start};
         if (!sl_prepare_ranges(connection, &destination->target, destination->topology, job->ranges,
                                job->range_count, on_prepare_step, &work, error))
             return false;

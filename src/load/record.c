@@ -40,7 +40,7 @@ void sl_record_server(sl_run_record *record, sl_connection *connection) {
     sl_connection_record(connection, sl_run_record_document(record));
 }
 
-/* The shards, the collection, the placing of ranges, the balancer. */
+/* The shards, the collection, the distribution of ranges, the balancer. */
 static void record_cluster(const sl_load *load, bson_t *record) {
     const sl_topology *topology = load->destination.topology;
     const bson_t *key = load->destination.map ? sl_shard_map_key(load->destination.map) : NULL;

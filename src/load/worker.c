@@ -27,6 +27,7 @@
 #include "send/writer.h"
 #include "util/clock.h"
 #include "util/context.h"
+#include "util/grow.h"
 
 #include "embedding.h"
 #include "run.h"
@@ -68,6 +69,8 @@ sl_open_block *sl_block_begin(sl_worker *worker, const sl_source_block *block) {
     char *entry_name = open_block->entry_name;
     size_t entry_name_room = open_block->entry_name_room;
     sl_reject_list rejects = open_block->rejects; /* empty, with its memory */
+    uint32_t *line_ends = open_block->line_ends;
+    size_t line_room = open_block->line_room;
     *open_block = (sl_open_block){
         .next = worker->open_blocks,
         .link = &worker->open_blocks,
@@ -75,6 +78,8 @@ sl_open_block *sl_block_begin(sl_worker *worker, const sl_source_block *block) {
         .has_text = block->text.bytes != NULL,
         .first_id = sl_document_id(worker->job->sources[block->source].number, block->offset),
         .rejects = rejects,
+        .line_ends = line_ends,
+        .line_room = line_room,
         .entry_name = entry_name,
         .entry_name_room = entry_name_room,
     };
@@ -144,6 +149,7 @@ void sl_blocks_clear(sl_worker *worker) {
             sl_open_block *next = lists[i]->next;
             sl_reject_list_clear(&lists[i]->rejects);
             free(lists[i]->entry_name);
+            free(lists[i]->line_ends);
             free(lists[i]);
             lists[i] = next;
         }
@@ -201,6 +207,47 @@ static const uint8_t *document_at(sl_refusals *state, uint32_t index) {
     return state->batch->bytes + state->at;
 }
 
+/* Are the ends of the block's lines kept? */
+static bool keeps_lines(const sl_worker *worker, const sl_open_block *open_block) {
+    const size_t source = open_block->block.source;
+    return open_block->has_text && !worker->job->sources[source].format->binary &&
+           sl_source_set_at(worker->job->set, source)->kind != SL_SOURCE_PLAIN;
+}
+
+/* Keeps the ends of the lines of a compressed text, for documents that the server may refuse later:
+ * a plain file is read again instead (rejects.c). */
+static bool keep_line_ends(sl_worker *worker, sl_open_block *open_block) {
+    const sl_text text = worker->block->text;
+    const char *end = text.bytes + text.length;
+    for (const char *at = text.bytes; (at = memchr(at, '\n', (size_t)(end - at))); at++) {
+        uint32_t *more = sl_grow(open_block->line_ends, open_block->line_count,
+                                 &open_block->line_room, sizeof *more);
+        if (!more)
+            return sl_error_memory(&worker->error, "keeping the ends of lines");
+        open_block->line_ends = more;
+        open_block->line_ends[open_block->line_count++] = (uint32_t)(at - text.bytes);
+    }
+    return true;
+}
+
+/* The line of a refused document in its block. */
+static uint32_t line_of(sl_worker *worker, sl_open_block *open_block, uint64_t offset) {
+    size_t low = 0, high;
+    if (!keeps_lines(worker, open_block))
+        return SL_REJECT_LINE_UNKNOWN;
+    if (open_block == worker->open_block && open_block->line_count == 0)
+        keep_line_ends(worker, open_block); /* its text is just parsed */
+    high = open_block->line_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (open_block->block.offset + open_block->line_ends[middle] < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return SL_REJECT_OF_SERVER | (uint32_t)low;
+}
+
 static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code,
                        const char *message) {
     sl_refusals *state = context;
@@ -229,8 +276,9 @@ static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code
         json = bson_as_relaxed_extended_json(&view, NULL);
     }
     const uint64_t *offsets = state->batch->offsets;
-    sl_reject reject = {.offset = offsets ? offsets[index] : sl_document_id_offset(id),
-                        .line = SL_REJECT_LINE_UNKNOWN,
+    const uint64_t offset = offsets ? offsets[index] : sl_document_id_offset(id);
+    sl_reject reject = {.offset = offset,
+                        .line = line_of(state->worker, open_block, offset),
                         .record = sl_text_of(json ? json : "")};
     if (fate == FATE_NOT_FOUND)
         snprintf(reject.reason, sizeof reject.reason, "%s", message);
@@ -490,6 +538,9 @@ static bool parse_block(sl_worker *worker, const sl_source_block *block,
         sl_count(&worker->counters->parser_rejects, open_block->counts.rejects);
     }
     sl_parse_counts_add(&run->parsed[worker->index], &open_block->counts);
+    worker->open_block = NULL;
+    if (open_block->waiting > 0 && open_block->line_count == 0 && keeps_lines(worker, open_block))
+        ok = keep_line_ends(worker, open_block) && ok;
     open_block->parsed = ok && !worker->error.code;
     if (open_block->parsed && ledger->journal)
         open_block->check = sl_resume_check(block);

@@ -62,8 +62,15 @@ static void put_escaped(FILE *out, const char *json, size_t length) {
     }
 }
 
+/* Keeps the spaces. */
 static void escape(FILE *out, const char *json) {
-    put_escaped(out, json, strlen(json));
+    for (size_t length; *json; json += length) {
+        length = *json == '"' ? string_length(json) : strspn(json, "+-.0123456789eE");
+        if (*json == '"')
+            put_escaped(out, json, length);
+        else
+            put_number(out, json, length += length == 0);
+    }
 }
 
 /* Normalises spaces and numbers: {"a": 1, "b": [1.5, 2]} */

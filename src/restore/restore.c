@@ -690,7 +690,7 @@ static bool restore_append(const sl_restore *restore, bson_t *record) {
         if (of->left_out)
             continue;
         sl_record_begin_item(&array, count++, &item);
-        BSON_APPEND_UTF8(&item, "dumped", sl_namespace_name(of, name));
+        BSON_APPEND_UTF8(&item, "dumpNamespace", sl_namespace_name(of, name));
         BSON_APPEND_UTF8(&item, "namespace", sl_namespace_target(of, name));
         BSON_APPEND_UTF8(&item, "kind", sl_kinds[of->kind].name);
         BSON_APPEND_BOOL(&item, "begun", o->begun);

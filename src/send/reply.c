@@ -134,13 +134,20 @@ bool sl_reply_next_error(bson_iter_t *errors, sl_write_error *found) {
     return true;
 }
 
-const char *sl_write_error_text(const sl_write_error *one, char out[SL_WRITE_ERROR_ROOM]) {
+const char *sl_write_error_text(const sl_write_error *one, const char *validator,
+                                char out[SL_WRITE_ERROR_ROOM]) {
+    const char *named = one->code == 121 && *validator ? validator : NULL;
     bson_t rule;
     char *json = NULL;
     if (one->rule && bson_init_static(&rule, one->rule, sl_bson_length(one->rule)))
         json = bson_as_relaxed_extended_json(&rule, NULL);
-    sl_print_text(out, SL_WRITE_ERROR_ROOM, "%s%s%s", one->message, json ? ": " : "",
-                  json ? json : "");
+    sl_print_text(out, SL_WRITE_ERROR_ROOM, "%s%s%s", one->message,
+                  json    ? ": "
+                  : named ? " by the collection's validator "
+                          : "",
+                  json    ? json
+                  : named ? named
+                          : "");
     bson_free(json);
     return out;
 }

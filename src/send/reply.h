@@ -103,8 +103,10 @@ bool sl_reply_errors(const bson_t *body, bson_iter_t *errors);
 /* Reads the next write error. False after the last write error. */
 bool sl_reply_next_error(bson_iter_t *errors, sl_write_error *found);
 
-/* The message, with the rules of the validator. Returns `out`. */
+/* The message, with the rules of the validator that the document breaks; if the server does not
+ * name them, with `validator`, that of the collection. Returns `out`. */
 #define SL_WRITE_ERROR_ROOM 540
-const char *sl_write_error_text(const sl_write_error *one, char out[SL_WRITE_ERROR_ROOM]);
+const char *sl_write_error_text(const sl_write_error *one, const char *validator,
+                                char out[SL_WRITE_ERROR_ROOM]);
 
 #endif

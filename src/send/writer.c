@@ -507,7 +507,7 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
             listener->aside->indexes[listener->aside->count++] = piece->first + place;
         else
             report(listener, piece->first + place, FATE_REFUSED, one.code,
-                   sl_write_error_text(&one, text));
+                   sl_write_error_text(&one, outlet->sending->destination->target.validator, text));
     }
     sl_duplicates_clear(&duplicates);
     sl_duplicates_clear(&invalid);
@@ -1064,8 +1064,9 @@ static void report_refusals(sl_outlet *outlet, const sl_listener *listener, cons
             continue;
         }
         listener->result->rejected++;
-        listener->refused(listener->context, place, FATE_REFUSED, one.code,
-                          sl_write_error_text(&one, text));
+        listener->refused(
+            listener->context, place, FATE_REFUSED, one.code,
+            sl_write_error_text(&one, outlet->sending->destination->target.validator, text));
     }
 }
 

@@ -9,7 +9,7 @@
 
 /* How the time of a phase grows with the number of documents n. */
 typedef enum sl_growth {
-    SL_GROWS_NOT,        /* connecting, placing ranges */
+    SL_GROWS_NOT,        /* connecting, distributing ranges */
     SL_GROWS_LINEARLY,   /* a + b n^(1 + e): loading, counting, scanning */
     SL_GROWS_AS_SORTING, /* a + b n^(1 + e) log n: building an index */
 } sl_growth;

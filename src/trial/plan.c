@@ -27,7 +27,7 @@
  * Reads rates from the records of earlier runs, and predicts times from them.
  *
  * The range of a load's rate extends from its slowest to its fastest fifth of the time; for a load
- * too short to have fifths it is SHORT to each side. Rates measured once (placing, indexes,
+ * too short to have fifths it is SHORT to each side. Rates measured once (distribution, indexes,
  * verification) get a range of ONCE to each side, which is a guess. */
 
 #define PARTS 5
@@ -107,7 +107,7 @@ static bool unusable(const char *path, const char *why, sl_error *error) {
 
 /* Reads the rates of the phases besides the load phase. */
 static void take_phases(const bson_t *record, double documents, sl_rates *rates) {
-    double placing = sl_look_number(record, "distribution.seconds");
+    double distribution = sl_look_number(record, "distribution.seconds");
     double steps = sl_look_number(record, "distribution.steps");
     double prepare = phase_seconds(record, SL_PHASE_PREPARE),
            indexes = phase_seconds(record, SL_PHASE_INDEXES);
@@ -115,8 +115,8 @@ static void take_phases(const bson_t *record, double documents, sl_rates *rates)
            connect = phase_seconds(record, SL_PHASE_CONNECT);
     const char *unverified = sl_look_text(record, "options.no-verify");
     rates->connect_seconds = connect;
-    rates->prepare_seconds = isnan(placing) ? prepare : prepare - placing;
-    rates->step_seconds = steps > 0 ? around(placing / steps, ONCE) : no_rates.step_seconds;
+    rates->prepare_seconds = isnan(distribution) ? prepare : prepare - distribution;
+    rates->step_seconds = steps > 0 ? around(distribution / steps, ONCE) : no_rates.step_seconds;
     double built = sl_look_text(record, "options.index") ? 1 : 0;
     bson_t list;
     if (sl_look_inside(record, "options.index", &list))
@@ -650,7 +650,7 @@ static void record_sources(const sl_preview *preview, bson_t *record) {
         BSON_APPEND_UTF8(&item, "format", source->format);
         BSON_APPEND_UTF8(&item, "dialect", source->dialect);
         BSON_APPEND_INT32(&item, "number", (int32_t)source->number);
-        BSON_APPEND_BOOL(&item, "lookedAt", source->sampled);
+        BSON_APPEND_BOOL(&item, "sampled", source->sampled);
         append_measure(&item, &source->measure);
         bson_append_document_end(&sources, &item);
     }
@@ -691,7 +691,7 @@ static void record_layout(const sl_preview *preview, bson_t *record) {
         append_shard(&item, preview, range->shard);
         INT64(&item, "documents", range->documents + 0.5);
         if (range->stays)
-            BSON_APPEND_BOOL(&item, "stays", true);
+            BSON_APPEND_BOOL(&item, "unchanged", true);
         bson_append_document_end(&list, &item);
     }
     bson_append_array_end(record, &list);

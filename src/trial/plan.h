@@ -56,7 +56,7 @@ typedef struct sl_rates {
     sl_estimate documents;  /* per second */
     sl_estimate bson_bytes; /* per second */
     double connect_seconds;
-    double prepare_seconds;       /* without placing ranges */
+    double prepare_seconds;       /* without distributing ranges */
     sl_estimate step_seconds;     /* a split or move */
     sl_estimate index_documents;  /* per second, of one index */
     sl_estimate verify_documents; /* per second */

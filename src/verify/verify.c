@@ -1126,7 +1126,7 @@ static bool verify_report(sl_verification *verification) {
     else
         sl_text_table_destroy(table);
     append_figures(&section, verification, &sum);
-    BSON_APPEND_INT64(&section, "underOtherIds", (int64_t)outside.found);
+    BSON_APPEND_INT64(&section, "outsideAllRanges", (int64_t)outside.found);
     BSON_APPEND_INT64(&section, "rejectedByParser", (int64_t)rejects);
     BSON_APPEND_INT64(&section, "otherSources",
                       (int64_t)(verification->registered_count - job->active));

@@ -94,7 +94,7 @@ class Plan(support.Case):
         folder = self.isd(120000, "--stations", 60, "--seed", 48)
         count = sum(1 for _ in folder.iterdir())
         plan, text = self.plan("--blocks", 40, folder)
-        looked_at = sum(source["lookedAt"] for source in plan["sources"])
+        looked_at = sum(source["sampled"] for source in plan["sources"])
         self.assertEqual(len(plan["sources"]), count)
         self.assertGreater(looked_at, 5)
         self.assertLess(looked_at, count)

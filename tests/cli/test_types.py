@@ -273,11 +273,31 @@ class Types(support.Case):
         self.assertEqual(self.documents("-", stdin=text)[0], expected)
         self.assertEqual(self.documents(self.zipped("a.csv.gz", text))[0], expected)
 
+    def test_dates_in_several_formats_are_listed(self):
+        """The column is text; inspect, the load and the written schema say how to load dates."""
+        path = self.file("d.csv", "n,day,made\n1,31.01.2015,M\xfcnchen\n2,2015-02-01,x\n3,1/31/2015,y\n".encode("latin-1"))
+        declared = 'type: date, format: ["%d.%m.%Y", "%Y-%m-%d", "%m/%d/%Y"]'
+        words = path, "--encoding", "latin1"
+        outcome = self.shardload("inspect", "--write-schema", "d.yaml", *words)
+        self.assertIn(f"text; for dates declare {declared}", outcome.text)
+        outcome, _ = self.parse(*words)
+        self.assertIn(f"dates of day have several formats, so they are loaded as text; to load dates, write a schema "
+                      f"(inspect --write-schema FILE), and declare there {declared}", outcome.err)
+        schema = (self.scratch / "d.yaml").read_text("utf-8")
+        self.assertIn("--schema FILE --encoding windows-1252.", schema)
+        self.file("d.yaml", schema.replace(f", missing: []}}  # dates: {declared}", f", {declared}}}"))
+        documents, _ = self.dump_decoded("--schema", self.scratch / "d.yaml", *words)
+        self.assertEqual([one["day"].day for one in documents], [31, 1, 31])
+
     def test_a_record_like_the_header_is_not_dropped(self):
         """Only a line that equals the header is a repeated header."""
         rows = "".join(f"name{i},{i}\n" for i in range(60000))
         text = "name,n\n" + rows * 6 + "name,unknown\nname,n\nx,1\n"
         _, work = self.documents(self.zipped("r.csv.gz", text), code=support.EXIT_REJECTS)
+        self.assert_accounting(work, repeatedHeaders=1, rejectedByParser=1)
+        schema = self.file("h.yaml", "name: t\ncolumns: [{name: State}, {name: n, type: int}]\n")
+        _, work = self.parse("--schema", schema, self.file("h.csv", "state,n\nok,1\nSTATE,x\nstate,N\n"),
+                             code=support.EXIT_REJECTS)
         self.assert_accounting(work, repeatedHeaders=1, rejectedByParser=1)
 
     def written_schema(self, path, *words):

@@ -281,7 +281,6 @@ class Standalone(Modes, support.ClusterCase):
 class ReplicaSet(Standalone):
     variable = "SHARDLOAD_TEST_REPLICA_URI"
 
-
     def test_ids_of_another_type(self):
         """Another program has stored the text "17": no record with the number 17 matches it."""
         self.database.t.insert_many([{"_id": str(n)} for n in range(20)])
@@ -299,7 +298,7 @@ class ReplicaSet(Standalone):
         self.load(*words, "--id-field", "id", "--types", "id=text", table)
         self.assertEqual(self.database.t.count_documents({}), 18)
         self.load("--mode", "upsert", self.file("new.json", '{"_id": 17}\n'), message="has the type number")
-        self.load(*words, lines)
+        self.load(*words, lines, message="has the type string: these do not match the records, which have the")
         self.assertEqual(self.database.t.count_documents({}), 18)
 
 

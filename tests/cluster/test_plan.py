@@ -184,7 +184,7 @@ class Sharded(AnyServer, support.ClusterCase):
         self.client.admin.command("moveChunk", namespace,
                                   bounds=[filled[0]["min"], filled[0]["max"]], to=other)
         plan, outcome = self.plan("--again", path)
-        staying = [planned for planned in plan["ranges"] if planned.get("stays")]
+        staying = [planned for planned in plan["ranges"] if planned.get("unchanged")]
         self.assertEqual([planned["minimum"] for planned in staying], [filled[0]["min"]["_id"]])
         self.assertEqual(plan["layout"]["occupied"], 1)
         self.assertIn("are not moved (=): they hold documents on another shard", outcome.out)

@@ -262,11 +262,19 @@ class AllRejected(support.ClusterCase):
         path = self.file("some.csv", "a,b\n1,1\n2,2\n3,3\n")
         outcome, work = self.load("--format", "delimited", path, code=support.EXIT_SOURCE)
         self.assertIn("all 3 records were rejected", outcome.err)
-        why = r": .*\$lt.*" if self.is_at_least("5.0") else ""
+        why = r": .*\$lt.*" if self.is_at_least("5.0") else r" by the collection's validator .*\$lt.*"
         self.assertRegex(outcome.err.split("all 3")[1], rf"Document failed validation{why} \(code 121\)")
         self.assertIn("validator", outcome.err)
         self.assertNotIn("--resume", outcome.text)
         self.assert_accounting(work, records=3, inserted=0, rejectedByServer=3)
+
+    def test_lines_of_compressed_files(self):
+        """Rejects have the line, whether their batch was sent while their block was parsed, or later."""
+        self.database.create_collection("t", validator={"a": {"$nin": [5, 40000, 99999]}})
+        text = "a,b\n" + "".join(f"{n},{'x' * 20}\n" for n in range(100000))
+        _, work = self.load("--format", "delimited", "--batch-size", "7000", self.zipped("lines.csv.gz", text),
+                            code=support.EXIT_REJECTS)
+        self.assertEqual({row["line"] for row in support.reject_rows(work)}, {"7", "40002", "100001"})
 
     def test_by_the_parser(self):
         """The message names --schema."""

@@ -193,8 +193,8 @@ TEST(reasons_name_the_error) {
     sl_explain_integer(sl_text_of("11"), 0, 10, out, sizeof out);
     assert_string_equal(out, "\"11\" is too large: the greatest value here is 10");
     sl_explain_text((sl_text){"caf\xE9", 4}, out, sizeof out);
-    assert_string_equal(out, "byte 0xe9 at offset 3 of the field \"caf\\xe9\" is not UTF-8 "
-                             "(see --encoding)");
+    assert_string_equal(out, "byte 0xe9 at offset 3 of the field \"caf\\xe9\" is not UTF-8: "
+                             "give --encoding, such as cp1252");
     sl_explain_text((sl_text){"a\0b", 3}, out, sizeof out);
     assert_contains(out, "byte 0x00 at offset 1");
 }
