@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows against other loaders, by the wall time and CPU time of the processes."""
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -9,15 +10,15 @@ from . import machine
 from .bench import BATCH_DOCUMENTS
 from .figures import Skip, at_least
 from .process import run
-from .servers import COLLECTION, DATABASE
+from .servers import COLLECTION, DATABASE, REAL
 
 PYTHON_LOAD = Path(__file__).resolve().parent / "python_load.py"
 CLUSTERED = {"clusteredIndex": {"key": {"_id": 1}, "unique": True}}
 
 
-def peer(bench, result, name, data, words, layout, clustered, targets):
+def peer(bench, result, name, data, words, layout, clustered, targets, servers="mongod"):
     """The other loader (`name`) and ours run alternately, into the same kind of collection."""
-    deployment = bench.servers.start("mongod")
+    deployment = bench.servers.start(servers)
     wall_target, cpu_target = targets
     walls = result.compare(f"{name}, wall s", "loader, wall s", "times as fast, by wall time",
                            wall_target)
@@ -50,19 +51,24 @@ def python_driver(bench, result):
                 "concern, keys, types and kind of collection")
 
 
-def mongoimport(bench, result):
-    if not shutil.which("mongoimport"):
-        raise Skip("mongoimport is not installed")
-    data = bench.data.mot(bench.scaled(1_000_000), dialect="tab", clean=True)
-
-    def words(deployment):
-        return ["mongoimport", "--quiet", "--uri", deployment.uri, "--db", DATABASE,
-                "--collection", COLLECTION, "--type", "tsv", "--headerline", "--ignoreBlanks",
-                "--numInsertionWorkers", machine.cores(),
-                "--writeConcern", json.dumps(deployment.durable), "--file", data.path]
-
-    peer(bench, result, "mongoimport", data, words, {}, False, (at_least(3.0), at_least(25.0)))
-    result.note("tab-separated file, one insertion worker per core, the same write concern")
+def mongoimport(servers, layout, targets):
+    def row(bench, result):
+        if not shutil.which("mongoimport"):
+            raise Skip("mongoimport is not installed")
+        if servers in REAL and "SHARDLOAD_REAL" not in os.environ:
+            raise Skip("SHARDLOAD_REAL does not name real servers")
+        data = bench.data.mot(bench.scaled(1_000_000), dialect="tab", clean=True)
+        for workers in (1, 4):
+            def words(deployment):
+                return ["mongoimport", "--quiet", "--uri", deployment.uri, "--db", DATABASE,
+                        "--collection", COLLECTION, "--type", "tsv", "--headerline", "--ignoreBlanks",
+                        "--numInsertionWorkers", workers,  # pylint: disable=cell-var-from-loop
+                        "--writeConcern", json.dumps(deployment.durable), "--file", data.path]
+            peer(bench, result, f"mongoimport, {workers} worker{'s'[workers == 1:]}", data, words, layout, False,
+                 targets, servers)
+        result.note("tab-separated file, the same write concern" +
+                    ("; mongoimport's collection is sharded by the hash of its ObjectIds" if layout else ""))
+    return row
 
 
 LARGE, SMALL = 4, 200         # collections of the two dumps for mongorestore
@@ -120,6 +126,8 @@ def mongorestore(bench, result):
 
 ROWS = [
     ("python-driver", "MOT into a mongod: Python driver, one process per core", python_driver),
-    ("mongoimport", "MOT into a mongod: mongoimport", mongoimport),
+    ("mongoimport", "MOT into a mongod: mongoimport", mongoimport("mongod", {}, (at_least(3.0), at_least(25.0)))),
+    ("mongoimport-mongos", "MOT through a real mongos into two shards: mongoimport",
+     mongoimport("mongos", {"kind": "hashed"}, (None, None))),
     ("mongorestore", "dumps of few large and of many small collections into a mongod: mongorestore", mongorestore),
 ]

@@ -151,7 +151,7 @@ class Deployment:
         chunks = config.chunks.find({"$or": mine}).sort("min", 1)
         return [(chunk["min"], chunk["max"], chunk["shard"]) for chunk in chunks]
 
-    def lay_out(self, layout, **options):
+    def lay_out(self, layout, kind=1, **options):
         """Creates the empty collection, shards it, and splits and moves its chunks as in `layout`."""
         name = f"{DATABASE}.{COLLECTION}"
         self.client[DATABASE].create_collection(COLLECTION, **options)
@@ -159,7 +159,7 @@ class Deployment:
             return
         admin = self.client.admin
         admin.command("enableSharding", DATABASE)
-        admin.command("shardCollection", name, key={"_id": 1})
+        admin.command("shardCollection", name, key={"_id": kind})
         for lower, _, _ in layout[1:]:
             admin.command("split", name, middle=lower)
         for (lower, upper, shard), (_, _, placed) in zip(layout, self.layout()):
