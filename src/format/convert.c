@@ -800,6 +800,7 @@ void sl_explain_text(sl_text field, char *out, size_t room) {
                  (size_t)(zero - field.bytes), quoted);
     else
         snprintf(out, room,
-                 "byte 0x%02x at offset %zu of the field %s is not UTF-8: give --encoding, such as cp1252",
+                 "byte 0x%02x at offset %zu of the field %s is not UTF-8: give --encoding, such as "
+                 "cp1252",
                  bad < field.length ? (unsigned)(uint8_t)field.bytes[bad] : 0u, bad, quoted);
 }

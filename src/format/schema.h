@@ -57,9 +57,9 @@ typedef struct sl_schema_column {
     bool trim;          /* remove blanks at both ends of each field */
     sl_choice zone;     /* of ISO dates with time: YES: each has one; NO: none has */
     sl_invalid invalid;
-    bool lossless; /* values that the type would change are refused */
-    bool inferred; /* the type was inferred, which messages mention */
-    bool declared; /* by --types */
+    bool lossless;  /* values that the type would change are refused */
+    bool inferred;  /* the type was inferred, which messages mention */
+    bool declared;  /* by --types */
     char mixed[96]; /* an inferred text, dates in several formats: the type and the formats */
 } sl_schema_column;
 

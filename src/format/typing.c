@@ -337,12 +337,13 @@ char *sl_typing_write_schema(const sl_dialect *dialect, const char *name, uint64
     if (!out)
         return NULL;
     char delimiter[2] = {dialect->delimiter, '\0'};
-    fprintf(out,
-            "# Types inferred from %llu sampled records. Edit them, and load with --schema FILE%s%s.\n"
-            "# A value that does not fit its type is a reject.\n"
-            "name: ",
-            (unsigned long long)records, dialect->encoding ? " --encoding " : "",
-            dialect->encoding ? dialect->encoding->name : "");
+    fprintf(
+        out,
+        "# Types inferred from %llu sampled records. Edit them, and load with --schema FILE%s%s.\n"
+        "# A value that does not fit its type is a reject.\n"
+        "name: ",
+        (unsigned long long)records, dialect->encoding ? " --encoding " : "",
+        dialect->encoding ? dialect->encoding->name : "");
     put_quoted(out, name);
     fprintf(out, "\nkind: records");
     if (dialect->notation && (dialect->notation_given || dialect->why[0]))

@@ -1064,8 +1064,9 @@ static void report_refusals(sl_outlet *outlet, const sl_listener *listener, cons
             continue;
         }
         listener->result->rejected++;
-        listener->refused(listener->context, place, FATE_REFUSED, one.code,
-                          sl_write_error_text(&one, outlet->sending->destination->target.validator, text));
+        listener->refused(
+            listener->context, place, FATE_REFUSED, one.code,
+            sl_write_error_text(&one, outlet->sending->destination->target.validator, text));
     }
 }
 
