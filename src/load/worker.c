@@ -228,13 +228,12 @@ static bool keep_line_ends(sl_worker *worker, sl_open_block *open_block) {
 
 /* The line of a refused document in its block. */
 static uint32_t line_of(sl_worker *worker, sl_open_block *open_block, uint64_t offset) {
-    size_t low = 0, high;
+    size_t low = 0;
     if (!has_lines(worker, open_block))
         return SL_REJECT_LINE_UNKNOWN;
     if (open_block == worker->open_block && open_block->line_count == 0)
         keep_line_ends(worker, open_block); /* its text is just parsed */
-    high = open_block->line_count;
-    while (low < high) {
+    for (size_t high = open_block->line_count; low < high;) {
         size_t middle = (low + high) / 2;
         if (open_block->block.offset + open_block->line_ends[middle] < offset)
             low = middle + 1;
