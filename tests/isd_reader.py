@@ -67,8 +67,7 @@ MANDATORY = [
     Field("pressure.value", 5, "n", 10, "99999"), Field("pressure.quality", 1, "q"),
 ]
 MANDATORY_ORDER = ["airTemperature", "dewPoint", "pressure", "wind", "visibility", "skyCondition"]
-NUMBER_FORM = {"n": re.compile(rb"\d+\Z"), "s": re.compile(rb"[+-]\d+\Z"),
-               "m": re.compile(rb"-?\d+\Z")}
+NUMBER_FORM = {"n": re.compile(rb"\d+\Z"), "s": re.compile(rb"[+-]\d+\Z"), "m": re.compile(rb"-?\d+\Z")}
 
 # The sections in their order, and the bytes at which a walk may resume after an invalid section.
 SECTIONS = {b"ADD": re.compile(rb"(?!)"),
@@ -170,8 +169,7 @@ def rename(document, names, above=""):
         return [rename(item, names, above) for item in document]
     if not isinstance(document, dict):
         return document
-    return {names.get(above + key, key): rename(value, names, above + key + ".")
-            for key, value in document.items()}
+    return {names.get(above + key, key): rename(value, names, above + key + ".") for key, value in document.items()}
 
 
 class _Record:
@@ -256,8 +254,7 @@ class _Record:
             longitude = self.number(raw[34:41], "s")
         if latitude is not None and longitude is not None and \
                 abs(latitude) <= 90000 and abs(longitude) <= 180000:
-            document["position"] = {"type": "Point",
-                                    "coordinates": [longitude / 1000, latitude / 1000]}
+            document["position"] = {"type": "Point", "coordinates": [longitude / 1000, latitude / 1000]}
         document.update(self.fields(46, [Field("elevation", 5, "s", 1, "+9999"),
                                          Field("callLetters", 5, "t", 1, "99999"),
                                          Field("qualityControlProcess", 4, "c")]))
@@ -313,8 +310,7 @@ class _Record:
         tag = self.raw[at:min(at + 3, self.end)]
         if tag not in order:
             raise _Lost(at)
-        read = {b"ADD": self.additional, b"REM": self.remark, b"EQD": self.element_quality,
-                b"QNN": self.original}[tag]
+        read = {b"ADD": self.additional, b"REM": self.remark, b"EQD": self.element_quality, b"QNN": self.original}[tag]
         begin, at = at, at + 3
         while at < self.end and (at == begin + 3 or self.raw[at:at + 3] not in SECTIONS):
             try:
@@ -512,8 +508,7 @@ class _Row(_Record):
                "SOURCE": Field("dataSource", 1, "c", 1, "9"),
                "REPORT_TYPE": Field("type", 5, "t", 1, "99999")}
         packs = list(PACKS.items())
-        parts = {name: MANDATORY[first:behind] for (name, first), (_, behind) in
-                 zip(packs, packs[1:])}
+        parts = {name: MANDATORY[first:behind] for (name, first), (_, behind) in zip(packs, packs[1:])}
         limits = {"LATITUDE": 90, "LONGITUDE": 180, "ELEVATION": 9999.4999}
         for name in row:
             if name == "STATION" and len(row[name]) != 11:

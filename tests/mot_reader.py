@@ -72,8 +72,7 @@ LOOKUP_NUMBERS = {"rfr_id", "test_item_id", "id", "parent_id", "test_item_set_se
 RENAMED = {"mot_test_rfr_location_type_id": "location_id"}
 
 DATE_FORM = re.compile(rb"(\d{4})-(\d{2})-(\d{2})\Z")
-MOMENT_FORM = re.compile(
-    rb"(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?Z?)?\Z")
+MOMENT_FORM = re.compile(rb"(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,9}))?Z?)?\Z")
 
 
 class Reject(NamedTuple):

@@ -11,14 +11,12 @@
 #include "cluster.h"
 #include "internal.h"
 
-/* ---- commands of a restore ---- */
-
 /* ---- reading ---- */
 
-bool sl_collection_read(sl_connection *connection, const sl_target *target,
-                        sl_collection_facts *facts, sl_error *error) {
+/* As sl_collection_read; `sharded` is not set. */
+static bool read_facts(sl_connection *connection, const sl_target *target,
+                       sl_collection_facts *facts, sl_error *error) {
     bson_t reply;
-    sl_sharding sharding;
     *facts = (sl_collection_facts){.exists = false};
     bson_init(&facts->options);
     bson_t *list = BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "name",
@@ -37,6 +35,13 @@ bool sl_collection_read(sl_connection *connection, const sl_target *target,
             ok = sl_error_memory(error, "reading the collection's options");
     }
     bson_destroy(&reply);
+    return ok;
+}
+
+bool sl_collection_read(sl_connection *connection, const sl_target *target,
+                        sl_collection_facts *facts, sl_error *error) {
+    sl_sharding sharding;
+    bool ok = read_facts(connection, target, facts, error);
     if (ok && facts->exists && sl_connection_server(connection)->deployment == SL_SHARDED) {
         ok = sl_sharding_read(connection, target, &sharding, error);
         facts->sharded = ok && sharding.sharded;
@@ -500,31 +505,23 @@ typedef struct existing {
 
 static bool read_existing(sl_connection *connection, const sl_target *target, existing *found,
                           sl_error *error) {
-    *found = (existing){.exists = false};
-    bson_t reply;
-    bson_t *list = BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "name",
-                            BCON_UTF8(target->collection), "}");
-    bool ok = sl_cluster_run(connection, target->database, list, &reply, NULL, error);
-    bson_iter_t inner;
-    const char *type = ok ? sl_look_text(&reply, "cursor.firstBatch.0.type") : NULL;
-    if (type) {
-        found->exists = true;
-        snprintf(found->type, sizeof found->type, "%s", type);
-        found->clustered =
-            sl_look_find(&reply, "cursor.firstBatch.0.options.clusteredIndex", &inner);
-        found->capped = sl_look_truth(&reply, "cursor.firstBatch.0.options.capped") == 1;
-        snprintf(found->locale, sizeof found->locale, "%s",
-                 sl_look_string(&reply, "cursor.firstBatch.0.options.collation.locale"));
-    }
-    if (found->exists && sl_look_find(&reply, "cursor.firstBatch.0.info.uuid", &inner))
-        sl_uuid_of(&inner, found->uuid);
+    sl_collection_facts facts;
     bson_t validator;
-    char *json = sl_look_inside(&reply, "cursor.firstBatch.0.options.validator", &validator)
+    bson_iter_t inner;
+    bool ok = read_facts(connection, target, &facts, error);
+    *found = (existing){.exists = facts.exists,
+                        .clustered = sl_look_find(&facts.options, "clusteredIndex", &inner),
+                        .capped = sl_look_truth(&facts.options, "capped") == 1};
+    snprintf(found->type, sizeof found->type, "%s", facts.type);
+    snprintf(found->uuid, sizeof found->uuid, "%s", facts.uuid);
+    snprintf(found->locale, sizeof found->locale, "%s",
+             sl_look_string(&facts.options, "collation.locale"));
+    char *json = sl_look_inside(&facts.options, "validator", &validator)
                      ? bson_as_relaxed_extended_json(&validator, NULL)
                      : NULL;
     sl_print_text(found->validator, sizeof found->validator, "%s", json ? json : "");
     bson_free(json);
-    bson_destroy(&reply);
+    sl_collection_facts_clear(&facts);
     return ok;
 }
 

@@ -71,22 +71,33 @@ static const struct match_type *match_type_of(int type) {
     return NULL;
 }
 
+/* A stored document with the field; of this type, unless NULL. NULL: there is none. */
+static bson_t *document_with(const sl_destination *destination, const char *field,
+                             const char *type) {
+    bson_t *found = NULL;
+    bson_t *filter = type ? BCON_NEW(field, "{", "$type", BCON_UTF8(type), "}")
+                          : BCON_NEW(field, "{", "$exists", BCON_BOOL(true), "}");
+    sl_error ignored = {0};
+    sl_document_find(destination->connection, &destination->target, filter, &found, &ignored);
+    bson_destroy(filter);
+    return found;
+}
+
+static bool has_type(const sl_destination *destination, const char *field, const char *type) {
+    bson_t *found = document_with(destination, field, type);
+    bson_destroy(found);
+    return found != NULL;
+}
+
 /* The type of the field in the stored documents, if no document has it in the type `own`. */
 static const struct match_type *stored_type(const sl_destination *destination, const char *field,
                                             const char *own) {
-    bson_t *filters[] = {BCON_NEW(field, "{", "$type", BCON_UTF8(own), "}"),
-                         BCON_NEW(field, "{", "$exists", BCON_BOOL(true), "}")};
-    bson_t *found = NULL;
+    bson_t *found =
+        has_type(destination, field, own) ? NULL : document_with(destination, field, NULL);
     bson_iter_t value;
-    sl_error ignored = {0};
-    for (size_t i = 0; i < 2 && !found && !ignored.code; i++)
-        sl_document_find(destination->connection, &destination->target, filters[i], &found,
-                         &ignored);
     const struct match_type *type = found && sl_look_find(found, field, &value)
                                         ? match_type_of((int)bson_iter_type(&value))
                                         : NULL;
-    for (size_t i = 0; i < 2; i++)
-        bson_destroy(filters[i]);
     bson_destroy(found);
     return type && strcmp(type->alias, own) != 0 ? type : NULL;
 }
@@ -94,21 +105,13 @@ static const struct match_type *stored_type(const sl_destination *destination, c
 /* Warns of documents that have the field, which has an index, in a type with the same values. */
 static void warn_of_other_types(const sl_destination *destination, const char *field,
                                 const char *column, const struct match_type *own) {
-    const sl_target *target = &destination->target;
-    sl_error ignored = {0};
-    for (size_t i = 0; i < sizeof match_types / sizeof match_types[0] && !ignored.code; i++) {
+    for (size_t i = 0; i < sizeof match_types / sizeof match_types[0]; i++) {
         const struct match_type *other = &match_types[i];
-        bson_t *found = NULL;
-        bson_t *filter = BCON_NEW(field, "{", "$type", BCON_UTF8(other->alias), "}");
         if (other != own && (own->types == TEXTS || other->types == TEXTS) &&
-            sl_document_find(destination->connection, target, filter, &found, &ignored) && found)
-            sl_log_warning("the field %s of some documents of %s.%s has the type %s: these do not "
-                           "match the records, which have the type %s; records with --types %s=%s "
-                           "match them",
-                           field, target->database, target->collection, other->alias, own->alias,
-                           column, other->word);
-        bson_destroy(found);
-        bson_destroy(filter);
+            has_type(destination, field, other->alias))
+            sl_log_warning("the field %s of some documents has the type %s: these do not match "
+                           "the records, which have the type %s; records with --types %s=%s do",
+                           field, other->alias, own->alias, column, other->word);
     }
 }
 

@@ -677,7 +677,8 @@ const char *sl_types_summary(const sl_job *job, char out[SL_TYPES_SUMMARY_ROOM])
     return out;
 }
 
-/* Names the columns of dates that are text because of digits that a date cannot hold. */
+/* Names the columns of dates that are text because of digits that a date cannot hold, or because
+ * the dates have several formats. */
 static void log_cut(const sl_job *job) {
     const sl_plan *plan = typing_plan(job);
     char names[300] = "", types[300] = "";
@@ -686,10 +687,15 @@ static void log_cut(const sl_job *job) {
         const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
         for (size_t i = 0; i < layout->count; i++) {
             char name[80];
-            if (layout->columns[i].schema.declared ||
-                !sl_column_guess_is_cut(&layout->columns[i].guess))
-                continue;
+            const sl_schema_column *column = &layout->columns[i].schema;
             sl_text_printable(sl_text_of(layout->columns[i].name), name, sizeof name);
+            if (column->mixed[0])
+                sl_log_warning("the dates of %s have several formats, so they are loaded as text; "
+                               "to load dates, write a schema (inspect --write-schema FILE), and "
+                               "declare there %s",
+                               name, column->mixed);
+            if (column->declared || !sl_column_guess_is_cut(&layout->columns[i].guess))
+                continue;
             used +=
                 sl_print_text(names + used, sizeof names - used, "%s%s", count ? ", " : "", name);
             declared += sl_print_text(types + declared, sizeof types - declared, "%s%s=datetime",
@@ -703,27 +709,9 @@ static void log_cut(const sl_job *job) {
             names, count == 1 ? "it is" : "they are", types);
 }
 
-/* Names the columns of dates that are text because the dates have several formats. */
-static void log_mixed(const sl_job *job) {
-    const sl_plan *plan = typing_plan(job);
-    for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
-        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
-        for (size_t i = 0; i < layout->count; i++) {
-            char name[80];
-            sl_text_printable(sl_text_of(layout->columns[i].name), name, sizeof name);
-            if (layout->columns[i].schema.mixed[0])
-                sl_log_warning("the dates of %s have several formats, so they are loaded as text; "
-                               "to load dates, write a schema (inspect --write-schema FILE), and "
-                               "declare there %s",
-                               name, layout->columns[i].schema.mixed);
-        }
-    }
-}
-
 void sl_types_log(const sl_job *job) {
     char summary[SL_TYPES_SUMMARY_ROOM];
     log_cut(job);
-    log_mixed(job);
     if (sl_types_summary(job, summary)[0])
         sl_log_info("%s", summary);
 }

@@ -152,14 +152,4 @@ bool sl_earlier_compare_sources(const bson_t *earlier, sl_job *job,
 /* Warns that files are compared because their identity has changed; `since` is an event. */
 void sl_earlier_log_compared(const sl_sources_difference *difference, const char *since);
 
-/* Sources that an earlier load has loaded under another name. The registry does not notice them,
- * because a fingerprint covers the name. So the records (run.json) in the work directories beside
- * that of this load are searched for a source with the same content. */
-/* Logs the sources whose content a completed load beside `work_directory` has loaded under another
- * name. False with error (SL_EXIT_SOURCE) when that load was into the same collection, and this
- * load would store its documents a second time; --again and --drop allow it. Called before anything
- * is changed. */
-bool sl_same_content_check(const sl_job *job, const sl_destination *destination,
-                           const char *work_directory, sl_error *error);
-
 #endif

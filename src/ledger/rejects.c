@@ -130,14 +130,6 @@ typedef struct sl_source_rejects {
     uint64_t raw_kept; /* bytes written by an earlier run */
 } sl_source_rejects;
 
-/* Counts the lines of a plain file up to the record of a document that the server refused: its text
- * is no longer in memory then. */
-typedef struct line_counter {
-    int file; /* -1: none is open */
-    size_t source;
-    uint64_t from, at, lines; /* there are so many line ends in [from, at) */
-} line_counter;
-
 struct sl_reject_files {
     pthread_mutex_t lock;
     sl_source_set *set;
@@ -156,7 +148,6 @@ struct sl_reject_files {
     uint64_t shown;
     char reasons[SL_REJECT_REASONS_ROOM]; /* of the first rejects */
     sl_reject_kinds *kinds;               /* may be NULL */
-    line_counter counter;
     sl_row_lines row_lines;
 };
 
@@ -214,7 +205,6 @@ bool sl_rejects_open(const char *directory, sl_source_set *set, bool to_disk, ui
     made->set = set;
     made->to_disk = to_disk;
     made->sources = calloc(sl_source_set_count(set), sizeof *made->sources);
-    made->counter.file = -1;
     if (!made->sources) {
         sl_error_memory(error, "opening the reject file");
         goto fail;
@@ -418,49 +408,6 @@ static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_
     return true;
 }
 
-/* Opens the file of a source, if it is still the same. */
-static bool counter_open(sl_reject_files *rejects, size_t index) {
-    line_counter *counter = &rejects->counter;
-    const sl_source *source = sl_source_set_at(rejects->set, index);
-    struct stat facts;
-    if (counter->file >= 0 && counter->source == index)
-        return true;
-    if (counter->file >= 0)
-        close(counter->file);
-    *counter = (line_counter){.file = -1, .source = index};
-    if (source->kind != SL_SOURCE_PLAIN || rejects->sources[index].binary)
-        return false;
-    counter->file = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (counter->file >= 0 && fstat(counter->file, &facts) == 0 &&
-        facts.st_dev == source->identity.device && facts.st_ino == source->identity.inode)
-        return true;
-    if (counter->file >= 0)
-        close(counter->file);
-    counter->file = -1;
-    return false;
-}
-
-/* Counts the line ends in [from, to) of a source. False: the number is not known. */
-static bool count_lines(sl_reject_files *rejects, size_t source, uint64_t from, uint64_t to,
-                        uint64_t *lines) {
-    line_counter *counter = &rejects->counter;
-    char bytes[16384], end = sl_source_set_at(rejects->set, source)->cr_lines ? '\r' : '\n';
-    if (!counter_open(rejects, source))
-        return false;
-    if (counter->from != from || counter->at > to || counter->at < from)
-        counter->from = counter->at = from, counter->lines = 0;
-    while (counter->at < to) {
-        size_t want = to - counter->at < sizeof bytes ? (size_t)(to - counter->at) : sizeof bytes;
-        if (sl_read_at(counter->file, bytes, want, counter->at) < want)
-            return false;
-        for (size_t i = 0; i < want; i++)
-            counter->lines += bytes[i] == end;
-        counter->at += want;
-    }
-    *lines = counter->lines;
-    return true;
-}
-
 /* Writes the rejects of a block. `lines`: the lines before the block, or UINT64_MAX if not
  * known. */
 static bool write_list(sl_reject_files *rejects, const sl_source_block *block, uint64_t lines,
@@ -469,12 +416,10 @@ static bool write_list(sl_reject_files *rejects, const sl_source_block *block, u
     for (size_t at = 0; reject_list_next(list, &at, &one);) {
         if (!check_bytes(rejects, error))
             return false;
-        bool unknown = one.line == SL_REJECT_LINE_UNKNOWN, none = one.line == SL_NO_LINE;
-        bool refused = !none && (one.line & SL_REJECT_OF_SERVER);
+        bool none = one.line == SL_NO_LINE || one.line == SL_REJECT_LINE_UNKNOWN;
+        bool refused = one.line != SL_NO_LINE && (one.line & SL_REJECT_OF_SERVER);
         uint64_t before = one.line & ~SL_REJECT_OF_SERVER; /* lines of the block */
-        bool known =
-            lines != UINT64_MAX && !none &&
-            (!unknown || count_lines(rejects, block->source, block->offset, one.offset, &before));
+        bool known = lines != UINT64_MAX && !none;
         put_row(rejects, block->source, block->entry, known ? lines + before + 1 : 0, one.offset,
                 one.column, one.reason, one.record);
         if (!refused && !put_raw(rejects, block->source, one.record, error))
@@ -689,8 +634,6 @@ bool sl_rejects_close(sl_reject_files *rejects, uint64_t *written, sl_error *err
     if (written)
         *written = rejects->written;
     sl_row_lines_clear(&rejects->row_lines);
-    if (rejects->counter.file >= 0)
-        close(rejects->counter.file);
     pthread_mutex_destroy(&rejects->lock);
     free(rejects->sources);
     free(rejects->directory);

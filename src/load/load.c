@@ -317,8 +317,7 @@ static bool prepare(sl_load *load, sl_error *error) {
         !sl_decide(job, destination, &view, error) ||
         !sl_route_open(job, destination, load->run.threads, error))
         return false;
-    if (!sl_same_content_check(job, destination, load->ledger.work_directory, error) ||
-        !sl_sources_refuse_copies(job, destination, error) ||
+    if (!sl_sources_refuse_copies(job, destination, error) ||
         !sl_resume_begin(job, &load->ledger, error))
         return false;
     sl_decision_log(job, destination, &view);

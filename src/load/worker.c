@@ -207,15 +207,11 @@ static const uint8_t *document_at(sl_refusals *state, uint32_t index) {
     return state->batch->bytes + state->at;
 }
 
-/* Are the ends of the block's lines kept? */
-static bool keeps_lines(const sl_worker *worker, const sl_open_block *open_block) {
-    const size_t source = open_block->block.source;
-    return open_block->has_text && !worker->job->sources[source].format->binary &&
-           sl_source_set_at(worker->job->set, source)->kind != SL_SOURCE_PLAIN;
+static bool has_lines(const sl_worker *worker, const sl_open_block *open_block) {
+    return open_block->has_text && !worker->job->sources[open_block->block.source].format->binary;
 }
 
-/* Keeps the ends of the lines of a compressed text, for documents that the server may refuse later:
- * a plain file is read again instead (rejects.c). */
+/* Keeps the ends of the block's lines, for documents that are refused later. */
 static bool keep_line_ends(sl_worker *worker, sl_open_block *open_block) {
     const sl_text text = worker->block->text;
     const char *end = text.bytes + text.length;
@@ -232,13 +228,12 @@ static bool keep_line_ends(sl_worker *worker, sl_open_block *open_block) {
 
 /* The line of a refused document in its block. */
 static uint32_t line_of(sl_worker *worker, sl_open_block *open_block, uint64_t offset) {
-    size_t low = 0, high;
-    if (!keeps_lines(worker, open_block))
+    size_t low = 0;
+    if (!has_lines(worker, open_block))
         return SL_REJECT_LINE_UNKNOWN;
     if (open_block == worker->open_block && open_block->line_count == 0)
         keep_line_ends(worker, open_block); /* its text is just parsed */
-    high = open_block->line_count;
-    while (low < high) {
+    for (size_t high = open_block->line_count; low < high;) {
         size_t middle = (low + high) / 2;
         if (open_block->block.offset + open_block->line_ends[middle] < offset)
             low = middle + 1;
@@ -474,9 +469,12 @@ static bool on_full(sl_sink *sink, size_t need) {
 
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
     sl_worker *worker = sink->context;
+    sl_reject located = *reject;
+    if (reject->line == SL_REJECT_LINE_UNKNOWN)
+        located.line = line_of(worker, worker->open_block, reject->offset);
     if (reject->misread)
         sl_line_ends_error(worker->job, worker->block, reject, &worker->error);
-    else if (!sl_reject_list_add(&worker->open_block->rejects, reject))
+    else if (!sl_reject_list_add(&worker->open_block->rejects, &located))
         sl_error_memory(&worker->error, "keeping rejects");
 }
 
@@ -539,7 +537,7 @@ static bool parse_block(sl_worker *worker, const sl_source_block *block,
     }
     sl_parse_counts_add(&run->parsed[worker->index], &open_block->counts);
     worker->open_block = NULL;
-    if (open_block->waiting > 0 && open_block->line_count == 0 && keeps_lines(worker, open_block))
+    if (open_block->waiting > 0 && open_block->line_count == 0 && has_lines(worker, open_block))
         ok = keep_line_ends(worker, open_block) && ok;
     open_block->parsed = ok && !worker->error.code;
     if (open_block->parsed && ledger->journal)

@@ -136,18 +136,14 @@ bool sl_reply_next_error(bson_iter_t *errors, sl_write_error *found) {
 
 const char *sl_write_error_text(const sl_write_error *one, const char *validator,
                                 char out[SL_WRITE_ERROR_ROOM]) {
-    const char *named = one->code == 121 && *validator ? validator : NULL;
+    const bool named = one->code == 121 && !one->rule && *validator;
     bson_t rule;
     char *json = NULL;
     if (one->rule && bson_init_static(&rule, one->rule, sl_bson_length(one->rule)))
         json = bson_as_relaxed_extended_json(&rule, NULL);
-    sl_print_text(out, SL_WRITE_ERROR_ROOM, "%s%s%s", one->message,
-                  json    ? ": "
-                  : named ? " by the collection's validator "
-                          : "",
-                  json    ? json
-                  : named ? named
-                          : "");
+    sl_print_text(out, SL_WRITE_ERROR_ROOM, "%s%s%s%s", one->message, json ? ": " : "",
+                  named ? " by the collection's validator " : "",
+                  json ? json : (named ? validator : ""));
     bson_free(json);
     return out;
 }

@@ -27,8 +27,7 @@ class Archives(support.Case):
         turned = HEADER.split("|")[::-1]
         rows = [ROW.format(n) for n in (1, 2)] + [ROW.format("x")]
         january = "\n".join([HEADER, *rows])  # no final newline
-        february = "\n".join([",".join(turned)] +
-                             [",".join(ROW.format(n).split("|")[::-1]) for n in (3, 4)]) + "\n"
+        february = "\n".join([",".join(turned)] + [",".join(ROW.format(n).split("|")[::-1]) for n in (3, 4)]) + "\n"
         path = self.zip("year.zip", [("2015/january.csv", january),
                                      ("__MACOSX/january.csv", "rubbish"),
                                      ("2015/readme.txt", "Read me. This is no data.\n"),
@@ -36,8 +35,7 @@ class Archives(support.Case):
         for threads in (1, 4):
             with self.subTest(threads):
                 self.documents(path, "-j", threads, code=support.EXIT_SOURCE)
-                found, work = self.documents(path, "-j", threads, "--skip-other",
-                                             code=support.EXIT_REJECTS)
+                found, work = self.documents(path, "-j", threads, "--skip-other", code=support.EXIT_REJECTS)
                 self.assertEqual([document["t"] for document in found], [1, 2, 3, 4])
                 self.assertEqual({document["o"] for document in found}, {"YARIS"})
                 (reject,) = support.reject_rows(work)

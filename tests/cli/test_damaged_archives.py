@@ -160,8 +160,7 @@ class Mutants(Case):
             if digest == hashlib.md5(mutant).hexdigest():  # without its magic number it is text
                 plain += 1
                 if plain <= 3:
-                    self.shardload("load", "--sink", "null", self.scratch / "source",
-                                   code=support.EXIT_SOURCE)
+                    self.shardload("load", "--sink", "null", self.scratch / "source", code=support.EXIT_SOURCE)
                 continue
             accepted += 1
             try:
@@ -227,8 +226,7 @@ class Known(Case):
                 self.assert_refused(streams[0] + second + streams[2], name,
                                     f"ends at byte {len(streams[0])}", "head -c")
                 self.assert_refused(b"".join(streams) + b"what is this?\n", name, "head -c")
-                self.assert_refused(streams[0] + b"\0" + streams[1],
-                                    f"byte {len(streams[0])}")
+                self.assert_refused(streams[0] + b"\0" + streams[1], f"byte {len(streams[0])}")
 
     def test_a_load_ends_with_exit_code_3(self):
         lines = b"id,name\n" + b"".join(b"%d,x\n" % n for n in range(1000))
@@ -283,8 +281,7 @@ class Known(Case):
         wrong[20] ^= 1
         self.assert_refused(bytes(wrong), "damaged")
         short = gzip.compress(PARTS[0], mtime=0)
-        short = (short[:3] + bytes([4 | 8 | 16]) + short[4:10] + b"\3\0abcname\0comment\0" +
-                 short[10:])
+        short = (short[:3] + bytes([4 | 8 | 16]) + short[4:10] + b"\3\0abcname\0comment\0" + short[10:])
         for how in "123":
             self.assert_text(short + self.GZIP[1], PARTS[0] + PARTS[1], how)
 

@@ -117,14 +117,10 @@ class Dirt(DatagenCase):
                     found = any(map(pattern.search, lines))
                     self.assertEqual(found, dialect in dialects, kind)
                 self.assertEqual(reading.repeated_headers > 0, dialect == "G1")
-                self.assertEqual(any(row["test_mileage"] == 0 for row in rows),
-                                 dialect == "A")
-                self.assertEqual(any(row["test_mileage"] is None for row in rows),
-                                 dialect != "A")
-                self.assertEqual(any("|" in row["model"] for row in rows),
-                                 dialect in ("B", "tab"))
-                self.assertEqual(any(row["test_date"] is None for row in rows),
-                                 dialect == "A")
+                self.assertEqual(any(row["test_mileage"] == 0 for row in rows), dialect == "A")
+                self.assertEqual(any(row["test_mileage"] is None for row in rows), dialect != "A")
+                self.assertEqual(any("|" in row["model"] for row in rows), dialect in ("B", "tab"))
+                self.assertEqual(any(row["test_date"] is None for row in rows), dialect == "A")
 
     def test_missing_dates_of_the_quoted_dialect_in_both_spellings(self):
         data = self.generate("--dialect", "E", "--rows", "20k", "--dirt", "heavy")
@@ -160,8 +156,7 @@ class BadRecords(DatagenCase):
                 columns = len(COLUMNS) - (dialect[0] != "G")
                 self.assertEqual(fields, {columns - 3, columns - 9} | ({columns + 1} if dialect in COMMA else set()))
                 # Each tenth of the file contains bad records.
-                self.assertEqual({reject.line * 10 // (len(lines) + 1) for reject in reading.rejects},
-                                 set(range(10)))
+                self.assertEqual({reject.line * 10 // (len(lines) + 1) for reject in reading.rejects}, set(range(10)))
 
     def test_the_first_record_of_a_file_is_good(self):
         self.generate("--dialect", "A", "--rows", "40", "--bad", "20", "--files", "20", name="part")
@@ -218,8 +213,7 @@ class Likeness(DatagenCase):
     def assert_shares(self, found, total, published, tolerance):
         """Shares in per cent, each within the tolerance of the published one."""
         for value, share in published.items():
-            self.assertAlmostEqual(100 * found[value] / total, share, delta=share * tolerance + .1,
-                                   msg=value)
+            self.assertAlmostEqual(100 * found[value] / total, share, delta=share * tolerance + .1, msg=value)
 
     def check_relations(self, rows):
         """Relations between columns that are known from the published data."""
@@ -286,8 +280,7 @@ class Likeness(DatagenCase):
         _, rows = self.made("E")
         self.assert_shares(Counter(row["test_class_id"] for row in rows), len(rows),
                            {4: 94.49, 7: 2.78, 2: 1.95, 1: 0.62, 5: 0.13}, 0.05)
-        self.assert_shares(Counter(row["test_type"] for row in rows), len(rows),
-                           {"NT": 82.7, "RT": 17.3}, 0.03)
+        self.assert_shares(Counter(row["test_type"] for row in rows), len(rows), {"NT": 82.7, "RT": 17.3}, 0.03)
         self.assert_shares(Counter(row["test_result"] for row in rows), len(rows),
                            {"P": 75.30, "F": 18.97, "PRS": 5.16, "ABR": 0.5, "ABA": 0.06}, 0.1)
         self.assert_shares(Counter(row["colour"] for row in rows), len(rows),
@@ -304,8 +297,7 @@ class Likeness(DatagenCase):
                            {"B": 2.9, "S": 2.2, "NG": 1.9, "BS": 1.9, "PE": 1.8, "LE": 1.7}, 0.05)
         missing = Counter({column: sum(row[column] is None for row in rows)
                            for column in ("test_mileage", "cylinder_capacity")})
-        self.assert_shares(missing, len(rows),
-                           {"test_mileage": 0.75, "cylinder_capacity": 0.24}, 0.1)
+        self.assert_shares(missing, len(rows), {"test_mileage": 0.75, "cylinder_capacity": 0.24}, 0.1)
         miles = sorted(row["test_mileage"] for row in rows if row["test_mileage"] is not None)
         for share, mileage in ((.05, 14512), (.25, 37676), (.5, 65725), (.75, 100920),
                                (.95, 161815)):
@@ -377,8 +369,7 @@ class Rows(support.Case):
         return path
 
     def table(self, name, rows, delimiter=","):
-        return list(csv.DictReader(io.StringIO(self.data(name, rows).read_text("utf-8")),
-                                   delimiter=delimiter))
+        return list(csv.DictReader(io.StringIO(self.data(name, rows).read_text("utf-8")), delimiter=delimiter))
 
     def test_each_loads_without_rejects(self):
         for name, kind in FORMATS.items():

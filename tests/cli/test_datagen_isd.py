@@ -18,8 +18,7 @@ GROUPS = {"GF1": 79, "MA1": 65, "GD1": 44, "GA1": 41, "AA1": 31, "MD1": 29, "MW1
           "KA2": 7, "SA1": 6, "GD4": 6, "OC1": 4, "AY2": 4, "GA3": 4, "AA2": 2, "MW2": 2,
           "AZ1": 1.5, "AZ2": 1.5, "OD1": 1, "GA4": 1, "OA1": 1, "AJ1": 1}
 SECTIONS = {"ADD": 94, "REM": 75.1, "EQD": 11.2, "QNN": 7.3}
-MISSING = {"pressure": 43, "ceiling": 33, "unlimited": 42, "dew point": 24, "visibility": 19,
-           "temperature": 13}
+MISSING = {"pressure": 43, "ceiling": 33, "unlimited": 42, "dew point": 24, "visibility": 19, "temperature": 13}
 
 
 class Record:
@@ -232,8 +231,7 @@ class Files(IsdCase):
 
     def test_an_existing_folder_needs_no_slash(self):
         (self.scratch / "there").mkdir()
-        outcome = self.run_program("shardload-datagen", "--format", "isd", "--rows", "900",
-                                   "--stations", "3", "there")
+        outcome = self.run_program("shardload-datagen", "--format", "isd", "--rows", "900", "--stations", "3", "there")
         self.assertEqual(outcome.code, 0, outcome.text)
         self.assertEqual(len(list((self.scratch / "there").iterdir())), 3)
 

@@ -17,8 +17,7 @@ SEVEN_ZIP = shutil.which("7zz") or shutil.which("7z")
 
 def table(rows, seed=1):
     draw = random.Random(seed)
-    return ("key,text\n" + "".join(f"k{i},{draw.randbytes(draw.randrange(30)).hex()}\n"
-                                   for i in range(rows))).encode()
+    return ("key,text\n" + "".join(f"k{i},{draw.randbytes(draw.randrange(30)).hex()}\n" for i in range(rows))).encode()
 
 
 def random_symbols(draw, before, count):
@@ -69,8 +68,7 @@ class Deflate64(support.Case):
         deflate64_making.stored(bits, b"")
         for shape in (None, balanced, skewed):
             symbols = [ord("\n"), ord("x"), ord(",")]
-            symbols += [(base + more, 40) for base, extra in deflate64_making.LENGTHS
-                        for more in (0, (1 << extra) - 1)]
+            symbols += [(base + more, 40) for base, extra in deflate64_making.LENGTHS for more in (0, (1 << extra) - 1)]
             symbols += [(4, base + more) for base, extra in deflate64_making.DISTANCES
                         for more in (0, (1 << extra) - 1)]
             symbols += [(65538, 65536), (3, 1, True), (258, 65536, True), (65538, 1), ord("\n")]
@@ -165,8 +163,7 @@ class Deflate64(support.Case):
     @unittest.skipUnless(SEVEN_ZIP, "7-Zip is not installed")
     def test_archives_of_7_zip(self):
         draw = random.Random(7)
-        rows = [f"{draw.randrange(10 ** 9)},{draw.choice('abc') * draw.randrange(300)}\n"
-                for _ in range(3000)]
+        rows = [f"{draw.randrange(10 ** 9)},{draw.choice('abc') * draw.randrange(300)}\n" for _ in range(3000)]
         texts = {"random.csv": table(20000), "zeros.csv": b"key,text\n" + b"1,0\n" * 100000,
                  "far.csv": ("key,text\n" + "".join(rows * 3)).encode(),
                  "short.csv": b"key,text\n1,2\n"}

@@ -58,8 +58,7 @@ class Delimiters(support.Case):
             self.assertNotIn("would divide", self.shardload(*words).err)
         for given, text in ((";", "a;b\n1;2,5\n4;x\n"), (",", "a,b,c\n1;2,x,y\n3;4,x,y\n"), ("|", "a|b\n1|2\n")):
             path = self.file("r.csv", text)
-            self.assertNotIn("would divide",
-                             self.shardload("load", "--sink", "null", "--delimiter", given, path).err)
+            self.assertNotIn("would divide", self.shardload("load", "--sink", "null", "--delimiter", given, path).err)
 
     def test_quotes_that_are_data(self):
         path = self.file("t.tsv", 'id\tsize\n1\t"5" disk"\n2\t"x"\n')
@@ -156,5 +155,4 @@ class Delimiters(support.Case):
                                     ("m.sql", b"-- MySQL dump 10.13  Distrib 8.0\n", "it is cut off"),
                                     ("n.sql", b"/*M!999999\\- enable the sandbox mode */ \n", "no table with rows")):
             with self.subTest(name):
-                self.assertIn(message, self.shardload("inspect", self.file(name, data),
-                                                      code=support.EXIT_SOURCE).err)
+                self.assertIn(message, self.shardload("inspect", self.file(name, data), code=support.EXIT_SOURCE).err)

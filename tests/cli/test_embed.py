@@ -83,10 +83,8 @@ class Tables(support.Case):
 
     def test_the_summary_names_the_table_of_each_reason(self):
         orders = self.file("orders.csv", "key,n\n" + "".join(f"{n},2\n" for n in range(20)) + "7,8,9\n")
-        items = self.file("items.csv", "key,part\n" + "".join(f"{n},a\n" for n in range(20)) * 2 +
-                          "1,a,b\n")
-        _, work = self.dump("--embed", f"items={items}", "--on", "key", orders,
-                            code=support.EXIT_REJECTS)
+        items = self.file("items.csv", "key,part\n" + "".join(f"{n},a\n" for n in range(20)) * 2 + "1,a,b\n")
+        _, work = self.dump("--embed", f"items={items}", "--on", "key", orders, code=support.EXIT_REJECTS)
         log = (work / "shardload.log").read_text("utf-8")
         first, second = (re.search(rf"rejects of {re.escape(str(path))}{more} by reason.*\n.*\n.*", log)
                          for path, more in ((orders, ""), (items, r" \(--embed items\)")))
@@ -104,8 +102,7 @@ class Tables(support.Case):
         (document,) = map(bson.decode, raw)
         self.assertEqual((document["k"], len(document["items"])), (2, 11))
         (row,) = support.reject_rows(work)
-        self.assertIn("with its 17 records of items the document is larger than 16 MiB",
-                      row["reason"])
+        self.assertIn("with its 17 records of items the document is larger than 16 MiB", row["reason"])
         self.assertEqual((row["offset"], row["column"]), ("4", "items"))
         self.assert_accounting(work, records=2, inserted=1, rejectedByParser=1)
         orphans = [json.loads(line) for line in (work / "embed/unmatched.json").open()]
@@ -213,10 +210,8 @@ class OtherFormats(support.Case):
                   for _ in range(i % 3)]
         items = self.file("test_item_2023.csv", "\n".join(lines) + "\n")
         for names, array in (("short", "x"), ("long", "items")):
-            raw, work = self.dump("--names", names, "--embed", f"{array}={items}", "--on", "test_id",
-                                  path)
-            documents = {one["t" if names == "short" else "test_id"]: one
-                         for one in map(bson.decode, raw)}
+            raw, work = self.dump("--names", names, "--embed", f"{array}={items}", "--on", "test_id", path)
+            documents = {one["t" if names == "short" else "test_id"]: one for one in map(bson.decode, raw)}
             for i, row in enumerate(rows):
                 found = documents[int(row[0])].get(array, [])
                 self.assertEqual(len(found), i % 3)
@@ -269,8 +264,7 @@ class OtherFormats(support.Case):
                    for name, key in (("orders", "o"), ("items", "l"))]
         raw, _ = self.dump("--format", "delimited", "--schema", schemas[0], "--embed-schema",
                            schemas[1], "--embed", f"items={items}", "--on", "o=l", orders)
-        self.assertEqual([bson.decode(one)["items"] for one in raw],
-                         [[{"text": "a"}, {"text": "c"}], [{"text": "b"}]])
+        self.assertEqual([bson.decode(one)["items"] for one in raw], [[{"text": "a"}, {"text": "c"}], [{"text": "b"}]])
 
 
 class Refused(support.Case):
@@ -306,8 +300,7 @@ class Refused(support.Case):
         """A foreign key may be empty: 120 records without one do not hide the next."""
         orders = self.file("orders.csv", "o,v\n" + ",a\n" * 120 + "1,b\n")
         items = self.file("items.csv", "l,w\n" + ",5\n" * 120 + "1,6\n")
-        raw, work = self.dump("--embed", f"i={items}", "--on", "o=l", orders,
-                              code=support.EXIT_REJECTS)
+        raw, work = self.dump("--embed", f"i={items}", "--on", "o=l", orders, code=support.EXIT_REJECTS)
         documents = [bson.decode(one) for one in raw]
         self.assertEqual([one["i"] for one in documents if "i" in one], [[{"w": 6}]])
         self.assertEqual(len(documents), 121)

@@ -48,8 +48,7 @@ class WhileItIsRead(support.Case):
         """Loads the pipe and the file, and changes the file before the pipe ends."""
         pipe_path = self.scratch / f"pipe-{next(self._counter)}"
         os.mkfifo(pipe_path)
-        running = self.start("shardload", "load", "--sink", sink, "--work-dir", "w", "-j", 1,
-                             pipe_path, path)
+        running = self.start("shardload", "load", "--sink", sink, "--work-dir", "w", "-j", 1, pipe_path, path)
         with open(pipe_path, "wb") as pipe:
             pipe.write(many(8000).encode())  # more than the format detection reads
             pipe.flush()
@@ -221,8 +220,7 @@ class Names(support.Case):
             with self.subTest(name):
                 with open(os.path.join(os.fsencode(self.scratch / "in"), name), "wb") as file:
                     file.write(b"\0" * 100)
-                words = [support.program("shardload"), "load", "--sink", "null", "--",
-                         b"in/" + name, b"gone/" + name]
+                words = [support.program("shardload"), "load", "--sink", "null", "--", b"in/" + name, b"gone/" + name]
                 done = subprocess.run(words, cwd=self.scratch, capture_output=True, check=False,
                                       env=support.clean_environment(), timeout=support.LIMIT)
                 self.assertEqual(done.returncode, support.EXIT_SOURCE)
@@ -251,17 +249,14 @@ class HostileText(support.Case):
 
     def test_a_configuration_file_cannot_write_to_the_terminal(self):
         config = self.file("c.yaml", '"threads\\e[2J\\x07": 4\nprogress: "\\e]0;x"\n')
-        outcome, _ = self.parse("--config", config, self.file("good.txt", GOOD),
-                               code=support.EXIT_USAGE)
+        outcome, _ = self.parse("--config", config, self.file("good.txt", GOOD), code=support.EXIT_USAGE)
         self.assertRegex(outcome.err, r"c\.yaml:1: threads.*is not an option")
         self.assertNotRegex(outcome.text, CONTROLS)
 
     def test_a_report_cannot_write_to_the_terminal(self):
-        query = {"suite": "s\x1b[2J", "name": "q\n\x9b", "pipeline": [], "documents": 3,
-                 "timingsMs": [1.5, 2.5]}
+        query = {"suite": "s\x1b[2J", "name": "q\n\x9b", "pipeline": [], "documents": 3, "timingsMs": [1.5, 2.5]}
         old = self.file("old.json", json.dumps({"queries": [query]}))
-        new = self.file("new.json", json.dumps({"queries": [{**query, "documents": 4},
-                                                           {**query, "name": "\x1bnew"}]}))
+        new = self.file("new.json", json.dumps({"queries": [{**query, "documents": 4}, {**query, "name": "\x1bnew"}]}))
         outcome = self.run_program("shardquery", "compare", old, new)
         self.assertEqual(outcome.code, 0, outcome.text)
         self.assertIn("s\\x1b[2J/q\\x0a", outcome.out)
@@ -329,8 +324,7 @@ class PlantedFiles(support.Case):
     def load_there(self, code, *words):
         if not os.path.lexists(self.work / "shardload.log"):
             self.file("w/shardload.log", "an earlier load\n") # otherwise it is no work directory
-        return self.shardload("load", "--sink", "null", "--work-dir", "w", *words, self.bad,
-                              code=code, limit=30)
+        return self.shardload("load", "--sink", "null", "--work-dir", "w", *words, self.bad, code=code, limit=30)
 
     def test_links_are_not_followed(self):
         for name in ("rejects.tsv", "run.json", "shardload.log"):
@@ -381,13 +375,11 @@ class PlantedFiles(support.Case):
         os.symlink("real", self.scratch / "link")
         os.symlink("nowhere", self.scratch / "dangling")
         for folder in ("link", "link/", "dangling"):
-            outcome = self.shardload("load", "--sink", "null", "--work-dir", folder, self.bad,
-                                     code=support.EXIT_USAGE)
+            outcome = self.shardload("load", "--sink", "null", "--work-dir", folder, self.bad, code=support.EXIT_USAGE)
             self.assertIn("it is a symbolic link; name another --work-dir", outcome.err)
         self.assertEqual((self.scratch / "real/shardload.log").read_text(), "an earlier load\n")
         os.symlink(".", self.scratch / "here")  # a link above it is the user's business
-        self.shardload("load", "--sink", "null", "--work-dir", "here/real", self.bad,
-                       code=support.EXIT_SOURCE)
+        self.shardload("load", "--sink", "null", "--work-dir", "here/real", self.bad, code=support.EXIT_SOURCE)
         os.symlink("loop", self.scratch / "loop")
         outcome = self.shardload("load", "--sink", "null", "--work-dir", "loop/w", self.bad, code=support.EXIT_USAGE)
         self.assertIn("Too many levels of symbolic links", outcome.err)
@@ -407,8 +399,7 @@ class PlantedFiles(support.Case):
         (self.scratch / "empty").mkdir()
         self.give("w", "empty", mode=0o777)
         for folder in ("w", "empty"):
-            outcome = self.shardload("load", "--sink", "null", "--work-dir", folder, self.bad,
-                                     code=support.EXIT_USAGE)
+            outcome = self.shardload("load", "--sink", "null", "--work-dir", folder, self.bad, code=support.EXIT_USAGE)
             self.assertIn("this folder belongs to another user, who could replace the files in it; run "
                           "the command as that user, or name another --work-dir", outcome.err)
         self.assertEqual(os.listdir(self.work), ["shardload.log"])
@@ -433,8 +424,7 @@ class PlantedFiles(support.Case):
                 path.unlink()
         self.file("w/rejected/other", "theirs")
         self.give("w/rejected")
-        self.assertIn("w/rejected: this folder belongs to another user",
-                      self.load_there(support.EXIT_RESOURCES).err)
+        self.assertIn("w/rejected: this folder belongs to another user", self.load_there(support.EXIT_RESOURCES).err)
 
     def test_a_link_of_another_user_leads_to_no_output(self):
         (self.scratch / "target").mkdir()

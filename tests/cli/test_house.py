@@ -75,7 +75,7 @@ GLOBALS = {
 OPENING = {
     ("stream.c", "open"): "sources", ("block.c", "open"): "sources",
     ("source_set.c", "open"): "sources, and folders of them", ("source_set.c", "openat"): "likewise",
-    ("sources.c", "fopen"): "sources", ("rejects.c", "open"): "sources, to count lines",
+    ("sources.c", "fopen"): "sources",
     ("same_dump.c", "open"): "the files of a dump",
     ("tables.c", "rename"): "the copy of a dump from a pipe, complete, in the work directory",
     ("read_file.c", "fopen"): "schemas, suites, configurations: files that a user names",

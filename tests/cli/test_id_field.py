@@ -36,22 +36,18 @@ class IdField(support.Case):
 
     def test_several_columns_in_the_named_order(self):
         found, _ = self.load("a.csv", "a,b,c\n1,x,5\n2,y,6\n", "--id-field", "c,a")
-        self.assertEqual([list(one["_id"].items()) for one in found],
-                         [[("c", 5), ("a", 1)], [("c", 6), ("a", 2)]])
+        self.assertEqual([list(one["_id"].items()) for one in found], [[("c", 5), ("a", 1)], [("c", 6), ("a", 2)]])
         self.assertEqual(list(found[0]), ["_id", "b"])
 
     def test_a_record_without_the_field_is_a_reject(self):
-        found, rows = self.load("a.csv", "id,t\n1,x\n,y\n3,z\n", "--id-field", "id",
-                                code=support.EXIT_REJECTS)
+        found, rows = self.load("a.csv", "id,t\n1,x\n,y\n3,z\n", "--id-field", "id", code=support.EXIT_REJECTS)
         self.assertEqual([one["_id"] for one in found], [1, 3])
-        self.assertEqual([(row["line"], row["offset"], row["column"]) for row in rows],
-                         [("3", "9", "id")])
+        self.assertEqual([(row["line"], row["offset"], row["column"]) for row in rows], [("3", "9", "id")])
         self.assertIn("the field is missing", rows[0]["reason"])
 
     def test_a_column_called_id(self):
         text = "_id,t\n5,x\n"
-        self.assertIn("--id-field _id", self.refused("a.csv", text, "--format", "delimited",
-                                                     code=support.EXIT_SOURCE))
+        self.assertIn("--id-field _id", self.refused("a.csv", text, "--format", "delimited", code=support.EXIT_SOURCE))
         found, _ = self.load("a.csv", text, "--id-field", "_id")
         self.assertEqual([list(one.items()) for one in found], [[("_id", 5), ("t", "x")]])
 
@@ -82,8 +78,7 @@ class IdField(support.Case):
         for fields in ("lat", "id,lon", "at[0]"):
             err = self.refused("a.csv", "lat,lon,id\n52.5,13.4,x\n", "--schema", schema,
                                "--format", "delimited", "--id-field", fields)
-            self.assertRegex(err, "--id-field: the column (lat|lon) is stored in an array, "
-                             r"as at\[[01]\]")
+            self.assertRegex(err, "--id-field: the column (lat|lon) is stored in an array, " r"as at\[[01]\]")
         found, _ = self.load("a.csv", "lat,lon,id\n52.5,13.4,x\n", "--schema", schema,
                              "--format", "delimited", "--id-field", "id")
         self.assertEqual(found, [{"_id": "x", "at": [13.4, 52.5]}])
@@ -114,8 +109,7 @@ class IdField(support.Case):
             self.assertIn(words, row["reason"])
 
     def test_json_documents_must_have_an_id(self):
-        found, rows = self.load("a.json", '{"_id":1}\n{"n":2}\n', "--id-field", "_id",
-                                code=support.EXIT_REJECTS)
+        found, rows = self.load("a.json", '{"_id":1}\n{"n":2}\n', "--id-field", "_id", code=support.EXIT_REJECTS)
         self.assertEqual((found, len(rows)), ([{"_id": 1}], 1))
 
     def test_bson(self):
@@ -126,8 +120,7 @@ class IdField(support.Case):
         text = b"".join(bson.encode(one) for one in made)
         found, rows = self.load("a.bson", text, "--id-field", "k", code=support.EXIT_REJECTS)
         expected = [bson.encode({"_id": one["k"], "n": one["n"], "t": "x"}) for one in made[:-1]]
-        self.assertEqual([bson.encode(one) for one in found], [
-            bson.encode(bson.decode(one)) for one in expected])
+        self.assertEqual([bson.encode(one) for one in found], [bson.encode(bson.decode(one)) for one in expected])
         self.assertEqual(len(rows), 1)
         found, _ = self.load("a.bson", text, "--id-field", "n,k", code=support.EXIT_REJECTS)
         self.assertEqual(list(found[11]["_id"].items()), [("n", 11), ("k", {"a": [1, {"b": 2}]})])
@@ -142,8 +135,7 @@ class IdField(support.Case):
         found, _ = self.load("a.isd", b"0000" + ISD_FIXED + b"\n", "--id-field", "st,ts")
         self.assertEqual((list(found[0]["_id"]), found[0]["_id"]["st"]), (["st", "ts"], "u010010"))
         self.assertNotIn("st", found[0])
-        found, _ = self.load("01001-99999-1988",
-                             b"0000" + ISD_FIXED + b"\n", "--id-field", "ts")
+        found, _ = self.load("01001-99999-1988", b"0000" + ISD_FIXED + b"\n", "--id-field", "ts")
         self.assertIn("st", found[0])
 
     def test_mot(self):
@@ -158,8 +150,7 @@ class IdField(support.Case):
     def test_a_field_inside_another_one(self):
         text = '{"a": {"b": "%s"}}\n' % ("x" * 470)
         for words in ("a,a.b", "a.b,a", "c,a.b.d,a.b"):
-            self.assertIn("a field is part of another field",
-                          self.refused("a.json", text * 40000, "--id-field", words))
+            self.assertIn("a field is part of another field", self.refused("a.json", text * 40000, "--id-field", words))
         found, _ = self.load("a.json", '{"a": {"b": 1}, "ab": 2}\n', "--id-field", "ab,a")
         self.assertEqual(found, [{"_id": {"ab": 2, "a": {"b": 1}}}])
 
@@ -168,8 +159,7 @@ class IdField(support.Case):
                            "  - {name: n, short: k, type: int}\n"
                            "  - {name: t, short: v.k, type: int}\n")
         for words in ("n,t", "n,k"):
-            self.assertIn("the same key",
-                          self.refused("a.csv", "n,t\n1,2\n", "--schema", schema, "--id-field", words))
+            self.assertIn("the same key", self.refused("a.csv", "n,t\n1,2\n", "--schema", schema, "--id-field", words))
 
     def test_lists_of_names(self):
         for words, message in (("a,,b", "a name is empty"), ("a,a", "a name is given twice"),

@@ -89,8 +89,7 @@ class Inspect(support.Case):
         self.assertIn("delimited: mine: commas, header, 2 columns", outcome.out)
         for name in ("bson", "json", "ycsb"):
             records = ["--records", 1] if name == "ycsb" else [path]
-            outcome = self.shardload("inspect", "--format", name, "--schema", schema, *records,
-                                     code=support.EXIT_USAGE)
+            outcome = self.shardload("inspect", "--format", name, "--schema", schema, *records, code=support.EXIT_USAGE)
             self.assertIn(f"--format {name} takes no --schema", outcome.err)
 
     def test_no_file_is_written(self):

@@ -60,8 +60,7 @@ class QuotedLineEnds(LineEndCase):
         row = "10,20,30\n"
         text = HEADER + row * 300000 + SPLIT + row * 100000
         packed = self.zipped("q.csv.gz", text)
-        self.assertIn(f"byte {len(HEADER) + 2700000}: a quoted field",
-                      self.load("--types", "text", packed))
+        self.assertIn(f"byte {len(HEADER) + 2700000}: a quoted field", self.load("--types", "text", packed))
         path = self.file("q.csv", HEADER + row * 10000 + SPLIT)
         self.assertIn("line 10002", self.inspect(path, "inspect", "--types", "text"))
         self.assertIn("line 10002", self.inspect(path, "plan", "--types", "text"))

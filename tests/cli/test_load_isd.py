@@ -21,8 +21,7 @@ PACKED = {
 TABLE = "global-hourly-csv/00702699999-2017.csv.gz"
 LITE = {"isd-lite/029070-99999-1901.gz": 1095, "isd-lite/318010-99999-2016.gz": 2916}
 
-FIXED = (b"010010999991988013112004+70933-008667FM-12+0009ENJA V0203181N0061100450"
-         b"1CN0100001V5-00671-00801101231")
+FIXED = (b"010010999991988013112004+70933-008667FM-12+0009ENJA V0203181N0061100450" b"1CN0100001V5-00671-00801101231")
 
 
 def sample(name):
@@ -180,8 +179,7 @@ class TheReader(support.Case):
         for document in documents_of("isd-lite/029070-99999-1901.gz"):
             whole = hours[document["st"], document["ts"]]
             for key in ("airTemperature", "pressure"):
-                self.assertEqual(document.get(key, {}).get("value"),
-                                 whole.get(key, {}).get("value"))
+                self.assertEqual(document.get(key, {}).get("value"), whole.get(key, {}).get("value"))
 
 
 class Samples(support.Case):
@@ -264,8 +262,7 @@ class Names(support.Case):
              "elementQuality.id": "name", "originalObservation": "was"},
             "isd", "725300-94846-1983-jan-jun")
         self.assertIn("mps", document["wind"]["speed"])
-        self.assertTrue(all("metres" in layer.get("height", {"metres": 0})
-                            for layer in document["sky"]))
+        self.assertTrue(all("metres" in layer.get("height", {"metres": 0}) for layer in document["sky"]))
 
     def test_lite(self):
         self.renamed({"wind.speed.rate": "mps", "liquidPrecipitation.depth": "mm",
@@ -301,8 +298,7 @@ class Described(support.Case):
         good = record() + b"\n"
         bad = [b"194302291200", b"194313011200", b"194301001200", b"194301012401", b"194301011260",
                b"19430101 200", b"190002290000", b"194308012500", b"194300010000", b"194308320000", b"1943 8010000"]
-        text = good * 12 + b"".join(
-            record(fixed=at(moment)) + b"\n" for moment in bad)
+        text = good * 12 + b"".join(record(fixed=at(moment)) + b"\n" for moment in bad)
         documents, reading = self.loads(text, code=support.EXIT_REJECTS)
         self.assertEqual((len(documents), len(reading.rejects)), (12, len(bad)))
 
@@ -339,8 +335,7 @@ class Damaged(support.Case):
     def agree(self, lines, code=None):
         path = self.file(f"damaged-{next(self._counter)}.txt", b"\n".join(lines) + b"\n")
         for missing in ("omit", "raw"):
-            raw, work = self.dump("--format", "isd", "-j", 2, "--missing", missing, path,
-                                  code=code)
+            raw, work = self.dump("--format", "isd", "-j", 2, "--missing", missing, path, code=code)
             reading = isd_reader.read(path, missing=missing)
             self.assert_reading(raw, work, reading, missing)
         return reading
@@ -405,8 +400,7 @@ class Lite(support.Case):
                    self.HOUR[:50] + b"\n", self.HOUR[:-1] + b" 7\n", self.HOUR.replace(b" ", b"-", 1)]
         odd = [self.HOUR.replace(b"  -103", column) for column in
                (b"  -1x3", b" - 103", b"      ", b"-10 33", b"-99999", b" -10.3", b"-103  ", b"     -")]
-        path = self.file("029070-99999-1901",
-                         self.HOUR * 10 + b"".join(bad) + b"\n" + b"".join(odd) + self.HOUR[:-1])
+        path = self.file("029070-99999-1901", self.HOUR * 10 + b"".join(bad) + b"\n" + b"".join(odd) + self.HOUR[:-1])
         for missing in ("omit", "raw"):
             raw, work = self.dump("--missing", missing, path, code=support.EXIT_REJECTS)
             reading = isd_reader.read_lite(path, missing=missing)
@@ -467,8 +461,7 @@ class Table(support.Case):
                              ("GF1", "04,99"), ("XX1", "1,2"), ("STATION", "7250539472"),
                              ("DATE", "2020-02-30T00:51:00"), ("LATITUDE", ""),
                              ("CALL_SIGN", "TOOLONG"), ("TMP", ""), ("REM", "")):
-            rows.append([cell if name == column else value
-                         for name, value in zip(columns, good)])
+            rows.append([cell if name == column else value for name, value in zip(columns, good)])
         header = stand_ins.quoted(columns)
         text = header + "".join(map(stand_ins.quoted, rows)) + header + stand_ins.quoted(good[1:]) + \
             stand_ins.quoted(good).replace('"FM-15"', '"FM-15') + "\r\n" + stand_ins.quoted(good)
@@ -481,10 +474,8 @@ class Table(support.Case):
         self.assertEqual(loaded[0]["elevation"], 43)
         self.assertEqual(loaded[0]["remarks"], {"met": 'a"b'})
         self.assertEqual(loaded[1]["unparsed"], "WND=270,5,N,0031")
-        self.assertEqual([reject.column for reject in reading.rejects],
-                         ["STATION", "DATE", None, None])
-        self.assert_accounting(work, inserted=11, rejectedByParser=4, repeatedHeaders=1,
-                               unknownGroups=5)
+        self.assertEqual([reject.column for reject in reading.rejects], ["STATION", "DATE", None, None])
+        self.assert_accounting(work, inserted=11, rejectedByParser=4, repeatedHeaders=1, unknownGroups=5)
 
     @staticmethod
     def has_open_quote(line):

@@ -16,8 +16,7 @@ MARK = "\ufeff"
 
 
 def record(number, size):
-    return {"n": number, "text": f'"}}{{][,\\ \u00fc {number}\n' + "x" * size,
-            "list": [1.5, None, {"a": [number]}]}
+    return {"n": number, "text": f'"}}{{][,\\ \u00fc {number}\n' + "x" * size, "list": [1.5, None, {"a": [number]}]}
 
 
 def records(total):
@@ -88,10 +87,8 @@ class Documents(support.Case):
     def test_documents_with_an_id_keep_it_as_first_field(self):
         ids = [1, "x", None, 2.5, True, {"a": 1}, bson.ObjectId("5f0a00000000bcdeff000001"),
                bson.int64.Int64(5), b"\x01"]
-        expected = [bson.encode({"_id": one, "a": number, "b": {"_id": 7}})
-                    for number, one in enumerate(ids)]
-        dumps = functools.partial(bson.json_util.dumps,
-                                  json_options=bson.json_util.CANONICAL_JSON_OPTIONS)
+        expected = [bson.encode({"_id": one, "a": number, "b": {"_id": 7}}) for number, one in enumerate(ids)]
+        dumps = functools.partial(bson.json_util.dumps, json_options=bson.json_util.CANONICAL_JSON_OPTIONS)
         text = "\n".join(f'{{"a":{number},"_id":{dumps(one)},"b":{{"_id":7}}}}' if number % 2 else
                          f'{{"_id":{dumps(one)},"a":{number},"b":{{"_id":7}}}}'
                          for number, one in enumerate(ids))
@@ -133,10 +130,8 @@ class Invalid(support.Case):
         self.parse(self.file("cut.json.gz", data[:len(data) // 2]), code=support.EXIT_SOURCE)
 
     def test_rejects_have_their_lines(self):
-        text = ('{"a":\n1}\n' * 30000 + '{"a":1,\n"a":2}{"b":1}\n\n{"c":{"$oid":\n"5"}}'
-                '{"a":\n1}')
-        _, work = self.dump("-j", 2, self.file("lines.json", text * 5),
-                            code=support.EXIT_REJECTS)
+        text = ('{"a":\n1}\n' * 30000 + '{"a":1,\n"a":2}{"b":1}\n\n{"c":{"$oid":\n"5"}}' '{"a":\n1}')
+        _, work = self.dump("-j", 2, self.file("lines.json", text * 5), code=support.EXIT_REJECTS)
         self.assert_accounting(work, records=5 * 30004, rejectedByParser=10)
         part = len(text)
         lines = text.count("\n")
@@ -149,8 +144,7 @@ class Invalid(support.Case):
         path = self.file("some.json", '{\n"a":1}\n{"b":\n1,"b":2}\n{"c":{"$date":\n"no"}}')
         _, work = self.dump(path, code=support.EXIT_REJECTS)
         kept = b"".join(data for _, data in support.every_text_in(work / "rejected"))
-        raw, _ = self.dump(self.file("again.json", kept.replace(b'1,"b":2', b'1,"d":2')
-                                     .replace(b'"no"', b"5")))
+        raw, _ = self.dump(self.file("again.json", kept.replace(b'1,"b":2', b'1,"d":2') .replace(b'"no"', b"5")))
         self.assertEqual(len(raw), 2, kept)
 
     def test_other_text_that_begins_with_a_bracket_is_not_json(self):

@@ -38,11 +38,9 @@ class TheReader(support.Case):
                 self.assertEqual((len(reading.documents), len(reading.rejects)), (rows, 0))
 
     def test_the_real_line_with_pipes_in_its_model(self):
-        reading = mot_reader.read(support.mot_sample("dirty_verbatim_2015_extra_pipe.txt"),
-                                  names="long")
+        reading = mot_reader.read(support.mot_sample("dirty_verbatim_2015_extra_pipe.txt"), names="long")
         document = reading.documents[0]
-        self.assertEqual((document["make"], document["model"], document["colour"]),
-                         ("TOYOTA", "Estima ||", "SILVER"))
+        self.assertEqual((document["make"], document["model"], document["colour"]), ("TOYOTA", "Estima ||", "SILVER"))
 
     def test_the_constructed_comma_file_has_quotes_commas_and_odd_years(self):
         reading = mot_reader.read(support.mot_sample("constructed_dirty_comma_backslash.csv"))
@@ -80,8 +78,7 @@ class Generated(support.Case):
 
     def test_every_dialect(self):
         for dialect in DIALECTS:
-            (path,) = self.generate(dialect, self.ROWS, "--dirt", "heavy", "--bad", self.BAD,
-                                             "--seed", 11)
+            (path,) = self.generate(dialect, self.ROWS, "--dirt", "heavy", "--bad", self.BAD, "--seed", 11)
             reading = mot_reader.read(path)
             for threads in (1, 4):
                 with self.subTest(dialect, threads=threads):
@@ -152,8 +149,7 @@ class Mutated(support.Case):
                 for encoding in ("utf-8", "latin-1"):
                     for trim in ([], ["--trim"]):
                         reading = mot_reader.read(damaged, encoding=encoding, trim=bool(trim))
-                        raw, work = self.dump("--encoding", encoding, *trim, damaged,
-                                              code=support.EXIT_REJECTS)
+                        raw, work = self.dump("--encoding", encoding, *trim, damaged, code=support.EXIT_REJECTS)
                         self.assert_reading(raw, work, reading, dialect)
 
 
@@ -261,13 +257,11 @@ class OddText(support.Case):
         broken = (b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x82", b"\x80",
                   b"\xf8\x88\x80\x80\x80")
         rows = [ROW.format(id=1).encode().replace(b"FIESTA", b"A" + one + b"B") + b"\n" for one in broken]
-        reading, _ = self.agrees(support.mot_text(range(2, 20)).encode() + b"".join(rows),
-                                 code=support.EXIT_REJECTS)
+        reading, _ = self.agrees(support.mot_text(range(2, 20)).encode() + b"".join(rows), code=support.EXIT_REJECTS)
         self.assertEqual(len(reading.rejects), len(broken))
 
     def test_the_column_completed_date_since_2024(self):
-        stamps = ["2024-03-05 10:11:12", "2024-03-05T10:11:12", "2024-03-05T10:11:12.345Z",
-                  "2024-03-05 10:11:12.5", ""]
+        stamps = ["2024-03-05 10:11:12", "2024-03-05T10:11:12", "2024-03-05T10:11:12.345Z", "2024-03-05 10:11:12.5", ""]
         rows = [ROW.format(id=n) + "|" + stamp for n, stamp in enumerate(stamps, 1)]
         text = "\n".join([HEADER + "|completed_date", *rows, ""]).replace("|", ",")
         reading, _ = self.agrees(text, "--names", "long", names="long", name="data.csv")
@@ -337,12 +331,10 @@ class Rejects(support.Case):
     def test_raw_records_can_be_corrected_and_loaded(self):
         _, work = self.dump(self.source, code=support.EXIT_REJECTS)
         (kept,) = (work / "rejected").iterdir()
-        self.assertEqual(kept.read_text().split("\n"),
-                         [HEADER, self.lines[2], self.lines[4], ""])
+        self.assertEqual(kept.read_text().split("\n"), [HEADER, self.lines[2], self.lines[4], ""])
         again, _ = self.dump(kept, code=support.EXIT_SOURCE)  # all records are rejected
         self.assertEqual(again, [])
-        kept.write_text(kept.read_text().replace("4\t982\x018", "49828")
-                        .replace("20-11-2015", "2015-11-20"))
+        kept.write_text(kept.read_text().replace("4\t982\x018", "49828") .replace("20-11-2015", "2015-11-20"))
         mended, _ = self.dump(kept)
         self.assertEqual(len(mended), 2)
 
@@ -409,16 +401,14 @@ class Sinks(support.Case):
         self.assertEqual(list(read[0])[:3], ["_id", "t", "v"])
 
     def test_the_default_work_directory_is_printed(self):
-        outcome = self.shardload("load", "--sink", "bson:x.bson",
-                                 support.mot_sample("test_result_2021_quoted.csv"))
+        outcome = self.shardload("load", "--sink", "bson:x.bson", support.mot_sample("test_result_2021_quoted.csv"))
         (made,) = [path for path in self.scratch.iterdir() if path.is_dir()]
         self.assertIn(made.name, outcome.text)
         self.assertTrue((made / "run.json").exists())
 
     def test_loads_started_in_one_second_have_different_work_directories(self):
         source = support.mot_sample("test_result_2021_quoted.csv")
-        running = [self.start("shardload", "load", "--sink", f"bson:{n}.bson", source)
-                   for n in range(4)]
+        running = [self.start("shardload", "load", "--sink", f"bson:{n}.bson", source) for n in range(4)]
         for one in running:
             self.assertEqual(one.wait().code, support.EXIT_OK)
         self.assertEqual(len([path for path in self.scratch.iterdir() if path.is_dir()]), 4)
@@ -456,8 +446,7 @@ class Folders(support.Case):
     """A folder as source: its data files are loaded."""
 
     def loaded_tests(self, raw):
-        return sorted((support.key_of(document) >> 40, support.bson.decode(document)["t"])
-                      for document in raw)
+        return sorted((support.key_of(document) >> 40, support.bson.decode(document)["t"]) for document in raw)
 
     def test_files_are_numbered_by_path_and_hidden_files_are_skipped(self):
         self.file("in/b.txt", support.mot_text([3]))
@@ -522,8 +511,7 @@ class StandardInput(support.Case):
     def test_a_named_pipe_is_read_as_a_stream(self):
         path = support.mot_sample("test_result_2021_quoted.csv")
         os.mkfifo(self.scratch / "pipe")
-        feeder = threading.Thread(target=(self.scratch / "pipe").write_bytes,
-                                  args=(path.read_bytes(),))
+        feeder = threading.Thread(target=(self.scratch / "pipe").write_bytes, args=(path.read_bytes(),))
         feeder.start()
         raw, _ = self.dump("pipe")
         feeder.join()

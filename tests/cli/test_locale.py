@@ -67,13 +67,11 @@ class CommaLocale(support.Case):
         self.same_output("shardload", "report", "--html", "-", run)
         self.same_output("shardload", "report", "--html", "-", tune)
         self.same_output("shardload", "plan", "--model", support.TREE / "models/petabyte.yaml")
-        self.same_output("shardload", "plan", "--format", "ycsb", "--records", "100000", "--shards", "3",
-                         "--from", run)
+        self.same_output("shardload", "plan", "--format", "ycsb", "--records", "100000", "--shards", "3", "--from", run)
         for side, factor in (("old", 1), ("new", 1.25)):
             for n in range(5):
                 entry = {"suite": "s", "name": "q", "medianMs": factor * (1.5 + n / 64)}
                 (self.scratch / side).mkdir(exist_ok=True)
-                (self.scratch / side / f"{n}.json").write_text(
-                    json.dumps({**SUITE, "queries": [entry]}), "utf-8")
+                (self.scratch / side / f"{n}.json").write_text(json.dumps({**SUITE, "queries": [entry]}), "utf-8")
         self.same_output("shardquery", "compare", "--threshold", "12.5%", "--report", "c.json", "old", "new",
                          code=support.EXIT_REJECTS, file="c.json")

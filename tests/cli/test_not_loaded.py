@@ -232,8 +232,7 @@ class WorkDirectories(Case):
         first = ["load", "--sink", "null", "--progress", "none", "--work-dir", folder / "run", folder]
         self.shardload(*first, code=support.EXIT_REJECTS)
         own = {path.name for path in (folder / "run").iterdir()}
-        self.assertEqual(own, {"rejected", "rejects.tsv", "run.json", "shardload.log",
-                               "status.json"})
+        self.assertEqual(own, {"rejected", "rejects.tsv", "run.json", "shardload.log", "status.json"})
         self.file("folder/run/b.csv", RESULTS)  # not written by the load: a source
         outcome, work = self.parse(folder, code=support.EXIT_REJECTS)
         self.assertIn(f"{folder}/run: the work directory of a load; ", outcome.err)
@@ -259,8 +258,7 @@ class Copies(Case):
         third = self.file("c/results.csv", first.read_bytes())
         outcome, work = self.parse(self.scratch)
         for path in (second, third):
-            self.assertIn(f"{path} is a copy of {first}, with the same name and content: both are loaded",
-                          outcome.err)
+            self.assertIn(f"{path} is a copy of {first}, with the same name and content: both are loaded", outcome.err)
         self.assert_accounting(work, inserted=12000)
         sources = support.run_record(work)["sources"]
         self.assertEqual(len({source["fingerprint"] for source in sources}), 3)
@@ -288,8 +286,7 @@ class Copies(Case):
 
     def test_different_files_of_the_same_name_size_and_ends_are_refused(self):
         first, second = self.two_files(change=True)
-        offset = next(i for i, (x, y) in enumerate(zip(first.read_bytes(), second.read_bytes()))
-                     if x != y)
+        offset = next(i for i, (x, y) in enumerate(zip(first.read_bytes(), second.read_bytes())) if x != y)
         for words in ([self.scratch / "a", self.scratch / "b"], [first, second]):
             outcome, _ = self.parse(*words, code=support.EXIT_SOURCE)
             self.assertIn(f"{first} and {second} have the same name, size, ", outcome.err)

@@ -23,8 +23,7 @@ def table(seed, size, line_end="\n"):
     writer.writerow(["0", "quoted, from the start", "", ""])
     number = 1
     while out.tell() < size:
-        cells = ["".join(draw.choices(pieces, k=draw.choice((0, 1, 2, 6)))).strip(" \r")
-                 for _ in range(3)]
+        cells = ["".join(draw.choices(pieces, k=draw.choice((0, 1, 2, 6)))).strip(" \r") for _ in range(3)]
         writer.writerow([str(number), *cells])
         number += 1
     return out.getvalue()
@@ -206,8 +205,7 @@ class EveryField(QuotedLinesCase):
                         self.assertEqual(reject["line"], str(5 + 2 * row.count("\n")))
         for first in ('id,"na\nme"\n3,"x\ny"\n', 'id,name\n3,"x\ny"\n'):
             archive = self.file("w.zip", making.zip_of([("1.csv", first), ("2.csv", header + '4,"x\ny"\n5,z\n')]))
-            self.assertEqual(sorted(one["id"] for one in self.loaded(archive, types="auto")),
-                             [3, 4, 5])
+            self.assertEqual(sorted(one["id"] for one in self.loaded(archive, types="auto")), [3, 4, 5])
 
     def test_records_without_header(self):
         rows = [(i, "text,\n" * (i % 4) + "end", i / 4 + 0.25) for i in range(3000)]

@@ -84,10 +84,8 @@ class Schemas(support.Case):
     def test_a_code_keeps_leading_zeros(self):
         found, _ = self.documents("c,d\n00501,x\n0,x\n10,x\n007,x\n-1,x\n1234567890,x\n0x1F,\n",
                                   "{name: c, type: code}", "{name: d}")
-        self.assertEqual([one["c"] for one in found],
-                         ["00501", 0, 10, "007", "-1", 1234567890, "0x1F"])
-        found, _ = self.documents("c,d\n00501,x\n0,x\n99,x\n", "{name: c, type: code, missing: [99]}",
-                                  "{name: d}")
+        self.assertEqual([one["c"] for one in found], ["00501", 0, 10, "007", "-1", 1234567890, "0x1F"])
+        found, _ = self.documents("c,d\n00501,x\n0,x\n99,x\n", "{name: c, type: code, missing: [99]}", "{name: d}")
         self.assertEqual([one.get("c") for one in found], ["00501", 0, None])
 
     def check(self, kind, good, bad, more=""):
@@ -98,14 +96,12 @@ class Schemas(support.Case):
                                      code=support.EXIT_REJECTS if bad else support.EXIT_OK)
         self.assertEqual([one["a"] for one in found], list(good.values()))
         rejects = support.reject_rows(work) if bad else []
-        self.assertEqual([int(row["line"]) for row in rejects],
-                         list(range(len(good) + 2, len(good) + 2 + len(bad))))
+        self.assertEqual([int(row["line"]) for row in rejects], list(range(len(good) + 2, len(good) + 2 + len(bad))))
         for row, text in zip(rejects, bad):
             self.assertIn(f"\"{text}\" does not fit the type", row["reason"])
         found, _ = self.documents("a,b\n" + rows, f"{{{column}, invalid: text}}")
         self.assertEqual([one["a"] for one in found], [*good.values(), *bad])
-        nested, _ = self.documents("a.x,b\n" + rows, f"{{{column.replace('a,', 'a.x,', 1)}, "
-                                                     "invalid: text}")
+        nested, _ = self.documents("a.x,b\n" + rows, f"{{{column.replace('a,', 'a.x,', 1)}, " "invalid: text}")
         self.assertEqual([one["a"]["x"] for one in nested], [*good.values(), *bad])
 
     def test_decimal128(self):
@@ -154,10 +150,8 @@ class Schemas(support.Case):
         self.check("date", {"0": datetime.datetime(1970, 1, 1), "1453420800": day,
                             "1453420800.000": day, "-86400": datetime.datetime(1969, 12, 31)},
                    ["1453456251", "1453420800.5", "-1", "86399"], ", format: epoch")
-        self.check("date", {"1453420800000": day}, ["1453420800001", "1453456251084"],
-                   ", format: epoch-ms")
-        self.check("date", {"22/01/2016 00:00": day}, ["22/01/2016 13:30"],
-                   ', format: "%d/%m/%Y %H:%M"')
+        self.check("date", {"1453420800000": day}, ["1453420800001", "1453456251084"], ", format: epoch-ms")
+        self.check("date", {"22/01/2016 00:00": day}, ["22/01/2016 13:30"], ', format: "%d/%m/%Y %H:%M"')
 
     def test_a_tiny_number_does_not_become_0(self):
         tiny = ["1e-400", "-0.5e-999", "0." + "0" * 40 + "1e-300"]
@@ -190,8 +184,7 @@ class Schemas(support.Case):
         zoned["2016-01-15T12:30:05-01:00"] = noon.replace(hour=13)
         wrong = ["2016-01-15T12:30:05.1234", "2016-02-30T12:30:05", "2016-01-15T24:30:05",
                  "2016-01-15T12:30:05.123456789"]
-        self.check("datetime", zoned, [*plain, *(one + "Z" for one in wrong)],
-                   ", offset: true, lossless: true")
+        self.check("datetime", zoned, [*plain, *(one + "Z" for one in wrong)], ", offset: true, lossless: true")
         self.check("datetime", plain, [*zoned, *wrong], ", offset: false, lossless: true")
         self.check("datetime", {**plain, **zoned}, wrong, ", lossless: true")
 
@@ -222,8 +215,7 @@ class Schemas(support.Case):
             self.assertEqual((accounting["records"], accounting["rejectedByParser"]), (6, 0))
             self.assertEqual(accounting["repeatedHeaders"], 1)
             self.assertEqual(accounting["malformedFields"], 5)
-            self.assertEqual({one["column"]: one["values"] for one in accounting["leftOutByColumn"]},
-                             {"a": 2, "b": 3})
+            self.assertEqual({one["column"]: one["values"] for one in accounting["leftOutByColumn"]}, {"a": 2, "b": 3})
             self.assertRegex((work / "shardload.log").read_text(), r"left out in column b +3\n")
 
     def test_values_of_rejected_records_are_not_counted(self):

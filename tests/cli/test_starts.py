@@ -142,8 +142,7 @@ class FailedStarts(StartCase):
         self.assertEqual(self.folders(), [])
         self.shardload("load", "--uri", "mongodb://h:1/", "-d", "x", "-c", "y", "--work-dir", "w",
                        "nowhere.csv", code=EXIT_SOURCE)
-        self.shardload("load", "--uri", "nonsense", "-d", "x", "-c", "y", "--work-dir", "w",
-                       self.good, code=EXIT_USAGE)
+        self.shardload("load", "--uri", "nonsense", "-d", "x", "-c", "y", "--work-dir", "w", self.good, code=EXIT_USAGE)
         self.assertEqual(self.folders(), [])
 
     def test_the_longest_name_of_a_work_directory(self):
@@ -173,13 +172,11 @@ class FailedStarts(StartCase):
 
     def content(self, name):
         """Names, modes and bytes of the files of a folder."""
-        return {path.name: (path.stat().st_mode, path.read_bytes())
-                for path in (self.scratch / name).iterdir()}
+        return {path.name: (path.stat().st_mode, path.read_bytes()) for path in (self.scratch / name).iterdir()}
 
     def names(self, name):
         """The names of a folder's files, but not of a status.json that is being written."""
-        return {path.name for path in (self.scratch / name).iterdir()
-                if not path.name.startswith("status.json.")}
+        return {path.name for path in (self.scratch / name).iterdir() if not path.name.startswith("status.json.")}
 
     def test_a_folder_with_files_of_a_user_is_refused_unchanged(self):
         for name in ("status.json", "journal", "run.json", "notes.txt"):
@@ -189,8 +186,7 @@ class FailedStarts(StartCase):
         for words in ([], ["--sink", "null"], ["--sink", f"bson:{self.scratch}/x"], ["--resume"]):
             with self.subTest(words):
                 to = [] if "--sink" in words else ["--uri", uri, "-d", "x", "-c", "y"]
-                outcome = self.shardload("load", *to, *words, "--work-dir", "mine", self.good,
-                                         code=EXIT_USAGE)
+                outcome = self.shardload("load", *to, *words, "--work-dir", "mine", self.good, code=EXIT_USAGE)
                 self.assertIn("--work-dir: mine holds files, such as ", outcome.err)
                 self.assertIn("Nothing has been changed; name a new or an empty folder", outcome.err)
                 self.assertEqual(self.content("mine"), before)
@@ -200,14 +196,12 @@ class FailedStarts(StartCase):
         """A log may be deleted: the journal shows what the folder is."""
         first = struct.pack("<II", 20, 3)
         payload = b"shardloadjournal" + struct.pack("<I", 2)
-        self.file("w/journal", first + struct.pack("<I", zlib.crc32(payload, zlib.crc32(first))) +
-                  payload)
+        self.file("w/journal", first + struct.pack("<I", zlib.crc32(payload, zlib.crc32(first))) + payload)
         self.assertIn("no server listens", self.failing("--work-dir", "w").err)
 
     def test_a_sink_that_cannot_be_opened_leaves_no_folder(self):
         for words in ([], ["--work-dir", "w"]):
-            outcome = self.shardload("load", "--sink", "bson:nowhere/x.bson", *words, self.good,
-                                     code=EXIT_USAGE)
+            outcome = self.shardload("load", "--sink", "bson:nowhere/x.bson", *words, self.good, code=EXIT_USAGE)
             self.assertIn("cannot open nowhere/x.bson", outcome.err)
             self.assertNotIn("incomplete", outcome.text)
             self.assertEqual(self.folders(), [])
@@ -225,8 +219,7 @@ class FailedStarts(StartCase):
                 files = self.names("w")
                 log = (self.scratch / "w/shardload.log").read_bytes()
                 for more in (["--sink", "null"], sink, ["--sink", "bson:nowhere/x"]):
-                    outcome = self.shardload("load", *more, "--work-dir", "w", self.good,
-                                             code=EXIT_USAGE)
+                    outcome = self.shardload("load", *more, "--work-dir", "w", self.good, code=EXIT_USAGE)
                     self.assertIn("another command is using this work directory", outcome.err)
                     self.assertLessEqual(files, self.names("w"))
                 self.assertTrue(running.running(), running.text())
@@ -298,16 +291,14 @@ class UnknownFormats(StartCase):
         self.assertEqual(self.order("a.json", text)[0], "json")
         self.assertEqual(self.order("test_result_2013.txt", text)[0], "mot")
         self.assertEqual(self.order("unnamed", b"\0\1\2\3" * 5000)[0], "bson")
-        self.assertEqual(self.order("packed.json.gz", gzip.compress(text.encode()))[0],
-                         "json")
+        self.assertEqual(self.order("packed.json.gz", gzip.compress(text.encode()))[0], "json")
 
     def test_every_format_has_a_reason_and_the_first_line_is_quoted_once(self):
         text = "this is not a table of anything\n\x01\n" * 40
         path = self.file("a.txt", text)
         err = self.shardload("inspect", path, code=EXIT_SOURCE).err
         formats = re.findall(r"^  ([a-z-]+): \S", err, re.M)
-        self.assertEqual(sorted(formats), ["bson", "delimited", "isd", "isd-csv", "isd-lite", "json",
-                                           "mot"])
+        self.assertEqual(sorted(formats), ["bson", "delimited", "isd", "isd-csv", "isd-lite", "json", "mot"])
         self.assertLess(err.count("this is not a table of anything"), 4, err)
 
 
@@ -318,8 +309,7 @@ class ShardKeys(StartCase):
     def test_a_mistyped_field_is_refused_with_similar_names(self):
         path = self.file("t.csv", "station,state,stamp\n" + "A,B,2020-01-01\n" * 20)
         err = self.plan('{"statoin": 1, "_id": 1}', path, code=EXIT_USAGE).err
-        self.assertRegex(err, 'none of the 20 documents sampled has a field "statoin"; similar '
-                              'names: station')
+        self.assertRegex(err, 'none of the 20 documents sampled has a field "statoin"; similar ' 'names: station')
 
     def test_names_differ_by_case_and_by_path(self):
         path = self.file("t.json", '{"place": {"Code": 1}, "a": 2}\n' * 5)

@@ -30,8 +30,7 @@ class Types(support.Case):
         return self.file("a.tar", making.tar([(f"{number:02}.csv", text) for number, text in enumerate(texts)]))
 
     def types_of(self, work):
-        return [dict(zip(one["columns"], one["types"]))
-                for one in support.run_record(work)["types"]]
+        return [dict(zip(one["columns"], one["types"])) for one in support.run_record(work)["types"]]
 
     def test_every_type(self):
         path = self.file("all.csv", (
@@ -70,8 +69,7 @@ class Types(support.Case):
     def test_names_and_values_in_windows_1252(self):
         path = self.file("latin.csv", "Gr\xf6\xdfe;Preis\n1;\xfc\n2;5\n".encode("cp1252"))
         documents, _ = self.documents("--encoding", "latin-1", path)
-        self.assertEqual(documents, [{"Gr\xf6\xdfe": 1, "Preis": "\xfc"},
-                                     {"Gr\xf6\xdfe": 2, "Preis": "5"}])
+        self.assertEqual(documents, [{"Gr\xf6\xdfe": 1, "Preis": "\xfc"}, {"Gr\xf6\xdfe": 2, "Preis": "5"}])
         for words in ((), ("--format", "delimited")):
             outcome = self.shardload("inspect", *words, path, code=support.EXIT_SOURCE)
             self.assertIn("column 1 of the header is not UTF-8; name the encoding: --encoding", outcome.text)
@@ -101,10 +99,8 @@ class Types(support.Case):
         path = self.file("bad.csv", rows.encode("cp1251") + b"a\x98;3\n")
         outcome = self.shardload("load", "--sink", "null", "--format", "delimited", "--encoding",
                                  "cp1251", path, code=support.EXIT_REJECTS)
-        self.assertIn("byte 0x98 at offset 1 of the field \"a\\x98\" is undefined in cp1251",
-                      outcome.err)
-        outcome = self.shardload("load", "--sink", "null", "--encoding", "utf-16", path,
-                                 code=support.EXIT_USAGE)
+        self.assertIn("byte 0x98 at offset 1 of the field \"a\\x98\" is undefined in cp1251", outcome.err)
+        outcome = self.shardload("load", "--sink", "null", "--encoding", "utf-16", path, code=support.EXIT_USAGE)
         self.assertIn("iconv -f utf-16 -t UTF-8 FILE | shardload load ... -", outcome.err)
 
     def test_a_header_with_more_columns_than_most_lines(self):
@@ -215,8 +211,7 @@ class Types(support.Case):
         self.assertEqual(documents[:2], [{"a": "1", "b": 2}, {"b": 3, "a": "004"}])
         self.assertEqual(documents[10], {"c": "007", "b": "x", "a": "8"})
         self.assert_accounting(work, records=12, inserted=12)
-        self.assertIn("10.csv: its columns were not in the sample",
-                      (work / "shardload.log").read_text("utf-8"))
+        self.assertIn("10.csv: its columns were not in the sample", (work / "shardload.log").read_text("utf-8"))
 
     def test_entries_with_lines_before_the_table(self):
         documents, work = self.documents(self.tar([
@@ -247,8 +242,7 @@ class Types(support.Case):
             self.assertEqual(documents, [{"id": 1.5, "x": 2}, {"id": 2.5, "x": 3}])
             schema = self.scratch / "s.yaml"
             self.shardload("inspect", "--write-schema", schema, path)
-            self.assertEqual(self.documents("--format", "delimited", "--schema", schema, path)[0],
-                             documents)
+            self.assertEqual(self.documents("--format", "delimited", "--schema", schema, path)[0], documents)
         documents, _ = self.documents(self.file("t.csv", "sep=;\n1;2.5\n3;4.5\n"))
         self.assertEqual(documents, [{"column1": 1, "column2": 2.5}, {"column1": 3, "column2": 4.5}])
 
@@ -275,7 +269,7 @@ class Types(support.Case):
 
     def test_dates_in_several_formats_are_listed(self):
         """The column is text; inspect, the load and the written schema say how to load dates."""
-        path = self.file("d.csv", "n,day,made\n1,31.01.2015,M\xfcnchen\n2,2015-02-01,x\n3,1/31/2015,y\n".encode("latin-1"))
+        path = self.file("d.csv", "n,day,made\n1,31.01.2015,\xfc\n2,2015-02-01,x\n3,1/31/2015,y\n".encode("latin-1"))
         declared = 'type: date, format: ["%d.%m.%Y", "%Y-%m-%d", "%m/%d/%Y"]'
         words = path, "--encoding", "latin1"
         outcome = self.shardload("inspect", "--write-schema", "d.yaml", *words)
@@ -315,8 +309,7 @@ class Types(support.Case):
         path = self.file("s.csv", text.replace('"a ""b""\t: #"', "a: {x} #\u00b0"))
         schema, _ = self.written_schema(path)
         self.assertIn("# no values in the sample", schema.read_text("utf-8"))
-        outcome = self.shardload("inspect", "--types", "text", "--write-schema", schema, path,
-                                 code=support.EXIT_USAGE)
+        outcome = self.shardload("inspect", "--types", "text", "--write-schema", schema, path, code=support.EXIT_USAGE)
         self.assertIn("--types text", outcome.err)
 
     def test_a_written_schema_of_an_odd_table(self):
@@ -365,16 +358,14 @@ class Types(support.Case):
                             (len(digits) >= 16 and digits[:15] == shown[:15] and
                              len(digits) == len(shown)), (text, stored))
         else:
-            forms = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%z", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y",
-                     "%d-%b-%Y %H:%M:%S.%f"]
+            forms = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S%z", "%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%b-%Y %H:%M:%S.%f"]
             instants = []
             for form in forms:
                 try:
                     instant = datetime.datetime.strptime(text, form)
                 except ValueError:
                     continue
-                instants.append(instant if instant.tzinfo else
-                                instant.replace(tzinfo=datetime.timezone.utc))
+                instants.append(instant if instant.tzinfo else instant.replace(tzinfo=datetime.timezone.utc))
             self.assertIn(stored, instants, text)
 
     def test_no_value_of_any_table_is_changed(self):
@@ -413,3 +404,62 @@ class Types(support.Case):
                 else:
                     self.assertIsInstance(stored, float)
                     self.assertEqual(stored, float(value))
+
+
+class AsMongoimport(support.Case):
+    """Arrays by index, types in the header, a schema with an _id."""
+
+    def documents_of(self, text, *words, code=support.EXIT_OK):
+        raw, _ = self.dump("--format", "delimited", *words, self.file("t.csv", text), code=code)
+        return [support.bson.decode(one) for one in raw]
+
+    def without_ids(self, text, *words):
+        return [{key: value for key, value in one.items() if key != "_id"} for one in self.documents_of(text, *words)]
+
+    def test_indices_after_a_dot_are_elements_of_arrays(self):
+        text = "n,tags.0,tags.1,b.list.0.x,b.list.1.x\n5,x,z,1,2\n6,y,w,3,4\n"
+        self.assertEqual(self.without_ids(text),
+                         [{"n": 5, "tags": ["x", "z"], "b": {"list": [{"x": 1}, {"x": 2}]}},
+                          {"n": 6, "tags": ["y", "w"], "b": {"list": [{"x": 3}, {"x": 4}]}}])
+
+    def test_numbers_in_names_are_no_indices_without_a_first_element(self):
+        self.assertEqual(self.without_ids("v3.5,a.b\nx,1\ny,2\n"),
+                         [{"v3_5": "x", "a": {"b": 1}}, {"v3_5": "y", "a": {"b": 2}}])
+
+    def test_types_in_the_header_are_refused(self):
+        for header in ("n.int32(),zip.string()", "n,when.date(2006-01-02)", "n,b.binary(hex)"):
+            path = self.file("t.csv", f"{header}\n5,01234\n6,04444\n")
+            outcome, _ = self.parse("--format", "delimited", path, code=support.EXIT_SOURCE)
+            self.assertIn("has a type in its name, as for mongoimport --columnsHaveTypes", outcome.err)
+        self.assertEqual(len(self.documents_of("n,size (mm)\n5,1\n6,2\n")), 2)
+
+    def test_a_schema_with_an_id(self):
+        """inspect writes it, so it can be read."""
+        path = self.file("t.csv", "_id,a\n5,x\n6,y\n")
+        self.shardload("inspect", "--id-field", "_id", "--write-schema", "s.yaml", path)
+        words = "--schema", self.scratch / "s.yaml"
+        self.assertEqual(self.documents_of(path.read_text(), "--id-field", "_id", *words),
+                         [{"_id": 5, "a": "x"}, {"_id": 6, "a": "y"}])
+        outcome, _ = self.parse("--format", "delimited", *words, path, code=support.EXIT_SOURCE)
+        self.assertIn("make it the _id with --id-field _id", outcome.err)
+
+    def test_declared_integers_words_and_binary_data(self):
+        schema = self.file("s.yaml", """name: t
+columns:
+- {name: i, type: int64}
+- {name: f, type: flag, "yes": ja, "no": nein}
+- {name: h, type: hex}
+- {name: b, type: base64}
+- {name: c, type: base32}
+""")
+        words = "--schema", schema
+        text = "i,f,h,b,c\n-5,ja,00ff,AQID,AEBAG===\n9223372036854775807,nein,,,MFRGGZDF\n"
+        found = self.without_ids(text, *words)
+        self.assertEqual(found, [{"i": -5, "f": True, "h": b"\x00\xff", "b": b"\1\2\3", "c": b"\1\2\3"},
+                                 {"i": (1 << 63) - 1, "f": False, "c": b"abcde"}])
+        self.assertIsInstance(found[0]["i"], support.bson.Int64)
+        for wrong in ("1.5,ja,,,", "9223372036854775808,ja,,,", "1,yes,,,", "1,ja,0g,,", "1,ja,,AQI,", "1,ja,,,AEBAG==",
+                      "1,ja,,,aebag===", "1,ja,,,A=EBAG==", "1,ja,,,AE=====A"):
+            path = self.file("t.csv", f"i,f,h,b,c\n{wrong}\n1,ja,,,\n")
+            outcome, _ = self.parse(*words, path, code=support.EXIT_REJECTS)
+            self.assertRegex(outcome.text, r"rejected by the parser +1\n")

@@ -81,11 +81,9 @@ class YamlLimits(support.Case):
             path = self.file("deep.yaml", text)
             for program, words, _ in self.readers(path):
                 with self.subTest(f"{name}: {program} {words[0]} {words[-2]}"):
-                    self.assertNotRegex(self.run_program(program, *words).err,
-                                        "more than|stand for too much")
+                    self.assertNotRegex(self.run_program(program, *words).err, "more than|stand for too much")
 
     def test_a_configuration_file_has_at_most_1_mib(self):
         path = self.file("large.yaml", "# " + "x" * (1 << 20) + "\nquiet: true\n")
-        outcome = self.shardload("load", "--sink", "null", "--config", path, self.good,
-                                 code=support.EXIT_USAGE)
+        outcome = self.shardload("load", "--sink", "null", "--config", path, self.good, code=support.EXIT_USAGE)
         self.assertIn("1 MiB", outcome.err)

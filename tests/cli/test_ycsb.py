@@ -40,8 +40,7 @@ class Generated(support.Case):
                 self.assertEqual(len(raw), records)
                 self.assertEqual(loaded.keys(), expected.keys())
                 for key, one in expected.items():
-                    self.assertEqual(loaded[key], one, f"{support.readable(loaded[key])}\n"
-                                                    f"{support.readable(one)}")
+                    self.assertEqual(loaded[key], one, f"{support.readable(loaded[key])}\n" f"{support.readable(one)}")
                 self.assert_accounting(work, records=records, inserted=records,
                                        rejectedByParser=0, textBytes=0,
                                        bsonBytes=sum(map(len, expected.values())))
@@ -106,8 +105,7 @@ class Generated(support.Case):
 
     def test_inspect_shows_the_first_documents(self):
         out = self.inspect("1M", "--documents", 2)
-        shown = [support.bson.json_util.loads(line) for line in out.splitlines()
-                 if line.lstrip().startswith("{")]
+        shown = [support.bson.json_util.loads(line) for line in out.splitlines() if line.lstrip().startswith("{")]
         self.assertEqual(shown, [ycsb_maker.document(Options(), i) for i in (0, 1)])
         self.assertIn("records 0 to 999999 of seed 1", out)
         self.assertIn("954 bytes", out)
@@ -118,8 +116,7 @@ class Generated(support.Case):
         sources = [line for line in out.splitlines() if line.startswith("ycsb records")]
         self.assertEqual([line.split(" of seed")[0] for line in sources],
                          ["ycsb records 0 to 4294967295", "ycsb records 4294967296 to 4999999999"])
-        shown = [support.bson.json_util.loads(line) for line in out.splitlines()
-                 if line.lstrip().startswith("{")]
+        shown = [support.bson.json_util.loads(line) for line in out.splitlines() if line.lstrip().startswith("{")]
         self.assertEqual(shown, [ycsb_maker.document(Options(), 0),
                                  ycsb_maker.document(Options(), 1 << 32, number=2, first=1 << 32)])
         self.assertIn("in all 4,294,967,296 documents", out)
@@ -172,8 +169,7 @@ class Generated(support.Case):
                              contains="--document-size")
                 self.refused(*command, *FORMAT, "--records", 5, "--document-size", "2k",
                              "--field-length", 9, contains="leave out --field-length")
-                self.refused(*command, "--document-size", "2k", path,
-                             contains="--document-size is for --format ycsb")
+                self.refused(*command, "--document-size", "2k", path, contains="--document-size is for --format ycsb")
                 self.refused(*command, *FORMAT, "--records", "100T", "--document-size", "16MiB",
                              contains="one load generates at most 68719476736")
         for skew in ("", ".", "x", "-1", "1e0", "0x1", "nan", "0.12345678", "1 "):

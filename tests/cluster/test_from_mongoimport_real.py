@@ -115,7 +115,7 @@ class FromMongoimport(support.Case):
             theirs, ours, code, outcome = run.result()
             reason = case[2]
             with self.subTest(case):
-                if reason in ("Refused", "!Stopping"):  # which records mongoimport stores before the error depends on chance
+                if reason in ("Refused", "!Stopping"):  # what is stored before the error depends on chance
                     self.assertNotEqual(code, 0)
                 else:
                     self.assertEqual(theirs == ours, not reason, (theirs, ours, outcome.text))

@@ -46,10 +46,8 @@ class Standalone(support.ClusterCase):
         counted."""
         lines = [*rows(count=3000), "7,0,text 7", "8,1,another", "7,0,text 7"]
         source = self.file("a.csv", text_of(lines))
-        outcome, work = self.load("--id-field", "id", "--batch-size", 100, source,
-                                  code=support.EXIT_REJECTS)
-        self.assert_accounting(work, records=3003, inserted=3000, rejectedByServer=3,
-                               identicalDuplicates=2)
+        outcome, work = self.load("--id-field", "id", "--batch-size", 100, source, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, records=3003, inserted=3000, rejectedByServer=3, identicalDuplicates=2)
         found = support.reject_rows(work)
         starts = [len(text_of([*rows(count=3000), *more])) for more in
                   ([], ["7,0,text 7"], ["7,0,text 7", "8,1,another"])]
@@ -106,8 +104,7 @@ class Sharded(Standalone):
         for name, text in (("a.csv", text_of(lines)),
                            ("a.json", b"".join(b'{"id":"k%06d"}\n{"id":%d}\n' % (n, n)
                                                for n in range(COUNT // 2)))):
-            outcome, work = self.load("--id-field", "id", "--drop", "--shard-key", '{"_id": 1}',
-                                      self.file(name, text))
+            outcome, work = self.load("--id-field", "id", "--drop", "--shard-key", '{"_id": 1}', self.file(name, text))
             self.assert_accounting(work, records=COUNT, inserted=COUNT)
             counts = self.counts_by_shard()
             self.assertEqual(len(self.chunks()), len(counts))
@@ -135,8 +132,7 @@ class Sharded(Standalone):
                     self.assertEqual(len(self.chunks()), len(counts))
                     self.assertGreater(min(counts.values()), COUNT / len(counts) * 0.7, counts)
                     self.assertIn("at quantiles of a sample", outcome.text)
-        outcome, _ = self.load("--id-field", "id", "--drop", "--shard-key", '{"_id": 1}', "-",
-                               stdin=text)
+        outcome, _ = self.load("--id-field", "id", "--drop", "--shard-key", '{"_id": 1}', "-", stdin=text)
         self.assertIn("is one range on one shard", outcome.text)
         self.assertEqual(len(self.chunks()), 1)
 

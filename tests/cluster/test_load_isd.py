@@ -63,8 +63,7 @@ class Weather(support.ClusterCase):
                 self.assertEqual(len(numbers), len(SEVERAL_STATIONS))
                 expected = self.read_all(SEVERAL_STATIONS, numbers)
                 self.assert_documents(self.stored(collection), expected, key)
-                self.assert_accounting(work, records=len(expected), inserted=len(expected),
-                                       rejectedByServer=0)
+                self.assert_accounting(work, records=len(expected), inserted=len(expected), rejectedByServer=0)
                 self.assertEqual(self.shard_key(collection), support.json.loads(key))
                 counts = self.assert_on_their_shards(collection)
                 self.assertEqual(sum(counts.values()), len(expected))
@@ -83,16 +82,14 @@ class Weather(support.ClusterCase):
     def test_a_station_is_on_one_shard(self):
         self.load("--shard-key", '{"st": "hashed"}', "--batch-size", 100, sample("1901.gz"))
         station = {"st": "u029070"}
-        held = [client[self.database_name].t.count_documents(station)
-                for client in self.shard_clients().values()]
+        held = [client[self.database_name].t.count_documents(station) for client in self.shard_clients().values()]
         self.assertEqual(sorted(held), [0, 1095])
         self.assertEqual(self.database.t.count_documents(station), 1095)
 
     # Queries
 
     def test_the_index_by_time_and_station(self):
-        self.load("--shard-key", '{"st": "hashed"}', "--index", '{"ts": 1, "st": 1}',
-                  sample("1901.gz"))
+        self.load("--shard-key", '{"st": "hashed"}', "--index", '{"ts": 1, "st": 1}', sample("1901.gz"))
         keys = [list(index["key"].items()) for index in self.database.t.list_indexes()]
         self.assertIn([("ts", 1), ("st", 1)], keys)
         for client in self.shard_clients().values():
@@ -109,8 +106,7 @@ class Weather(support.ClusterCase):
         data = self.database.t
 
         moment = datetime.datetime(2007, 7, 4, 20, 47)
-        matching = [document for document in documents
-                    if document["st"] == "u722874" and document["ts"] == moment]
+        matching = [document for document in documents if document["st"] == "u722874" and document["ts"] == moment]
         self.assertEqual(data.count_documents({"st": "u722874", "ts": moment}), len(matching))
 
         warm = {"airTemperature.value": {"$gt": 30}, "airTemperature.quality": "1"}
@@ -125,14 +121,12 @@ class Weather(support.ClusterCase):
         by_station = {}
         for document in documents:
             if "value" in document.get("airTemperature", {}):
-                by_station.setdefault(document["st"], []).append(
-                    document["airTemperature"]["value"])
+                by_station.setdefault(document["st"], []).append(document["airTemperature"]["value"])
         self.assertEqual(
             {st: (entry["low"], entry["high"], entry["count"]) for st, entry in extremes.items()},
             {st: (min(values), max(values), len(values)) for st, values in by_station.items()})
 
-        near = data.count_documents({"position": {"$geoWithin": {
-            "$centerSphere": [[-118.3, 34.0], 100 / 6378.1]}}})
+        near = data.count_documents({"position": {"$geoWithin": {"$centerSphere": [[-118.3, 34.0], 100 / 6378.1]}}})
         self.assertEqual(near, sum(document["st"] == "u722874" for document in documents))
 
         layered = {"sections": "GD1", "skyCoverSummationState.coverage.value": "4"}

@@ -62,8 +62,7 @@ class Json(support.ClusterCase):
     def without_ids(self, collection):
         """The stored documents without their _ids, in the order of the field n."""
         found = [raw[HEAD:] for raw in self.stored(collection) if support.key_of(raw)]
-        return sorted(found, key=lambda raw: bson.decode(
-            (len(raw) + 4).to_bytes(4, "little") + raw)["n"])
+        return sorted(found, key=lambda raw: bson.decode((len(raw) + 4).to_bytes(4, "little") + raw)["n"])
 
     def test_every_type_comes_back_identical_from_every_layout(self):
         documents = [every_type(number) for number in range(50)]
@@ -89,14 +88,12 @@ class Json(support.ClusterCase):
         self.clear_balancer()
         self.assertLess(self.database.t.count_documents({}), count)
         self.shardload(*words, "--resume", path)
-        self.assertEqual([one["n"] for one in self.database.t.find({}, {"n": 1}).sort("n")],
-                         list(range(count)))
+        self.assertEqual([one["n"] for one in self.database.t.find({}, {"n": 1}).sort("n")], list(range(count)))
         largest = self.database.t.find_one({"n": 90})
         self.assertEqual(largest["list"], [f'{k} }}{{ "' for k in range(60000)])
         self.shardload("verify", "--content", *self.target(), path)
         self.database.t.delete_one({"_id": largest["_id"]})
-        self.shardload("verify", "--content", *self.target(), path,
-                       code=support.EXIT_VERIFICATION)
+        self.shardload("verify", "--content", *self.target(), path, code=support.EXIT_VERIFICATION)
 
     def test_a_document_of_nearly_16_mib(self):
         long = "x" * (16 * MIB - 100)
@@ -114,5 +111,4 @@ class Json(support.ClusterCase):
 
     def test_text_that_ends_early_fails(self):
         for name, text in (("cut.json", '[{"n":1},\n{"n":2}'), ("open.json", '{"n":\n1}\n{"n":2')):
-            self.load(self.file(name, text), code=support.EXIT_SOURCE,
-                      message="the text ends within")
+            self.load(self.file(name, text), code=support.EXIT_SOURCE, message="the text ends within")

@@ -36,8 +36,7 @@ class AnyServer:
                 path, name = support.mot_sample(sample), sample.split(".")[0]
                 _, work = self.load(path, collection=name)
                 reading = self.assert_holds(path, collection=name)
-                self.assert_accounting(work, records=reading.records,
-                                       inserted=len(reading.documents))
+                self.assert_accounting(work, records=reading.records, inserted=len(reading.documents))
 
     def test_long_names(self):
         path = support.mot_sample("test_result_2021_quoted.csv")
@@ -70,8 +69,7 @@ class AnyServer:
             by_source.setdefault(support.key_of(document) >> 40, []).append(document)
         self.assertEqual(len(by_source), 3)
         tests = sorted(support.bson.decode(document)["t"] for document in raw)
-        expected = sorted(document["t"] for path in paths
-                          for document in mot_reader.read(path).documents)
+        expected = sorted(document["t"] for path in paths for document in mot_reader.read(path).documents)
         self.assertEqual(tests, expected)
         self.assertEqual(len(raw), 9000)
 
@@ -120,8 +118,7 @@ class AnyServer:
     def test_indexes_are_built(self):
         _, work = self.load("--index", '{"t": 1}', "--index", '{"k": 1, "o": -1}', "--index",
                             '{"v": 1}', self.file("year.txt", mot_text([1, 2, 3])))
-        self.assertEqual(support.run_record(work)["options"]["index"],
-                         ['{"t": 1}', '{"k": 1, "o": -1}', '{"v": 1}'])
+        self.assertEqual(support.run_record(work)["options"]["index"], ['{"t": 1}', '{"k": 1, "o": -1}', '{"v": 1}'])
         keys = [dict(index["key"]) for index in self.database.t.list_indexes()]
         self.assertIn({"t": 1}, keys)
         self.assertIn({"k": 1, "o": -1}, keys)
@@ -138,8 +135,7 @@ class AnyServer:
         self.needs("5.3", "clustered collections")
         path = self.file("year.txt", mot_text([1, 2, 3]))
         self.load("--clustered", path)
-        (listed,) = [entry for entry in self.database.list_collections()
-                     if entry["name"] == "t"]
+        (listed,) = [entry for entry in self.database.list_collections() if entry["name"] == "t"]
         self.assertEqual(listed["options"]["clusteredIndex"]["key"], {"_id": 1})
         self.assert_holds(path)
 
@@ -163,8 +159,7 @@ class AnyServer:
     def test_too_many_refused_documents_end_the_load_early(self):
         self.database.create_collection("t", validator={"m": {"$lt": 0}})
         path = self.file("year.txt", mot_text(range(1, 60000)))
-        _, work = self.load("--shard-key", "none", "-j", 1, "--max-rejects", 10, path,
-                            code=support.EXIT_SOURCE)
+        _, work = self.load("--shard-key", "none", "-j", 1, "--max-rejects", 10, path, code=support.EXIT_SOURCE)
         figures = support.run_record(work)["accounting"]
         self.assertTrue(10 < figures["rejectedByServer"] < 40000, figures)
 
@@ -186,12 +181,10 @@ class AnyServer:
         self.database.t.update_one({"_id": ids[4]}, {"$unset": {"o": 1}, "$set": {"note": "mine"}})
         self.database.t.delete_one({"_id": ids[3]})
         _, work = self.load("--again", path, code=support.EXIT_REJECTS)
-        self.assert_accounting(work, records=5, inserted=1, alreadyStored=2, rejectedByServer=2,
-                               rejectedByParser=0)
+        self.assert_accounting(work, records=5, inserted=1, alreadyStored=2, rejectedByServer=2, rejectedByParser=0)
         rows = support.reject_rows(work)
         text = path.read_bytes()
-        self.assertEqual([row["offset"] for row in rows],
-                         [str(text.index(b"\n2|") + 1), str(text.index(b"\n4|") + 1)])
+        self.assertEqual([row["offset"] for row in rows], [str(text.index(b"\n2|") + 1), str(text.index(b"\n4|") + 1)])
         for row, difference in zip(rows, ["m is 7, not 49828", "o is missing; note is not expected"]):
             self.assertIn("11000", row["reason"])
             self.assertIn("another document has this _id: " + difference, row["reason"])
@@ -204,8 +197,7 @@ class AnyServer:
         self.load(path)
         outcome, work = self.load("--again", "--names", "long", path, code=support.EXIT_SOURCE)
         self.assertIn("--names", outcome.err.split("all 3000 records were rejected")[-1])
-        self.assert_accounting(work, records=3000, inserted=0, alreadyStored=0,
-                               rejectedByServer=3000)
+        self.assert_accounting(work, records=3000, inserted=0, alreadyStored=0, rejectedByServer=3000)
         self.database.t.update_many({}, [{"$set": {"m": {"$toLong": "$m"}}}])
         _, work = self.load("--again", path, code=support.EXIT_SOURCE)
         self.assert_accounting(work, alreadyStored=0, rejectedByServer=3000)
@@ -223,8 +215,7 @@ class AnyServer:
 
     def test_a_view_cannot_be_loaded_into(self):
         self.database.create_collection("v", viewOn="t", pipeline=[])
-        self.load(self.file("year.txt", mot_text([1])), collection="v", code=support.EXIT_CLUSTER,
-                  message="view")
+        self.load(self.file("year.txt", mot_text([1])), collection="v", code=support.EXIT_CLUSTER, message="view")
 
     def test_a_write_concern_that_cannot_be_met_is_an_error(self):
         # Documents without the requested safety are not counted as loaded, not even when a second
@@ -259,13 +250,11 @@ class AnyServer:
             self.assertGreaterEqual(phase["seconds"], 0, phase)
         inserted = record["accounting"]["inserted"]
         for side in ("expected", "found"):
-            self.assertEqual(sum(entry[side] for entry in record["verification"]["ranges"]),
-                             inserted)
+            self.assertEqual(sum(entry[side] for entry in record["verification"]["ranges"]), inserted)
 
     def test_the_last_json_progress_line_has_the_total(self):
         (path,) = self.generate("B", 3000, "--seed", 24)
-        outcome = self.shardload("load", *self.target(), "--work-dir", "w", "--progress", "json",
-                                 path)
+        outcome = self.shardload("load", *self.target(), "--work-dir", "w", "--progress", "json", path)
         lines = outcome.out.splitlines()
         self.assertTrue(lines, outcome.err)
         self.assertEqual(support.json.loads(lines[-1])["documents"], 3000)
@@ -311,8 +300,7 @@ class Sharded(AnyServer, support.ClusterCase):
         self.assertEqual((len(counts), sum(counts.values())), (2, total))
         for count in counts.values():
             self.assertGreater(count, total * 0.4, counts)
-        listed = {entry["shard"]: entry["documents"]
-                  for entry in support.run_record(work)["shards"]}
+        listed = {entry["shard"]: entry["documents"] for entry in support.run_record(work)["shards"]}
         self.assertEqual(listed, counts)
         self.assertEqual(self.shard_key(), {"_id": 1})
 
@@ -382,5 +370,4 @@ class Sharded(AnyServer, support.ClusterCase):
         self.load(path)
         reading = mot_reader.read(path, number=self.source_number(self.stored()))
         for document in reading.documents[::3000]:
-            self.assertEqual(self.database.t.find_one({"_id": document["_id"]})["t"],
-                             document["t"])
+            self.assertEqual(self.database.t.find_one({"_id": document["_id"]})["t"], document["t"])

@@ -38,8 +38,7 @@ class Modes:
         self.assertRegex(outcome.text, r"= inserted +150\n.*\+ modified +50\n.*\+ unchanged +8,850\n")
         self.check_stored(documents([*rows(0, 100), *changed]))
         total = support.run_record(work)["verification"]
-        self.assertEqual((total["documentsBefore"], total["documentsAfter"], total["ok"]),
-                         (COUNT, COUNT + 150, True))
+        self.assertEqual((total["documentsBefore"], total["documentsAfter"], total["ok"]), (COUNT, COUNT + 150, True))
 
     def test_the_daily_append(self):
         """Yesterday's file, one line longer (docs/modes.md)."""
@@ -78,8 +77,7 @@ class Modes:
         lines = [*rows(0, 500, "new"), *rows(COUNT - 5, 10, "other"), *rows(1000, 100)]
         outcome, work = self.run_mode("replace", lines, code=support.EXIT_REJECTS)
         self.assert_accounting(work, inserted=0, changed=505, alreadyStored=100, rejectedByServer=5)
-        self.check_stored(documents([*rows(0, 500, "new"), *rows(500, COUNT - 505),
-                                     *rows(COUNT - 5, 5, "other")]))
+        self.check_stored(documents([*rows(0, 500, "new"), *rows(500, COUNT - 505), *rows(COUNT - 5, 5, "other")]))
         found = support.reject_rows(work)
         starts = [len(text_of(lines[:505 + number])) for number in range(5)]
         self.assertEqual(sorted(int(row["offset"]) for row in found), starts)
@@ -112,8 +110,7 @@ class Modes:
         self.check_stored(documents(rows(0, 5)))
 
     def test_types_of_ids_are_kept(self):
-        values = [5, 5.5, "x", bson.Int64(1 << 40), b"\1\2", bson.Decimal128("1.5"), {"a": 1, "b": 2},
-                  bson.ObjectId()]
+        values = [5, 5.5, "x", bson.Int64(1 << 40), b"\1\2", bson.Decimal128("1.5"), {"a": 1, "b": 2}, bson.ObjectId()]
         made = [{"_id": one, "n": number} for number, one in enumerate(values)]
         source = self.file("a.bson", b"".join(bson.encode(one) for one in made))
         self.load("--mode", "upsert", source)
@@ -131,8 +128,7 @@ class Modes:
     def test_fields_that_identify_no_document(self):
         self.store(rows(0, 50))
         before = sorted(self.stored())
-        outcome, _ = self.run_mode("upsert", rows(0, 5), "--match-fields", "k",
-                                   code=support.EXIT_USAGE)
+        outcome, _ = self.run_mode("upsert", rows(0, 5), "--match-fields", "k", code=support.EXIT_USAGE)
         self.assertRegex(outcome.err, "has no unique index|is sharded by a key with")
         outcome, _ = self.run_mode("upsert", rows(0, 5), "--types", "auto", code=support.EXIT_USAGE)
         self.assertIn("name the columns with --id-field", outcome.err)
@@ -156,8 +152,7 @@ class Modes:
     def test_a_validator_refuses(self):
         self.store(rows(0, 50))
         self.database.command("collMod", "t", validator={"t": {"$ne": "bad"}})
-        _, work = self.run_mode("upsert", [*rows(0, 20), "21,1,bad", "1000,1,bad"],
-                                code=support.EXIT_REJECTS)
+        _, work = self.run_mode("upsert", [*rows(0, 20), "21,1,bad", "1000,1,bad"], code=support.EXIT_REJECTS)
         self.assert_accounting(work, inserted=0, changed=0, alreadyStored=20, rejectedByServer=2)
         found = support.reject_rows(work)
         self.assertIn("code 121", found[0]["reason"])
@@ -168,8 +163,7 @@ class Modes:
         self.database.create_collection("t", validator={"$jsonSchema": {"properties": {"k": {"maximum": 6}}}})
         for mode in ("insert", "upsert"):
             source = self.file(f"{mode}.csv", text_of([*rows(0, 500), "9001,7,x", *rows(600, 5), "9002,8,y"]))
-            outcome, work = self.load("--mode", mode, *self.by_id, source,
-                                      code=support.EXIT_REJECTS)
+            outcome, work = self.load("--mode", mode, *self.by_id, source, code=support.EXIT_REJECTS)
             found = support.reject_rows(work)
             self.assertEqual([row["line"] for row in found], ["502", "508"])
             if self.is_at_least("5.0"):      # which explains why a document violates a validator
@@ -214,16 +208,14 @@ class Standalone(Modes, support.ClusterCase):
         self.database.t.create_index("k", unique=True)
         self.database.t.insert_one({"_id": 1, "k": 5})
         source = self.file("a.json", b'{"_id":2,"k":5,"n":1}\n{"_id":3,"k":6}\n')
-        _, work = self.load("--mode", "upsert", "--match-fields", "k", source,
-                            code=support.EXIT_REJECTS)
+        _, work = self.load("--mode", "upsert", "--match-fields", "k", source, code=support.EXIT_REJECTS)
         self.assert_accounting(work, inserted=1, rejectedByServer=1)
         self.assertIn("code 66", support.reject_rows(work)[0]["reason"])
 
     def test_another_unique_index_is_in_the_way(self):
         self.store(rows(0, 10))
         self.database.t.create_index("t", unique=True)
-        _, work = self.run_mode("upsert", ["100,1,text 5", "101,1,free", "3,3,text 4"],
-                                code=support.EXIT_REJECTS)
+        _, work = self.run_mode("upsert", ["100,1,text 5", "101,1,free", "3,3,text 4"], code=support.EXIT_REJECTS)
         self.assert_accounting(work, inserted=1, rejectedByServer=2)
         self.assertIn("code 11000", support.reject_rows(work)[0]["reason"])
 
@@ -231,8 +223,7 @@ class Standalone(Modes, support.ClusterCase):
         self.database.t.create_index("k", unique=True, sparse=True)
         self.database.t.create_index("id", unique=True, partialFilterExpression={"id": {"$gt": 5}})
         for field in ("k", "id"):
-            outcome, _ = self.run_mode("upsert", rows(0, 5), "--match-fields", field,
-                                       code=support.EXIT_USAGE)
+            outcome, _ = self.run_mode("upsert", rows(0, 5), "--match-fields", field, code=support.EXIT_USAGE)
             self.assertIn("has no unique index of these fields", outcome.err)
 
     def test_an_index_with_another_collation_identifies_no_document(self):
@@ -242,8 +233,7 @@ class Standalone(Modes, support.ClusterCase):
         self.database.create_collection("t", collation=collation)
         self.database.t.create_index("k", unique=True, collation={"locale": "simple"})
         self.database.t.insert_many([{"k": "abc"}, {"k": "ABC"}])
-        outcome, _ = self.run_mode("delete", ["1,Abc,x"], "--match-fields", "k",
-                                   code=support.EXIT_USAGE)
+        outcome, _ = self.run_mode("delete", ["1,Abc,x"], "--match-fields", "k", code=support.EXIT_USAGE)
         self.assertIn("has no unique index of these fields", outcome.err)
         self.database.t.delete_many({})
         self.database.t.create_index("k", name="same", unique=True)
@@ -264,8 +254,7 @@ class Standalone(Modes, support.ClusterCase):
         new = self.file("new.csv", b"sku,n\nb,5\nc,6\n")
         _, work = self.load(*words, new)
         self.assert_accounting(work, inserted=1, changed=1, rejectedByServer=0)
-        self.assertEqual({one["sku"]: one["n"] for one in self.database.t.find()},
-                         {"a": 1, "b": 5, "c": 6})
+        self.assertEqual({one["sku"]: one["n"] for one in self.database.t.find()}, {"a": 1, "b": 5, "c": 6})
 
     def test_a_unique_index_rejects_duplicates(self):
         source = self.file("a.json", b'{"_id":1,"k":5}\n{"_id":2,"k":5}\n{"_id":3,"k":6}\n')
@@ -311,12 +300,10 @@ class Sharded(Modes, support.ClusterCase):
         source = self.file("a.csv", text_of(rows()))
         self.load(*self.by_id, "--shard-key", '{"k": 1}', source)
         outcome, _ = self.run_mode("upsert", rows(0, 5), code=support.EXIT_USAGE)
-        self.assertIn("is sharded by a key with k, which is not among the fields that match, _id",
-                      outcome.err)
+        self.assertIn("is sharded by a key with k, which is not among the fields that match, _id", outcome.err)
         self.assertIn("--match-fields _id,k", outcome.err)
         for mode in ("merge", "upsert"):
-            _, work = self.run_mode(mode, [*rows(0, 10, mode), *rows(10)], *self.by_id,
-                                    "--match-fields", "_id,k")
+            _, work = self.run_mode(mode, [*rows(0, 10, mode), *rows(10)], *self.by_id, "--match-fields", "_id,k")
             self.assert_accounting(work, changed=10, rejectedByServer=0)
         self.check_stored(documents([*rows(0, 10, "upsert"), *rows(10)]))
 
@@ -326,15 +313,12 @@ class Sharded(Modes, support.ClusterCase):
         outcome, _ = self.load(*words, source, code=support.EXIT_USAGE)
         key = re.search("--shard-key '([^']+)'", outcome.err.replace("\n", " "))[1]
         self.assertNotIn("--match-fields sku,_id", outcome.text)
-        self.load(*words, "--index", key, source, code=support.EXIT_USAGE,
-                  message="sharded by a key with _id")
-        self.load("--index", key, source, code=support.EXIT_USAGE,
-                  message="begins with the fields of the shard key")
+        self.load(*words, "--index", key, source, code=support.EXIT_USAGE, message="sharded by a key with _id")
+        self.load("--index", key, source, code=support.EXIT_USAGE, message="begins with the fields of the shard key")
         self.load(*words, "--shard-key", key, source)
         _, work = self.load(*words, self.file("new.csv", b"sku,n\nb,5\nc,6\n"))
         self.assert_accounting(work, inserted=1, changed=1, rejectedByServer=0)
-        outcome, _ = self.load("--mode", "upsert", "--match-fields", "n", source,
-                               code=support.EXIT_USAGE)
+        outcome, _ = self.load("--mode", "upsert", "--match-fields", "n", source, code=support.EXIT_USAGE)
         self.assertIn("--match-fields n,sku", outcome.err)
         self.load("--mode", "upsert", "--id-field", "sku", source, code=support.EXIT_USAGE,
                   message="Leave that option out, and add all fields of the key: --match-fields sku")

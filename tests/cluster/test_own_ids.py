@@ -31,8 +31,7 @@ class Standalone(support.ClusterCase):
         self.assert_accounting(work, records=30000, inserted=30000, identicalDuplicates=0)
         self.check_stored(made)
         total = self.total(work)
-        self.assertEqual((total["documentsBefore"], total["documentsAfter"], total["ok"]),
-                         (0, 30000, True))
+        self.assertEqual((total["documentsBefore"], total["documentsAfter"], total["ok"]), (0, 30000, True))
         self.assertNotIn("WARNING", outcome.text)
         for words in ([], ["--content"]):
             self.verify(source, *words)
@@ -70,8 +69,7 @@ class Standalone(support.ClusterCase):
             made[10]["_id"], (int, float)) else made[10]["_id"], "foreign": True})
         source = self.file("a.bson", making.dump(made))
         _, work = self.load(source, code=support.EXIT_REJECTS)
-        self.assert_accounting(work, records=1000, inserted=998, rejectedByServer=2,
-                               identicalDuplicates=0)
+        self.assert_accounting(work, records=1000, inserted=998, rejectedByServer=2, identicalDuplicates=0)
         for row in support.reject_rows(work):
             self.assertIn("another document has this _id: ", row["reason"])
         self.assertEqual(self.total(work)["documentsBefore"], 2)
@@ -110,8 +108,7 @@ class Standalone(support.ClusterCase):
     def test_foreign_documents_end_in_exit_5(self):
         made = making.documents(20000)
         source = self.file("a.bson", making.dump(made))
-        running = self.start("shardload", *self.load_words(
-            "work", "--rate-limit", 9000, "--batch-size", 100, source))
+        running = self.start("shardload", *self.load_words("work", "--rate-limit", 9000, "--batch-size", 100, source))
         self.wait_for_documents(running, 500)
         self.database.t.insert_one({"_id": "foreign"})
         running.wait().expect(support.EXIT_VERIFICATION, "1 documents are too many")
@@ -140,13 +137,11 @@ class Standalone(support.ClusterCase):
 
     def test_verify_finds_strays_beside_the_documents_of_other_sources(self):
         made = making.documents(3000)
-        first, second, third = (self.file(f"{n}.bson", making.dump(made[n * 1000:n * 1000 + 1000]))
-                                for n in range(3))
+        first, second, third = (self.file(f"{n}.bson", making.dump(made[n * 1000:n * 1000 + 1000])) for n in range(3))
         self.load(first, second)
         for words in ([], ["--content"]):
             outcome = self.verify(first, *words)
-            self.assertIn("1000 documents more than these sources; they may belong to the other",
-                          outcome.err)
+            self.assertIn("1000 documents more than these sources; they may belong to the other", outcome.err)
         self.database.t.insert_many([{"_id": "stray 1"}, {"_id": "stray 2"}])
         for words in ([], ["--content"]):
             outcome = self.verify(first, *words, code=support.EXIT_VERIFICATION)
@@ -154,8 +149,7 @@ class Standalone(support.ClusterCase):
                           "those of the other registered sources", outcome.err)
         # The total of a source whose load has not ended is not known.
         self.load(third, code=None)
-        self.database["t.sources"].update_one({"name": {"$regex": "2.bson"}},
-                                              {"$set": {"state": "started"}})
+        self.database["t.sources"].update_one({"name": {"$regex": "2.bson"}}, {"$set": {"state": "started"}})
         self.verify(first, "--content")
 
 

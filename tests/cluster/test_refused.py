@@ -121,8 +121,7 @@ class Rejects(support.ClusterCase):
 
     def check(self, bad, code, message, *more):
         path = self.file("mixed.csv", f"a,b,language\n1,1,english\n{bad}\n3,3,english\n")
-        _, work = self.load("--format", "delimited", "--types", "text", path, *more,
-                            code=support.EXIT_REJECTS)
+        _, work = self.load("--format", "delimited", "--types", "text", path, *more, code=support.EXIT_REJECTS)
         self.assert_accounting(work, records=3, inserted=2, rejectedByServer=1, retries=0)
         (row,) = support.reject_rows(work)
         self.assertIn(f"(code {code})", row["reason"])
@@ -145,17 +144,14 @@ class Rejects(support.ClusterCase):
 
     def test_an_update_whose_result_would_be_too_large(self):
         """With one document in the command, code 10334 is about the document, not about their number."""
-        self.database.t.insert_many([{"_id": n, "a": "x" * (15 << 20 if n == 7 else 10)}
-                                     for n in range(20)])
-        path = self.file("more.json", "".join(f'{{"_id": {n}, "b": "{"y" * (2 << 20)}"}}\n'
-                                              for n in (6, 7, 8)))
+        self.database.t.insert_many([{"_id": n, "a": "x" * (15 << 20 if n == 7 else 10)} for n in range(20)])
+        path = self.file("more.json", "".join(f'{{"_id": {n}, "b": "{"y" * (2 << 20)}"}}\n' for n in (6, 7, 8)))
         _, work = self.load("--format", "json", "--mode", "merge", path, code=support.EXIT_REJECTS)
         # A document that the refused command has changed counts as already stored when it is sent again.
         self.assert_accounting(work, records=3, rejectedByServer=1, undelivered=0)
         (row,) = support.reject_rows(work)
         self.assertIn("(code 10334)", row["reason"])
-        self.assertEqual(sorted(one["_id"] for one in self.database.t.find({"b": {"$exists": 1}})),
-                         [6, 8])
+        self.assertEqual(sorted(one["_id"] for one in self.database.t.find({"b": {"$exists": 1}})), [6, 8])
 
     def test_a_language(self):
         self.database.t.create_index([("b", "text")])
@@ -169,12 +165,10 @@ class LargeRepliesOfACluster(support.ClusterCase):
         self.needs("6.0", "explanations of a validator that make the reply too large")
         self.database.create_collection("t", validator={"$jsonSchema": {
             "description": "x" * description, "properties": {"m": {"enum": ["good"]}}}})
-        path = self.file("much.csv", "k,m\n" + "".join(
-            f"{i},{'good' if i % 2 else 'bad'}\n" for i in range(rows)))
+        path = self.file("much.csv", "k,m\n" + "".join(f"{i},{'good' if i % 2 else 'bad'}\n" for i in range(rows)))
         outcome, work = self.load("--format", "delimited", "--shard-key", "none", "-j", 1,
                                   "--batch-size", size, path, code=support.EXIT_REJECTS)
-        self.assertEqual(sorted(int(document["k"]) for document in self.database.t.find()),
-                         list(range(1, rows, 2)))
+        self.assertEqual(sorted(int(document["k"]) for document in self.database.t.find()), list(range(1, rows, 2)))
         figures = support.run_record(work)["accounting"]
         self.assertEqual((figures["records"], figures["rejectedByServer"],
                           figures["inserted"] + figures["alreadyStored"]),
@@ -219,13 +213,11 @@ class IdsOnALoneServer(support.ClusterCase):
             self.assertEqual(self.database.t.delete_one({"_id": taken}).deleted_count, 1)
             self.database.t.insert_one({"_id": kind(taken), "note": "mine"})
         _, work = self.load("--again", "--retry-timeout", 5, *words, path, code=support.EXIT_REJECTS)
-        self.assert_accounting(work, inserted=0, retries=0, alreadyStored=7 - len(kinds),
-                               rejectedByServer=len(kinds))
+        self.assert_accounting(work, inserted=0, retries=0, alreadyStored=7 - len(kinds), rejectedByServer=len(kinds))
         for row in support.reject_rows(work):
             self.assertIn("another document has this _id: _id is", row["reason"])
         self.assertEqual(self.database.t.count_documents({"note": "mine"}), len(kinds))
-        outcome = self.shardload("verify", *self.target(), "--content", path,
-                                 code=support.EXIT_VERIFICATION)
+        outcome = self.shardload("verify", *self.target(), "--content", path, code=support.EXIT_VERIFICATION)
         self.assertRegex(outcome.text, rf"total +7 +7 +0 +0 +{len(kinds)}\n")
 
     def test_an_id_of_another_numeric_type_rejects_the_record_of_a_second_load(self):
@@ -321,8 +313,7 @@ class EarlyEnds(support.ClusterCase):
 
     def test_by_ctrl_c(self):
         source, work = self.source(), self.scratch / "work"
-        running = self.start("shardload", *self.load_words(work, "-j", 2, "--rate-limit", 4000,
-                                                           source))
+        running = self.start("shardload", *self.load_words(work, "-j", 2, "--rate-limit", 4000, source))
         self.wait_for_documents(running, 1000)
         outcome = running.interrupt()
         self.assert_accounting(work, undelivered=0)
@@ -341,8 +332,7 @@ class EarlyEnds(support.ClusterCase):
         self.assert_accounting(work, inserted=0)
         self.assertEqual(figures["records"] + figures["notReached"]["records"], 400000, figures)
         self.assertIn("records not read", outcome.text)
-        outcome, work = self.load("--max-rejects", 10, "-j", 1, self.source(),
-                                  code=support.EXIT_SOURCE)
+        outcome, work = self.load("--max-rejects", 10, "-j", 1, self.source(), code=support.EXIT_SOURCE)
         missed = support.run_record(work)["accounting"]["notReached"]
         self.assertTrue(0 < missed["storedBytes"] and 0 < missed["records"] < 60000, missed)
         self.assertIn("records not read (estimate)", outcome.text)

@@ -31,10 +31,9 @@ class LoadedBefore(support.ClusterCase):
                          "the record of the completed load")
 
     def test_the_same_content_under_another_name_is_refused(self):
-        _, work = self.load(self.first)
+        self.load(self.first)
         outcome, again = self.load(self.second, code=EXIT_SOURCE)
-        self.assertRegex(outcome.err, rf"second.csv: as \S*first.csv, into {self.database_name}.t on "
-                                      rf"20\d\d-\S+ \({work}\)")
+        self.assertRegex(outcome.err, r"second.csv: as \S*first.csv, on 20\d\d-")
         self.assertIn("--again", outcome.err)
         self.assertFalse(again.exists())
         self.assertEqual(self.count(), 49)
@@ -100,14 +99,14 @@ class LoadedBefore(support.ClusterCase):
             _, work = self.load("--header", "yes", self.file(name, header))
             support.shutil.rmtree(work)
 
-    def test_it_is_only_reported_where_nothing_is_stored_twice(self):
+    def test_nothing_is_said_where_nothing_is_stored_twice(self):
         self.load(self.first)
-        text = "loaded before, under another name:"
         for words, collection in ((["--drop"], "t"), ([], "u"), (["--id-field", "id"], "v")):
             with self.subTest(words):
-                self.load(*words, self.second, collection=collection, message=text)
+                outcome, _ = self.load(*words, self.second, collection=collection)
+                self.assertNotIn(self.first.name, outcome.text)
                 self.assertEqual(self.count(collection), 49)
-        outcome, _ = self.load("--id-field", "id", self.first, collection="v", code=None, message=text)
+        outcome, _ = self.load("--id-field", "id", self.first, collection="v", code=None)
         self.assertIn("identical duplicates", outcome.text)
         self.assertEqual(self.count("v"), 49)
 
