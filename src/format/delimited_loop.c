@@ -104,6 +104,19 @@ static void find_marks(sl_marks *marks, const char *text, uint32_t start, uint32
         find(marks, text, start, stop, delimiter, 0);
 }
 
+/* Adds the lines that end at the bits of `left`, a part of `feeds`. Returns their number. */
+static ALWAYS_INLINE uint32_t add_lines(sl_marks *m, uint32_t count, uint64_t feeds, uint64_t left,
+                                        uint32_t at, uint32_t feeds_before) {
+    do {
+        uint64_t up_to = left ^ (left - 1);
+        m->lines[count] = at + (uint32_t)__builtin_ctzll(left | UINT64_C(1) << 63);
+        m->numbers[count] = (uint16_t)(feeds_before + sl_scan_count(feeds & up_to));
+        count += left != 0;
+        left &= left - 1;
+    } while (unlikely(left != 0));
+    return count;
+}
+
 /* As find_marks for a text without quotes, in which a delimiter or line feed after the escape
  * character is data; also finds the escape characters. */
 static void find_escaped(sl_marks *m, const char *text, uint32_t start, uint32_t stop,
@@ -117,7 +130,6 @@ static void find_escaped(sl_marks *m, const char *text, uint32_t start, uint32_t
         sl_scan found = scan_until(stop, text, at, escape, 0);
         uint64_t here = found.marks & ~found.lines;
         const uint64_t escaped = sl_scan_escaped(here, &carry);
-        uint64_t left = scan.lines & ~escaped;
         do { /* mostly one or none: no branch that is hard to predict */
             *escapes = at + (uint32_t)__builtin_ctzll(here | last);
             escapes += here != 0;
@@ -126,13 +138,7 @@ static void find_escaped(sl_marks *m, const char *text, uint32_t start, uint32_t
         high |= scan.high;
         odd |= scan.odd;
         marks = sl_scan_positions(marks, scan.marks & ~escaped, at);
-        do {
-            uint64_t up_to = left ^ (left - 1);
-            m->lines[line_count] = at + (uint32_t)__builtin_ctzll(left | last);
-            m->numbers[line_count] = (uint16_t)(line_feeds + sl_scan_count(scan.lines & up_to));
-            line_count += left != 0;
-            left &= left - 1;
-        } while (unlikely(left != 0));
+        line_count = add_lines(m, line_count, scan.lines, scan.lines & ~escaped, at, line_feeds);
         line_feeds += sl_scan_count(scan.lines);
     }
     *escapes = UINT32_MAX;
@@ -148,7 +154,6 @@ static void find_escaped(sl_marks *m, const char *text, uint32_t start, uint32_t
  * records of a text that begins with a record. */
 static void find_records(sl_marks *m, const char *text, uint32_t start, uint32_t stop,
                          char delimiter, char quote) {
-    const uint64_t last = UINT64_C(1) << 63; /* the result of ctz is undefined for 0 */
     if (!quote)
         __builtin_unreachable(); /* so that the scan does not test it */
     uint32_t *marks = m->marks + 1, line_count = 0, line_feeds = 0;
@@ -168,14 +173,7 @@ static void find_records(sl_marks *m, const char *text, uint32_t start, uint32_t
         high |= scan.high;
         odd |= scan.odd;
         marks = sl_scan_positions(marks, ends & ~within, at);
-        uint64_t left = scan.lines & ~within;
-        do {
-            uint64_t up_to = left ^ (left - 1);
-            m->lines[line_count] = at + (uint32_t)__builtin_ctzll(left | last);
-            m->numbers[line_count] = (uint16_t)(line_feeds + sl_scan_count(scan.lines & up_to));
-            line_count += left != 0;
-            left &= left - 1;
-        } while (unlikely(left != 0));
+        line_count = add_lines(m, line_count, scan.lines, scan.lines & ~within, at, line_feeds);
         line_feeds += sl_scan_count(scan.lines);
     }
     m->high = high;
