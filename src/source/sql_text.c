@@ -222,8 +222,8 @@ bool sl_sql_is_one_of(const sl_sql_token *token, const char *words) {
 
 /* ---- statements ---- */
 
-/* Skips the next buffered strings, words (unless `words` are wanted) and other bytes that neither end
- * a statement nor begin a comment or a quoted name. */
+/* Skips buffered strings, words (unless `words` are wanted) and other bytes that neither end a
+ * statement nor begin a comment or a quoted name. */
 static void skip_plain(sl_sql_text *text, bool words) {
     static const bool special[256] = {['"'] = true, ['`'] = true, ['-'] = true, ['/'] = true,
                                       ['#'] = true, ['$'] = true, ['['] = true};
