@@ -218,12 +218,6 @@ static inline bool is_quoted(const sl_dialect *d, const char *text, uint32_t bef
     return d->quote && before != UINT32_MAX && text[before] == d->quote;
 }
 
-/* Is the field what stands for NULL in a text with escapes? */
-static ALWAYS_INLINE bool is_null(const sl_dialect *d, const char *field, size_t length) {
-    return length == d->null_length && *field == *d->null &&
-           memcmp(field, d->null, d->null_length) == 0;
-}
-
 /* Has the field, which no earlier field follows, an escape? Moves *escapes to it. */
 static ALWAYS_INLINE bool has_escape(const uint32_t **escapes, uint32_t begin, uint32_t end) {
     while (**escapes < begin)
@@ -231,21 +225,24 @@ static ALWAYS_INLINE bool has_escape(const uint32_t **escapes, uint32_t begin, u
     return **escapes < end;
 }
 
-/* Writes a text with escapes, from the first of them at *escapes on. NULL: one is unusual. */
-static uint8_t *put_escaped(const sl_dialect *d, const char *text, const char *begin,
-                            const char *end, const uint32_t *escapes, uint8_t *to) {
+/* Writes a text with escapes, of which **escapes is the first, and moves *escapes after them. NULL:
+ * one is unusual. */
+static ALWAYS_INLINE uint8_t *put_escaped(const sl_dialect *d, const char *text, const char *begin,
+                                          const char *end, const uint32_t **escapes, uint8_t *to) {
     uint8_t *value = to + 4;
-    for (const char *at; (at = text + *escapes) < end; begin = at + 2) {
+    const uint32_t *next = *escapes;
+    for (const char *at; (at = text + *next) < end; begin = at + 2) {
         value = sl_bson_copy(value, begin, (size_t)(at - begin));
         const uint8_t byte = d->letters[(uint8_t)at[1]];
-        if (byte == 0 || at + 1 == end)
+        if (unlikely(byte == 0 || at + 1 == end))
             return NULL;
         *value++ = byte;
-        escapes += 1 + (escapes[1] == *escapes + 1); /* an escaped escape character */
+        next += 1 + (next[1] == *next + 1); /* an escaped escape character */
     }
     value = sl_bson_copy(value, begin, (size_t)(end - begin));
     *value++ = 0;
     sl_bson_put_int32(to, (int32_t)(value - to) - 4);
+    *escapes = next;
     return value;
 }
 
@@ -261,6 +258,8 @@ static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, 
     const sl_converter *converter = d->converters;
     const char quote = d->quote, *next = field_begin(text, *before);
     const uint32_t *escapes = parser->escapes; /* only of mode.escapes */
+    const char *const null = d->null, null_begin = mode.escapes ? *null : 0;
+    const size_t null_length = d->null_length;
     uint8_t *out = sl_bson_begin_with_id(start, id);
     for (; converter->step != SL_STEP_END; converter++, before++, after++) {
         const char *begin = mode.quotes ? field_begin(text, *before) : next;
@@ -281,7 +280,8 @@ static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, 
             length = field.length;
         }
         uint8_t *to = out + converter->prefix_length;
-        if (mode.escapes && is_null(d, begin, length)) {
+        if (mode.escapes && length == null_length && *begin == null_begin &&
+            memcmp(begin, null, length) == 0) {
             if (likely(converter->skips_null))
                 continue;
             goto unusual;
@@ -317,7 +317,7 @@ static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, 
                 break;
             if (mode.escapes) {
                 if (has_escape(&escapes, *before + 1, *after)) {
-                    uint8_t *stop = put_escaped(d, text, begin, begin + length, escapes, to);
+                    uint8_t *stop = put_escaped(d, text, begin, begin + length, &escapes, to);
                     if (unlikely(!stop))
                         break;
                     out = stop;
