@@ -104,6 +104,19 @@ static void find_marks(sl_marks *marks, const char *text, uint32_t start, uint32
         find(marks, text, start, stop, delimiter, 0);
 }
 
+/* Adds the lines that end at the bits of `left`, a part of `feeds`. Returns their number. */
+static ALWAYS_INLINE uint32_t add_lines(sl_marks *m, uint32_t count, uint64_t feeds, uint64_t left,
+                                        uint32_t at, uint32_t feeds_before) {
+    do {
+        uint64_t up_to = left ^ (left - 1);
+        m->lines[count] = at + (uint32_t)__builtin_ctzll(left | UINT64_C(1) << 63);
+        m->numbers[count] = (uint16_t)(feeds_before + sl_scan_count(feeds & up_to));
+        count += left != 0;
+        left &= left - 1;
+    } while (unlikely(left != 0));
+    return count;
+}
+
 /* As find_marks for a text without quotes, in which a delimiter or line feed after the escape
  * character is data; also finds the escape characters. */
 static void find_escaped(sl_marks *m, const char *text, uint32_t start, uint32_t stop,
@@ -117,7 +130,6 @@ static void find_escaped(sl_marks *m, const char *text, uint32_t start, uint32_t
         sl_scan found = scan_until(stop, text, at, escape, 0);
         uint64_t here = found.marks & ~found.lines;
         const uint64_t escaped = sl_scan_escaped(here, &carry);
-        uint64_t left = scan.lines & ~escaped;
         do { /* mostly one or none: no branch that is hard to predict */
             *escapes = at + (uint32_t)__builtin_ctzll(here | last);
             escapes += here != 0;
@@ -126,13 +138,7 @@ static void find_escaped(sl_marks *m, const char *text, uint32_t start, uint32_t
         high |= scan.high;
         odd |= scan.odd;
         marks = sl_scan_positions(marks, scan.marks & ~escaped, at);
-        do {
-            uint64_t up_to = left ^ (left - 1);
-            m->lines[line_count] = at + (uint32_t)__builtin_ctzll(left | last);
-            m->numbers[line_count] = (uint16_t)(line_feeds + sl_scan_count(scan.lines & up_to));
-            line_count += left != 0;
-            left &= left - 1;
-        } while (unlikely(left != 0));
+        line_count = add_lines(m, line_count, scan.lines, scan.lines & ~escaped, at, line_feeds);
         line_feeds += sl_scan_count(scan.lines);
     }
     *escapes = UINT32_MAX;
@@ -148,7 +154,6 @@ static void find_escaped(sl_marks *m, const char *text, uint32_t start, uint32_t
  * records of a text that begins with a record. */
 static void find_records(sl_marks *m, const char *text, uint32_t start, uint32_t stop,
                          char delimiter, char quote) {
-    const uint64_t last = UINT64_C(1) << 63; /* the result of ctz is undefined for 0 */
     if (!quote)
         __builtin_unreachable(); /* so that the scan does not test it */
     uint32_t *marks = m->marks + 1, line_count = 0, line_feeds = 0;
@@ -168,14 +173,7 @@ static void find_records(sl_marks *m, const char *text, uint32_t start, uint32_t
         high |= scan.high;
         odd |= scan.odd;
         marks = sl_scan_positions(marks, ends & ~within, at);
-        uint64_t left = scan.lines & ~within;
-        do {
-            uint64_t up_to = left ^ (left - 1);
-            m->lines[line_count] = at + (uint32_t)__builtin_ctzll(left | last);
-            m->numbers[line_count] = (uint16_t)(line_feeds + sl_scan_count(scan.lines & up_to));
-            line_count += left != 0;
-            left &= left - 1;
-        } while (unlikely(left != 0));
+        line_count = add_lines(m, line_count, scan.lines, scan.lines & ~within, at, line_feeds);
         line_feeds += sl_scan_count(scan.lines);
     }
     m->high = high;
@@ -220,12 +218,6 @@ static inline bool is_quoted(const sl_dialect *d, const char *text, uint32_t bef
     return d->quote && before != UINT32_MAX && text[before] == d->quote;
 }
 
-/* Is the field what stands for NULL in a text with escapes? */
-static ALWAYS_INLINE bool is_null(const sl_dialect *d, const char *field, size_t length) {
-    return length == d->null_length && *field == *d->null &&
-           memcmp(field, d->null, d->null_length) == 0;
-}
-
 /* Has the field, which no earlier field follows, an escape? Moves *escapes to it. */
 static ALWAYS_INLINE bool has_escape(const uint32_t **escapes, uint32_t begin, uint32_t end) {
     while (**escapes < begin)
@@ -233,21 +225,24 @@ static ALWAYS_INLINE bool has_escape(const uint32_t **escapes, uint32_t begin, u
     return **escapes < end;
 }
 
-/* Writes a text with escapes, from the first of them at *escapes on. NULL: one is unusual. */
-static uint8_t *put_escaped(const sl_dialect *d, const char *text, const char *begin,
-                            const char *end, const uint32_t *escapes, uint8_t *to) {
+/* Writes a text with escapes, of which **escapes is the first, and moves *escapes after them. NULL:
+ * one is unusual. */
+static ALWAYS_INLINE uint8_t *put_escaped(const sl_dialect *d, const char *text, const char *begin,
+                                          const char *end, const uint32_t **escapes, uint8_t *to) {
     uint8_t *value = to + 4;
-    for (const char *at; (at = text + *escapes) < end; begin = at + 2) {
+    const uint32_t *next = *escapes;
+    for (const char *at; (at = text + *next) < end; begin = at + 2) {
         value = sl_bson_copy(value, begin, (size_t)(at - begin));
         const uint8_t byte = d->letters[(uint8_t)at[1]];
-        if (byte == 0 || at + 1 == end)
+        if (unlikely(byte == 0 || at + 1 == end))
             return NULL;
         *value++ = byte;
-        escapes += 1 + (escapes[1] == *escapes + 1); /* an escaped escape character */
+        next += 1 + (next[1] == *next + 1); /* an escaped escape character */
     }
     value = sl_bson_copy(value, begin, (size_t)(end - begin));
     *value++ = 0;
     sl_bson_put_int32(to, (int32_t)(value - to) - 4);
+    *escapes = next;
     return value;
 }
 
@@ -263,6 +258,8 @@ static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, 
     const sl_converter *converter = d->converters;
     const char quote = d->quote, *next = field_begin(text, *before);
     const uint32_t *escapes = parser->escapes; /* only of mode.escapes */
+    const char *const null = d->null, null_begin = mode.escapes ? *null : 0;
+    const size_t null_length = d->null_length;
     uint8_t *out = sl_bson_begin_with_id(start, id);
     for (; converter->step != SL_STEP_END; converter++, before++, after++) {
         const char *begin = mode.quotes ? field_begin(text, *before) : next;
@@ -283,7 +280,8 @@ static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, 
             length = field.length;
         }
         uint8_t *to = out + converter->prefix_length;
-        if (mode.escapes && is_null(d, begin, length)) {
+        if (mode.escapes && length == null_length && *begin == null_begin &&
+            memcmp(begin, null, length) == 0) {
             if (likely(converter->skips_null))
                 continue;
             goto unusual;
@@ -319,7 +317,7 @@ static ALWAYS_INLINE uint8_t *put_document(sl_parser *parser, const char *text, 
                 break;
             if (mode.escapes) {
                 if (has_escape(&escapes, *before + 1, *after)) {
-                    uint8_t *stop = put_escaped(d, text, begin, begin + length, escapes, to);
+                    uint8_t *stop = put_escaped(d, text, begin, begin + length, &escapes, to);
                     if (unlikely(!stop))
                         break;
                     out = stop;

@@ -34,19 +34,14 @@ const sl_notation *sl_notation_named(const char *name) {
 
 /* ---- escapes ---- */
 
-static int digit_of(char byte) {
-    if (sl_is_digit(byte))
-        return byte - '0';
-    byte |= 0x20;
-    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : 99;
-}
-
 /* Reads up to `most` digits; returns their number. */
-static size_t read_digits(const char *at, const char *end, int base, size_t most, char *byte) {
+static size_t read_digits(const char *at, const char *end, unsigned base, size_t most, char *byte) {
     unsigned value = 0;
     size_t count = 0;
-    for (; count < most && at + count < end && digit_of(at[count]) < base; count++)
-        value = value * (unsigned)base + (unsigned)digit_of(at[count]);
+    for (unsigned digit;
+         count < most && at + count < end && (digit = (unsigned)sl_hex_digit(at[count])) < base;
+         count++)
+        value = value * base + digit;
     *byte = (char)value;
     return count;
 }

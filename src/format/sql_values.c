@@ -212,13 +212,6 @@ static uint8_t *end_binary(uint8_t *to, uint8_t *end) {
     return end;
 }
 
-static int hex_digit(char byte) {
-    if (sl_is_digit(byte))
-        return byte - '0';
-    byte |= 0x20;
-    return byte >= 'a' && byte <= 'f' ? byte - 'a' + 10 : -1;
-}
-
 uint8_t *sl_put_hex(const sl_value *v, uint8_t *to) {
     const char *at = v->field.bytes, *end = at + v->field.length;
     uint8_t *out = to + BINARY_HEAD;
@@ -227,7 +220,7 @@ uint8_t *sl_put_hex(const sl_value *v, uint8_t *to) {
     if ((end - at) % 2 != 0)
         return NULL;
     for (; at < end; at += 2) {
-        int high = hex_digit(at[0]), low = hex_digit(at[1]);
+        int high = sl_hex_digit(at[0]), low = sl_hex_digit(at[1]);
         if (high < 0 || low < 0)
             return NULL;
         *out++ = (uint8_t)(high << 4 | low);

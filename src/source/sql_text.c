@@ -222,23 +222,38 @@ bool sl_sql_is_one_of(const sl_sql_token *token, const char *words) {
 
 /* ---- statements ---- */
 
-/* Skips bytes that neither begin nor end a statement, a word, a string or a comment. */
-static void skip_plain(sl_sql_text *text) {
-    static const char special[] = "'\"`-/#$[";
-    while (text->used < text->length) {
-        const unsigned char byte = text->buffer[text->used];
-        if (byte == (unsigned char)text->terminator[0] || is_word_byte(byte) ||
-            (byte && strchr(special, byte)))
-            return;
-        text->used++;
+/* Skips buffered strings, words (unless `words` are wanted) and other bytes that neither end a
+ * statement nor begin a comment or a quoted name. */
+static void skip_plain(sl_sql_text *text, bool words) {
+    static const bool special[256] = {['"'] = true, ['`'] = true, ['-'] = true, ['/'] = true,
+                                      ['#'] = true, ['$'] = true, ['['] = true};
+    const unsigned char stop = (unsigned char)text->terminator[0];
+    const unsigned char *at = text->buffer + text->used, *end = text->buffer + text->length;
+    while (at < end && *at != stop) {
+        const unsigned char *next = at + 1;
+        if (*at == '\'') {
+            while (next < end && *next != '\'')
+                next += 1 + (*next == '\\' && text->mysql);
+            next++;
+        } else if (is_word_byte(*at)) {
+            while (next < end && (is_word_byte(*next) || *next == '$' || sl_is_digit((char)*next)))
+                next++;
+            next = words ? end : next;
+        } else if (special[*at] && !(*at == '-' && next < end && *next != '-')) {
+            break;
+        }
+        if (next >= end)
+            break;
+        at = next;
     }
+    text->used = (size_t)(at - text->buffer);
 }
 
 bool sl_sql_skip_statement(sl_sql_text *text, bool body) {
     sl_sql_token token;
     int depth = 0;
     for (;;) {
-        skip_plain(text);
+        skip_plain(text, body);
         sl_sql_skip_blanks(text);
         if (depth <= 0 && sl_sql_follows(text, text->terminator)) {
             text->used += strlen(text->terminator);

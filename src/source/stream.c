@@ -380,11 +380,6 @@ const char *sl_stream_schema(const sl_stream *stream) {
     return stream->schema;
 }
 
-void sl_stream_use_map(sl_stream *stream, const struct sl_sql_map *map) {
-    if (stream->dump && !stream->unpacker)
-        sl_sql_dump_use_map(stream->dump, map);
-}
-
 sl_sql_dump *sl_stream_dump(const sl_stream *stream) {
     return stream->dump;
 }

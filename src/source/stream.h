@@ -91,8 +91,6 @@ const char *sl_stream_entry_name(const sl_stream *stream);
 /* The schema of an SQL dump's current table, and the dump; NULL: the source is no such dump. */
 const char *sl_stream_schema(const sl_stream *stream);
 struct sl_sql_dump *sl_stream_dump(const sl_stream *stream);
-/* If the source is an uncompressed SQL dump: see sl_sql_dump_use_map. */
-void sl_stream_use_map(sl_stream *stream, const struct sl_sql_map *map);
 
 /* From now on, reads add the final newline that an archive's entry lacks. */
 void sl_stream_add_line_ends(sl_stream *stream);

@@ -289,8 +289,8 @@ class Dumps(support.ClusterCase):
         copy += "COPY public.a (x) FROM stdin;\n1\nz\n\\.\n\n\nCOPY public.b (x) FROM stdin;\nz\n2\nz\n\\.\n" \
                 "-- PostgreSQL database dump complete\n"
         insert = "-- MySQL dump 8\nCREATE TABLE `a` (`x` int);\nINSERT INTO `a` VALUES (1),(2,3),\n(4),(5,\n6);\n\n" \
-                 "INSERT INTO `a` VALUES (7,'a\n\nb');\nCREATE TABLE `b` (`x` text);\nINSERT INTO `b` VALUES ('y\n');\n" \
-                 "INSERT INTO `b` VALUES (1,2);\n-- Dump completed\n"
+                 "INSERT INTO `a` VALUES (7,'a\n\nb');\nCREATE TABLE `b` (`x` text);\n" \
+                 "INSERT INTO `b` VALUES ('y\n');\nINSERT INTO `b` VALUES (1,2);\n-- Dump completed\n"
         for name, text, lines in (("copy.sql", copy, (("8",), ("13", "15"))),
                                   ("insert.sql", insert, (("3", "4", "7"), ("13",)))):
             for path in (self.file(name, text), self.zipped(name + ".gz", text)):
