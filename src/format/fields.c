@@ -26,10 +26,26 @@ static sl_line pad(sl_parser *parser, const sl_record *record, size_t count) {
     return SL_LINE_RECORD;
 }
 
+/* Does a line that is not a record repeat the header? */
+static bool is_header(const sl_parser *parser, const sl_record *record) {
+    const sl_dialect *d = parser->dialect;
+    sl_text line = {parser->block->text.bytes + record->start, record->end - record->start};
+    if (d->watched_length > 0 || d->inferable) {
+        size_t mark = line.length >= 3 && memcmp(line.bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+        line = (sl_text){line.bytes + mark, line.length - mark};
+        return d->watched_length > 0 &&
+               sl_text_equal(line, (sl_text){d->header, d->watched_length});
+    }
+    sl_text first;
+    sl_header_split(line, d->delimiter, d->quote, &first, 1);
+    return sl_text_equal_ignoring_case(first, sl_text_of(d->columns[0].published)) ||
+           sl_schema_column_is_named(&d->columns[0].schema, first);
+}
+
 static sl_line bad_count(const sl_parser *parser, const sl_record *record, size_t count,
                          sl_reject *reject) {
     const sl_dialect *d = parser->dialect;
-    if (sl_record_is_header(parser, record))
+    if (is_header(parser, record))
         return SL_LINE_HEADER;
     if (count < d->column_count)
         snprintf(reject->reason, sizeof reject->reason, "too few fields: %zu of %zu", count,
@@ -224,7 +240,7 @@ sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject)
         return SL_LINE_BLANK;
     if (d->bare_escape && sl_text_equal(line, sl_text_of("\\."))) /* the end of COPY's data */
         return SL_LINE_BLANK;
-    if (parser->dialect->watched_length > 0 && sl_record_is_header(parser, record))
+    if (parser->dialect->watched_length > 0 && is_header(parser, record))
         return SL_LINE_HEADER;
     record->before = parser->before;
     record->after = parser->after;
@@ -232,21 +248,6 @@ sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject)
         return split_blanks(parser, record, reject);
     return parser->dialect->quote ? split_quoted(parser, record, reject)
                                   : split_plain(parser, record, reject);
-}
-
-bool sl_record_is_header(const sl_parser *parser, const sl_record *record) {
-    const sl_dialect *d = parser->dialect;
-    sl_text line = {parser->block->text.bytes + record->start, record->end - record->start};
-    if (d->watched_length > 0 || d->inferable) {
-        size_t mark = line.length >= 3 && memcmp(line.bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-        line = (sl_text){line.bytes + mark, line.length - mark};
-        return d->watched_length > 0 &&
-               sl_text_equal(line, (sl_text){d->header, d->watched_length});
-    }
-    sl_text first;
-    sl_header_split(line, d->delimiter, d->quote, &first, 1);
-    return sl_text_equal_ignoring_case(first, sl_text_of(d->columns[0].published)) ||
-           sl_schema_column_is_named(&d->columns[0].schema, first);
 }
 
 /* ---- values ---- */
@@ -550,7 +551,7 @@ bool sl_record_count_left(sl_parser *parser, const sl_record *record) {
     const uint32_t count = parser->left_count;
     sl_sink *sink = parser->sink;
     parser->left_count = 0;
-    if (sl_record_is_header(parser, record)) {
+    if (is_header(parser, record)) {
         parser->counts.headers++;
         return false;
     }
@@ -613,7 +614,7 @@ void sl_record_doubt(const sl_parser *parser, uint32_t start, uint32_t end, uint
 void sl_record_refuse(sl_parser *parser, const sl_record *record) {
     sl_reject reject = {0};
     parser->left_count = 0;
-    if (sl_record_is_header(parser, record)) {
+    if (is_header(parser, record)) {
         parser->counts.headers++;
         return;
     }

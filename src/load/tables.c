@@ -217,6 +217,11 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
     bool special = source->kind == SL_SOURCE_NOT_TEXT, not_text = special, ok = true;
     snprintf(copy, sizeof copy, "%s/" SL_WORK_STDIN, all->directory);
     bool copied = pipe && all->directory[0] && access(copy, F_OK) == 0;
+    int file = copied ? sl_private_file_open(copy, O_RDONLY, error) : -1; /* whose is it? */
+    if (copied && file < 0)
+        return false;
+    if (copied)
+        close(file);
     const char *path = copied ? copy : source->path;
     if (special)
         sl_error_set(error, SL_EXIT_SOURCE, "%s: a pipe, a device or a link to no file",

@@ -223,6 +223,16 @@ int sl_private_folder_open(const char *path, sl_error *error) {
     return folder;
 }
 
+void sl_private_folder_protect(const char *path) {
+    struct stat facts;
+    sl_error ignored;
+    int folder = sl_private_folder_open(path, &ignored);
+    if (folder >= 0 && fstat(folder, &facts) == 0 && facts.st_uid == geteuid())
+        fchmod(folder, facts.st_mode & 07755); /* fails on a file system without permissions */
+    if (folder >= 0)
+        close(folder);
+}
+
 int sl_private_open_in(int folder, const char *name, bool is_folder) {
     struct stat facts;
     int file = openat(folder, name,

@@ -83,8 +83,7 @@ class LongLines(HostileCase):
                                       support.EXIT_REJECTS)
                 self.assertEqual(len(raw), 2 + fits)
                 self.assertLessEqual(max(map(len, raw)), DOCUMENT_MAX)
-                self.assertEqual([row["line"] for row in support.reject_rows(work)],
-                                 [] if fits else ["3"])
+                self.assertEqual([row["line"] for row in support.reject_rows(work)], [] if fits else ["3"])
 
 
 class OddBytes(HostileCase):
@@ -107,10 +106,8 @@ class OddBytes(HostileCase):
         self.assertEqual([row["column"] for row in found], ["name"] * 4)
         for row in found:
             self.assertRegex(row["reason"], r"byte 0x[0-9a-f]{2} at offset \d+")
-        raw, work = self.dump("--format", "delimited", "--encoding", "latin-1", path,
-                              code=support.EXIT_REJECTS)
-        self.assertEqual([row["line"] for row in support.reject_rows(work)], ["4"],
-                         "NUL is no text in any encoding")
+        raw, work = self.dump("--format", "delimited", "--encoding", "latin-1", path, code=support.EXIT_REJECTS)
+        self.assertEqual([row["line"] for row in support.reject_rows(work)], ["4"], "NUL is no text in any encoding")
 
     def test_nul_bytes_reject_their_own_record_only(self):
         text = (HEADER.encode() + rows(1) + b"\0|8394|A|7|\n" + rows(2) + b"\0" * 5000 + b"\n" +
@@ -137,13 +134,11 @@ class OddBytes(HostileCase):
                 path = self.file("w.csv", short.encode(encoding))
                 raw, _ = self.dump("--format", "delimited", path)
                 self.assertEqual(support.bson.decode(raw[0])["b"], "\U0001f697\u00e9\u20ac")
-                self.refused(self.file("wide.txt", text.encode(encoding)[:-1]),
-                             contains=["wide.txt", "truncated"])
+                self.refused(self.file("wide.txt", text.encode(encoding)[:-1]), contains=["wide.txt", "truncated"])
 
     def test_a_lone_surrogate_rejects_its_record_only(self):
         text = ("\ufeffa,b\n1,x\n2,\ud83dx\n3,y\n4,\ude00\n").encode("utf-16-le", "surrogatepass")
-        _, work = self.dump("--format", "delimited", self.file("s.csv", text),
-                            code=support.EXIT_REJECTS)
+        _, work = self.dump("--format", "delimited", self.file("s.csv", text), code=support.EXIT_REJECTS)
         self.assertEqual([row["line"] for row in support.reject_rows(work)], ["3", "5"])
 
     def test_utf16_within_gzip_is_refused_with_a_remedy(self):
@@ -164,8 +159,7 @@ class OddBytes(HostileCase):
         schema = self.file("s.yaml", "name: s\n"
                            'columns: [{name: "a\\tb\\e[1m", type: int}, {name: c}]\n')
         path = self.file("odd.csv", b"x,y\n")
-        _, work = self.parse("--format", "delimited", "--schema", schema, path,
-                            code=support.EXIT_SOURCE)
+        _, work = self.parse("--format", "delimited", "--schema", schema, path, code=support.EXIT_SOURCE)
         (row,) = support.reject_rows(work)
         self.assertEqual((row["column"], row["record"]), ("a\\x09b\\x1b[1m", "x,y"))
 
@@ -214,8 +208,7 @@ class Bombs(HostileCase):
         self.assert_accounting(work, inserted=1, rejectedByParser=70000)
 
     def test_a_file_that_begins_with_zeros_is_refused_at_once(self):
-        self.refused(self.file("zeros.gz", gzip_member(bytes(MIB), 1024)),
-                     contains=["zeros.gz", "binary file"])
+        self.refused(self.file("zeros.gz", gzip_member(bytes(MIB), 1024)), contains=["zeros.gz", "binary file"])
 
     def test_gzip_in_gzip_is_decompressed_once(self):
         """A file is decompressed once; the result must be text."""
@@ -252,8 +245,7 @@ class Packed(HostileCase):
 
     def test_a_truncated_gzip_member_ends_the_load_with_its_position(self):
         first, empty, second = self.members()
-        for cut in (len(first) - 3, len(first) + 7, len(first + empty) + 5,
-                    len(first + empty + second) - 1):
+        for cut in (len(first) - 3, len(first) + 7, len(first + empty) + 5, len(first + empty + second) - 1):
             with self.subTest(cut):
                 path = self.file("cut.gz", (first + empty + second)[:cut])
                 self.refused(path, contains=["cut.gz", f"byte {cut}", "truncated",

@@ -48,8 +48,7 @@ class WhileItIsRead(support.Case):
         """Loads the pipe and the file, and changes the file before the pipe ends."""
         pipe_path = self.scratch / f"pipe-{next(self._counter)}"
         os.mkfifo(pipe_path)
-        running = self.start("shardload", "load", "--sink", sink, "--work-dir", "w", "-j", 1,
-                             pipe_path, path)
+        running = self.start("shardload", "load", "--sink", sink, "--work-dir", "w", "-j", 1, pipe_path, path)
         with open(pipe_path, "wb") as pipe:
             pipe.write(many(8000).encode())  # more than the format detection reads
             pipe.flush()
@@ -221,8 +220,7 @@ class Names(support.Case):
             with self.subTest(name):
                 with open(os.path.join(os.fsencode(self.scratch / "in"), name), "wb") as file:
                     file.write(b"\0" * 100)
-                words = [support.program("shardload"), "load", "--sink", "null", "--",
-                         b"in/" + name, b"gone/" + name]
+                words = [support.program("shardload"), "load", "--sink", "null", "--", b"in/" + name, b"gone/" + name]
                 done = subprocess.run(words, cwd=self.scratch, capture_output=True, check=False,
                                       env=support.clean_environment(), timeout=support.LIMIT)
                 self.assertEqual(done.returncode, support.EXIT_SOURCE)
@@ -251,8 +249,7 @@ class HostileText(support.Case):
 
     def test_a_configuration_file_cannot_write_to_the_terminal(self):
         config = self.file("c.yaml", '"threads\\e[2J\\x07": 4\nprogress: "\\e]0;x"\n')
-        outcome, _ = self.parse("--config", config, self.file("good.txt", GOOD),
-                               code=support.EXIT_USAGE)
+        outcome, _ = self.parse("--config", config, self.file("good.txt", GOOD), code=support.EXIT_USAGE)
         self.assertRegex(outcome.err, r"c\.yaml:1: threads.*is not an option")
         self.assertNotRegex(outcome.text, CONTROLS)
 
@@ -329,8 +326,7 @@ class PlantedFiles(support.Case):
     def load_there(self, code, *words):
         if not os.path.lexists(self.work / "shardload.log"):
             self.file("w/shardload.log", "an earlier load\n") # otherwise it is no work directory
-        return self.shardload("load", "--sink", "null", "--work-dir", "w", *words, self.bad,
-                              code=code, limit=30)
+        return self.shardload("load", "--sink", "null", "--work-dir", "w", *words, self.bad, code=code, limit=30)
 
     def test_links_are_not_followed(self):
         for name in ("rejects.tsv", "run.json", "shardload.log"):
@@ -386,8 +382,7 @@ class PlantedFiles(support.Case):
             self.assertIn("it is a symbolic link; name another --work-dir", outcome.err)
         self.assertEqual((self.scratch / "real/shardload.log").read_text(), "an earlier load\n")
         os.symlink(".", self.scratch / "here")  # a link above it is the user's business
-        self.shardload("load", "--sink", "null", "--work-dir", "here/real", self.bad,
-                       code=support.EXIT_SOURCE)
+        self.shardload("load", "--sink", "null", "--work-dir", "here/real", self.bad, code=support.EXIT_SOURCE)
         os.symlink("loop", self.scratch / "loop")
         outcome = self.shardload("load", "--sink", "null", "--work-dir", "loop/w", self.bad, code=support.EXIT_USAGE)
         self.assertIn("Too many levels of symbolic links", outcome.err)
@@ -433,8 +428,7 @@ class PlantedFiles(support.Case):
                 path.unlink()
         self.file("w/rejected/other", "theirs")
         self.give("w/rejected")
-        self.assertIn("w/rejected: this folder belongs to another user",
-                      self.load_there(support.EXIT_RESOURCES).err)
+        self.assertIn("w/rejected: this folder belongs to another user", self.load_there(support.EXIT_RESOURCES).err)
 
     def test_a_link_of_another_user_leads_to_no_output(self):
         (self.scratch / "target").mkdir()
@@ -481,6 +475,7 @@ class PlantedFiles(support.Case):
             for name in modes:
                 if (self.scratch / name).is_file():
                     (self.scratch / name).chmod(0o666)
+            self.work.chmod(0o722)  # others may not write there afterwards
 
     def test_password_files_that_others_may_read_cause_a_warning(self):
         path = self.file("secret", "word\n")

@@ -177,6 +177,14 @@ class Dumps(support.ClusterCase):
         self.load("-", collection="y", stdin=POSTGRES.encode(), code=support.EXIT_SOURCE, message="other columns")
         self.run_load("-", stdin=b"a,b\n1,2\n", code=support.EXIT_USAGE, message="give --collection")
 
+    def test_a_copy_of_a_pipe_that_another_user_has_planted_is_refused(self):
+        self.file("work/shardload.log", "an earlier load\n")
+        if os.geteuid() == 0:
+            os.chown(self.file("work/standard-input.sql", POSTGRES), support.NOBODY, support.NOBODY)
+            self.run_load("--resume", "-", stdin=b"", work=self.scratch / "work", code=support.EXIT_USAGE,
+                          message="standard-input.sql: it belongs to another user")
+        self.assertEqual(self.collections(), [])
+
     def test_files_of_a_folder(self):
         self.file("d/people.csv", "name,age\nAnn,5\n")
         self.file("d/towns.json", '{"town": "Ulm"}\n')
