@@ -312,6 +312,14 @@ class Dumps(support.ClusterCase):
         self.assertEqual([self.database[f"t{table}"].count_documents({}) for table in range(3)], [20000] * 3)
         self.run_load("--resume", path, work=work)
 
+    def test_a_resumed_dump_that_lacks_a_table_which_was_begun(self):
+        running, path, work = self.begin_three_tables()
+        running.interrupt(f"--resume --work-dir {work}")
+        path.write_text(path.read_text("utf-8").replace("`t1`", "`t3`"), "utf-8")
+        self.run_load("--resume", path, work=work, code=support.EXIT_SOURCE,
+                      message="1 of the 2 tables whose load began")
+        self.assertEqual([name for name in self.collections() if name in ("t2", "t3")], [])
+
     def test_a_dump_that_is_replaced_between_its_tables(self):
         running, path, _ = self.begin_three_tables()
         path.write_text(path.read_text("utf-8").replace("x", "y"), "utf-8")
