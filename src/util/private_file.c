@@ -256,9 +256,13 @@ char *sl_private_folder_temporary(const char *name, sl_error *error) {
         sl_error_memory(error, "creating a temporary folder");
         return NULL;
     }
-    if (mkdtemp(path)) /* with mode 0700 */
+    sl_place place; /* found: no link of another user leads there */
+    bool found = find_place(path, RULE_ANY, &place, error);
+    leave(&place);
+    if (found && mkdtemp(path)) /* with mode 0700 */
         return path;
-    sl_error_errno(error, SL_EXIT_USAGE, "cannot create the temporary folder %s", path);
+    if (found)
+        sl_error_errno(error, SL_EXIT_USAGE, "cannot create the temporary folder %s", path);
     sl_error_prefix(error, "set TMPDIR to another folder");
     free(path);
     return NULL;
