@@ -316,10 +316,8 @@ class Running:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-            raise AssertionError(
-                f"{self.process.args[:2]} did not end within {limit} s: {self.text()}") from None
-        return Outcome(code, self._read(self.out), self._read(self.err),
-                       time.monotonic() - begun)
+            raise AssertionError(f"{self.process.args[:2]} did not end within {limit} s: {self.text()}") from None
+        return Outcome(code, self._read(self.out), self._read(self.err), time.monotonic() - begun)
 
     def text(self):
         return self._read(self.out) + self._read(self.err)
@@ -374,8 +372,7 @@ class Case(unittest.TestCase):
         feed.flush()
         return running, feed
 
-    def run_program(self, name, *words, stdin=b"", environment=None, limit=LIMIT,
-                    unprivileged=False, through=()):
+    def run_program(self, name, *words, stdin=b"", environment=None, limit=LIMIT, unprivileged=False, through=()):
         """Runs a program to its end; fails after `limit` seconds. `unprivileged`: as a user to whom
         file permissions apply, even when the tests run as root. `through`: a command that runs the
         command after it."""
@@ -590,8 +587,7 @@ class ClusterCase(Case):
 
     def load_words(self, work, *words, collection="t", through=None):
         """The words of a load into the test's database with this work directory."""
-        return ["load", *self.target(collection, through), "--work-dir", work, "--progress", "none",
-                *words]
+        return ["load", *self.target(collection, through), "--work-dir", work, "--progress", "none", *words]
 
     def stored(self, collection="t"):
         """The stored documents, as bytes."""

@@ -44,9 +44,8 @@ static uint64_t whole(double value) {
 
 /* Seconds since the file was written. */
 static double age_of(const bson_t *status) {
-    double age =
-        (double)(sl_wall_clock_ms() - sl_look_int64(status, "heartbeatMilliseconds", 0)) / 1e3;
-    return age > 0 ? age : 0;
+    const double when = sl_look_amount(status, "heartbeatMilliseconds", 0);
+    return fmax(0, ((double)sl_wall_clock_ms() - when) / 1e3);
 }
 
 static const char *state_of(const bson_t *status, sl_liveness liveness) {

@@ -208,7 +208,7 @@ static size_t parse_numbers(const char *text, uint64_t numbers[SL_STEPS_MAX]) {
     return 0;
 }
 
-bool sl_query_check_numbers(const char *text, char *problem, size_t room) {
+static bool check_numbers(const char *text, char *problem, size_t room) {
     uint64_t numbers[SL_STEPS_MAX];
     if (parse_numbers(text, numbers) > 0)
         return true;
@@ -392,7 +392,7 @@ const sl_option_row sl_query_rows[] = {
      .help = "Run this aggregation, instead of suites or in addition to them."},
     {.name = "limit", SL_ROW_TEXT("N,N,..."), SL_ROW_OF(SL_QUERY_RUN, "Queries", NONE),
      .help = "Value of the parameter `limit` of the queries. Each of several values is measured.",
-     .check = sl_query_check_numbers},
+     .check = check_numbers},
     {.name = "seed", SL_ROW_COUNT("N", 0, 0), .fallback = "1", SL_ROW_OF(SL_QUERY_RUN | SL_QUERY_COMPARE, "Queries", NONE),
      .help = "Seed of random values, and of the random permutations of `compare`."},
     {.name = "answers", SL_ROW_COMMON, SL_ROW_FILE("FILE", READ), SL_ROW_OF(SL_QUERY_RUN, "Queries", NONE),
@@ -416,7 +416,7 @@ const sl_option_row sl_query_rows[] = {
      .help = "Number of clients that work at the same time, each with its own connection. Each of "
              "several numbers is measured. With --rate: the largest number of operations in "
              "progress at a time (64 without this option).",
-     .check = sl_query_check_numbers},
+     .check = check_numbers},
     {.name = "rate", SL_ROW_COMMON, SL_ROW_COUNT("N", 0, 10000000), .fallback = "0", SL_ROW_OF(SL_QUERY_RUN, "Under load", NONE),
      .help = "Operations that are due per second, over all clients, even if the server does not "
              "reply fast enough."},

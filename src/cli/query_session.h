@@ -70,8 +70,6 @@ void sl_query_print_heading(const sl_query_session *session, const sl_suite *sui
  * number. */
 size_t sl_query_numbers(const sl_options *options, const char *option,
                         uint64_t numbers[SL_STEPS_MAX]);
-/* For sl_option_row.check. */
-bool sl_query_check_numbers(const char *text, char *problem, size_t room);
 
 /* Makes the report of the results so far. */
 bool sl_query_make_report(const sl_query_session *session, bool complete, bson_t *report);

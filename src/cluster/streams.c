@@ -613,8 +613,25 @@ static bool checked_should_retry(mongoc_stream_t *stream) {
     return mongoc_stream_should_retry(of(stream)->inner);
 }
 
-/* Reads until `need` bytes are in the buffer. Returns 1, 0 at the end of the connection, or -1. */
-static ssize_t fill(checked_stream *self, size_t need, int32_t timeout_ms) {
+static int64_t expiry_of(int32_t timeout_ms) {
+    return timeout_ms < 0    ? INT64_MAX
+           : timeout_ms == 0 ? 0
+                             : bson_get_monotonic_time() + (int64_t)timeout_ms * 1000;
+}
+
+/* The milliseconds from now until `expiry`, rounded up; at most `max_ms`, and 0 when it has
+ * passed. */
+static int64_t remaining_ms(int64_t expiry, int64_t max_ms) {
+    int64_t left = expiry - bson_get_monotonic_time();
+    return left <= 0 ? 0 : left >= max_ms * 1000 ? max_ms : (left + 999) / 1000;
+}
+
+/* Reads until `need` bytes are in the buffer, or until `*expiry`, even if single bytes arrive. Each
+ * RENEWING bytes renew it, for large replies over slow networks. Returns 1, 0 at the end of the
+ * connection, or -1. */
+#define RENEWING ((size_t)64 << 10)
+static ssize_t fill(checked_stream *self, size_t need, int32_t timeout_ms, int64_t *expiry) {
+    size_t renewed = self->used;
     const size_t room = need > BUFFER_BYTES ? need : BUFFER_BYTES;
     if (room > self->room) {
         uint8_t *grown = realloc(self->bytes, room);
@@ -626,11 +643,16 @@ static ssize_t fill(checked_stream *self, size_t need, int32_t timeout_ms) {
         self->room = room;
     }
     while (self->used < need) {
-        ssize_t got = mongoc_stream_read(self->inner, self->bytes + self->used,
-                                         self->room - self->used, 1, timeout_ms);
+        ssize_t got =
+            mongoc_stream_read(self->inner, self->bytes + self->used, self->room - self->used, 1,
+                               (int32_t)remaining_ms(*expiry, INT32_MAX));
         if (got <= 0)
             return got;
         self->used += (size_t)got;
+        if (self->used - renewed >= RENEWING) {
+            renewed = self->used;
+            *expiry = expiry_of(timeout_ms);
+        }
     }
     return 1;
 }
@@ -656,11 +678,12 @@ static ssize_t next_message(checked_stream *self, int32_t timeout_ms) {
     char why[SL_MESSAGE_WHY] = "";
     size_t length;
     forget_message(self);
-    ssize_t result = fill(self, SL_MESSAGE_HEADER, timeout_ms);
+    int64_t expiry = expiry_of(timeout_ms);
+    ssize_t result = fill(self, SL_MESSAGE_HEADER, timeout_ms, &expiry);
     if (result <= 0)
         return result;
     bool ok = sl_message_length(self->bytes, &length, why);
-    result = ok ? fill(self, length, timeout_ms) : 1;
+    result = ok ? fill(self, length, timeout_ms, &expiry) : 1;
     if (result <= 0)
         return result;
     ok = ok && sl_message_expand(self->bytes, length, &self->plain, &self->plain_length, why);
@@ -773,19 +796,6 @@ struct sl_streams {
     const sl_patience *patience;
     patient_stream *first;
 };
-
-static int64_t expiry_of(int32_t timeout_ms) {
-    return timeout_ms < 0    ? INT64_MAX
-           : timeout_ms == 0 ? 0
-                             : bson_get_monotonic_time() + (int64_t)timeout_ms * 1000;
-}
-
-/* The milliseconds from now until `expiry`, rounded up; at most `max_ms`, and 0 when it has
- * passed. */
-static int64_t remaining_ms(int64_t expiry, int64_t max_ms) {
-    int64_t left = expiry - bson_get_monotonic_time();
-    return left <= 0 ? 0 : left >= max_ms * 1000 ? max_ms : (left + 999) / 1000;
-}
 
 /* Sets a timeout of the socket (SO_RCVTIMEO, SO_SNDTIMEO), unless `*current` is the same. */
 static void set_timeout(const patient_stream *self, int option, int64_t *current,

@@ -237,11 +237,6 @@ static bool repair_keys(sl_dialect *d, bool long_names, sl_error *error) {
     return true;
 }
 
-/* Is the column called _id used as the _id? */
-static bool takes_id(const sl_format_options *options) {
-    return options->id_fields && strcmp(options->id_fields, "_id") == 0;
-}
-
 /* Refuses names with types, as mongoimport --columnsHaveTypes reads them: zip.string(). */
 static bool check_no_types(const sl_dialect *d, sl_error *error) {
     static const char *const types[] = {"auto",    "binary",  "boolean",     "date",
@@ -274,7 +269,8 @@ static bool check_keys(const sl_dialect *d, const sl_format_options *options, sl
         return sl_error_memory(error, "reading a header");
     for (size_t i = 0; i < d->column_count; i++)
         keys[i] = key_of(&d->columns[i], options->long_names);
-    keys[d->column_count] = takes_id(options) ? "" : "_id";
+    keys[d->column_count] =
+        options->id_fields && strcmp(options->id_fields, "_id") == 0 ? "" : "_id";
     qsort(keys, d->column_count + 1, sizeof *keys, compare_keys);
     const char *duplicate = NULL;
     for (size_t i = 0; i < d->column_count && !duplicate; i++)

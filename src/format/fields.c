@@ -26,10 +26,29 @@ static sl_line pad(sl_parser *parser, const sl_record *record, size_t count) {
     return SL_LINE_RECORD;
 }
 
+/* Does a line that is not a record repeat the header? */
+static bool is_header(const sl_parser *parser, const sl_record *record) {
+    const sl_dialect *d = parser->dialect;
+    sl_text line = {parser->block->text.bytes + record->start, record->end - record->start};
+    if (d->watched_length > 0 || d->inferable) {
+        size_t mark = line.length >= 3 && memcmp(line.bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+        line = (sl_text){line.bytes + mark, line.length - mark};
+        return d->watched_length > 0 &&
+               sl_text_equal(line, (sl_text){d->header, d->watched_length});
+    }
+    sl_text names[SL_COLUMNS_MAX];
+    size_t count = sl_header_split(line, d->delimiter, d->quote, names, d->column_count), i = 0;
+    while (i < count && i < d->column_count &&
+           (sl_text_equal_ignoring_case(names[i], sl_text_of(d->columns[i].published)) ||
+            sl_schema_column_is_named(&d->columns[i].schema, names[i])))
+        i++;
+    return i == d->column_count || (i == count && i > 1);
+}
+
 static sl_line bad_count(const sl_parser *parser, const sl_record *record, size_t count,
                          sl_reject *reject) {
     const sl_dialect *d = parser->dialect;
-    if (sl_record_is_header(parser, record))
+    if (is_header(parser, record))
         return SL_LINE_HEADER;
     if (count < d->column_count)
         snprintf(reject->reason, sizeof reject->reason, "too few fields: %zu of %zu", count,
@@ -224,7 +243,7 @@ sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject)
         return SL_LINE_BLANK;
     if (d->bare_escape && sl_text_equal(line, sl_text_of("\\."))) /* the end of COPY's data */
         return SL_LINE_BLANK;
-    if (parser->dialect->watched_length > 0 && sl_record_is_header(parser, record))
+    if (parser->dialect->watched_length > 0 && is_header(parser, record))
         return SL_LINE_HEADER;
     record->before = parser->before;
     record->after = parser->after;
@@ -232,24 +251,6 @@ sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject)
         return split_blanks(parser, record, reject);
     return parser->dialect->quote ? split_quoted(parser, record, reject)
                                   : split_plain(parser, record, reject);
-}
-
-bool sl_record_is_header(const sl_parser *parser, const sl_record *record) {
-    const sl_dialect *d = parser->dialect;
-    sl_text line = {parser->block->text.bytes + record->start, record->end - record->start};
-    if (d->watched_length > 0 || d->inferable) {
-        size_t mark = line.length >= 3 && memcmp(line.bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-        line = (sl_text){line.bytes + mark, line.length - mark};
-        return d->watched_length > 0 &&
-               sl_text_equal(line, (sl_text){d->header, d->watched_length});
-    }
-    sl_text names[SL_COLUMNS_MAX];
-    size_t count = sl_header_split(line, d->delimiter, d->quote, names, d->column_count), i = 0;
-    while (i < count && i < d->column_count &&
-           (sl_text_equal_ignoring_case(names[i], sl_text_of(d->columns[i].published)) ||
-            sl_schema_column_is_named(&d->columns[i].schema, names[i])))
-        i++;
-    return i == d->column_count || (i == count && i > 1);
 }
 
 /* ---- values ---- */
@@ -553,7 +554,7 @@ bool sl_record_count_left(sl_parser *parser, const sl_record *record) {
     const uint32_t count = parser->left_count;
     sl_sink *sink = parser->sink;
     parser->left_count = 0;
-    if (sl_record_is_header(parser, record)) {
+    if (is_header(parser, record)) {
         parser->counts.headers++;
         return false;
     }
@@ -616,7 +617,7 @@ void sl_record_doubt(const sl_parser *parser, uint32_t start, uint32_t end, uint
 void sl_record_refuse(sl_parser *parser, const sl_record *record) {
     sl_reject reject = {0};
     parser->left_count = 0;
-    if (sl_record_is_header(parser, record)) {
+    if (is_header(parser, record)) {
         parser->counts.headers++;
         return;
     }

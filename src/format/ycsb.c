@@ -66,7 +66,10 @@ static void make_shares(uint64_t *shares, double skew) {
     }
 }
 
-bool sl_zipf_make(sl_zipf *table, double skew, sl_error *error) {
+/* Fills the table for the exponent `skew` (0 to 10): the value k is drawn 1 / (k+1)^skew times as
+ * often as the value 0. Each value's probability has a relative error of at most 2^-36 plus an
+ * absolute error of at most 2^-48. False without memory. */
+static bool make_zipf(sl_zipf *table, double skew, sl_error *error) {
     uint64_t *shares = malloc(SL_ZIPF_VALUES * sizeof *shares);
     uint32_t *lists = malloc(SL_ZIPF_VALUES * sizeof *lists);
     if (!shares || !lists) {
@@ -216,7 +219,7 @@ static bool plan_create(const sl_format_options *options, sl_plan **result, sl_e
         return sl_error_memory(error, "generating records");
     plan->options = *ycsb;
     lay_out(plan);
-    bool ok = ycsb->integer_count == 0 || sl_zipf_make(&plan->zipf, ycsb->skew, error);
+    bool ok = ycsb->integer_count == 0 || make_zipf(&plan->zipf, ycsb->skew, error);
     if (ok)
         *result = plan;
     else

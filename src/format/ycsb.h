@@ -44,11 +44,6 @@ typedef struct sl_zipf {
     uint64_t slots[SL_ZIPF_VALUES]; /* threshold << SL_ZIPF_BITS | alias */
 } sl_zipf;
 
-/* Fills the table for the exponent `skew` (0 to 10): the value k is drawn 1 / (k+1)^skew times as
- * often as the value 0. Each value's probability has a relative error of at most 2^-36 plus an
- * absolute error of at most 2^-48. False without memory. */
-bool sl_zipf_make(sl_zipf *table, double skew, sl_error *error);
-
 /* Maps a random word to a value, 0 to SL_ZIPF_VALUES - 1. */
 static inline int32_t sl_zipf_draw(const sl_zipf *table, uint64_t word) {
     uint64_t slot = word >> (64 - SL_ZIPF_BITS);

@@ -204,6 +204,7 @@ bool sl_work_directory_make(const sl_load_config *config, const char *label,
         directory[0] = '\0';
         return false;
     }
+    sl_private_folder_protect(directory);
     sl_private_parent_sync(directory); /* otherwise a power failure may remove it */
     char path[SL_WORK_DIRECTORY_ROOM + 32];
     snprintf(path, sizeof path, "%s/run.json", directory);

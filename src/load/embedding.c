@@ -152,6 +152,99 @@ static bool compare_types(const sl_preparation *preparation, const char *documen
     return true;
 }
 
+/* ---- the file "sources" ----
+ *
+ * It has of each source of the records the fingerprint and the identity, as in a journal, and a
+ * hash of all their text. It is written before "complete", so every store has one. A fingerprint
+ * covers only the beginning and the end of a file. So the rules are those of the journal
+ * (ledger.c). */
+
+#define TEXT_ROOM 17 /* 16 hexadecimal digits */
+
+static const char *path_of(const char *folder, char path[SL_PARTITION_PATH + 16]) {
+    snprintf(path, SL_PARTITION_PATH + 16, "%s/sources", folder);
+    return path;
+}
+
+static const char *digits_of(uint64_t text, char out[TEXT_ROOM]) {
+    snprintf(out, TEXT_ROOM, "%016llx", (unsigned long long)text);
+    return out;
+}
+
+/* `text`: the sum of sl_divided_text. */
+static bool sources_write(const char *folder, const sl_job *records, uint64_t text,
+                          sl_error *error) {
+    char path[SL_PARTITION_PATH + 16], digits[TEXT_ROOM];
+    bson_t document = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&document, "text", digits_of(text, digits));
+    sl_earlier_append_sources(&document, records);
+    bool ok = sl_json_write_file(path_of(folder, path), &document, error);
+    bson_destroy(&document);
+    return ok;
+}
+
+/* Did the load with this run record read these sources, and are they unchanged since the job has
+ * opened them? The identities show a change only if they were taken before the load began. */
+static bool sources_were_read(const sl_job *records, const bson_t *run_record, sl_error *error) {
+    size_t index = 0, count = sl_source_set_count(records->set);
+    bool same = true;
+    for (sl_walk walk = sl_walk_start(run_record, "sources"); same && sl_walk_next(&walk);
+         index++) {
+        const char *text = sl_look_string(&walk.item, "fingerprint");
+        const sl_job_source *source = &records->sources[index];
+        same = index < count && strcmp(text, source->skipped ? "" : source->fingerprint) == 0;
+    }
+    if (!same || index != count)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s has changed while it was read; start the load again",
+                            records->config->paths[0]);
+    return sl_source_set_unchanged(records->set, error);
+}
+
+/* Reads all sources, and computes the sum that `sl_divided.text` was while the store was made. */
+static bool hash_text(sl_job *records, uint64_t *sum, sl_error *error) {
+    sl_reader *reader = NULL;
+    sl_source_block block;
+    sl_read_result result = SL_READ_BLOCK;
+    *sum = 0;
+    sl_source_set_report_skipped(records->set, NULL, NULL); /* reported when the store was made */
+    bool ok = sl_reader_create(records->set, &reader, error);
+    while (ok && result == SL_READ_BLOCK) {
+        result = sl_reader_next(reader, &block, error);
+        ok = result != SL_READ_FAILED;
+        if (result == SL_READ_BLOCK)
+            *sum += sl_divided_text(&block);
+        if (ok && sl_interrupt_requested())
+            ok = sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
+    }
+    sl_reader_destroy(reader);
+    return ok && sl_source_set_unchanged(records->set, error);
+}
+
+/* With `exact`, files with another inode or ctime count as different; otherwise their text is read
+ * and compared, as that of the main sources is. */
+static bool sources_compare(const char *folder, sl_job *records, bool exact, bool *same,
+                            sl_sources_difference *difference, sl_error *error) {
+    char path[SL_PARTITION_PATH + 16], digits[TEXT_ROOM];
+    bson_t *stored;
+    uint64_t text;
+    if (!sl_json_read_private(path_of(folder, path), &stored, error))
+        return false;
+    bool ok = true;
+    *same = sl_earlier_compare_sources(stored, records, difference);
+    if (*same && exact) {
+        *same = difference->compare == 0;
+    } else if (*same && difference->compare > 0) {
+        sl_earlier_log_compared(difference, "their records were stored");
+        ok = hash_text(records, &text, error);
+        *same = ok && strcmp(digits_of(text, digits), sl_look_string(stored, "text")) == 0;
+        snprintf(difference->how, sizeof difference->how, "%s",
+                 *same ? "" : "its text is not the same");
+    }
+    bson_destroy(stored);
+    return ok;
+}
+
 /* ---- the records to embed ---- */
 
 /* The options of the main load that the load of the records does not get: the field of its
@@ -274,7 +367,7 @@ static bool read_records(sl_preparation *preparation, sl_store_facts *facts) {
     else if (ok && code != SL_EXIT_OK && code != SL_EXIT_REJECTS)
         ok = sl_error_set(error, code, "--embed: the records of %s could not be read (see above)",
                           config->embed_path);
-    ok = ok && sl_embed_sources_were_read(&preparation->records_job, &record, error);
+    ok = ok && sources_were_read(&preparation->records_job, &record, error);
     facts->rejects = (uint64_t)sl_look_int64(&record, "accounting.rejectedByParser", 0);
     facts->records = (uint64_t)sl_look_int64(&record, "accounting.inserted", 0);
     facts->left_out = (uint64_t)sl_look_int64(&record, "accounting.malformedFields", 0);
@@ -293,8 +386,8 @@ static bool make_store(sl_preparation *preparation, sl_store_facts *facts) {
     sl_log_info("reading %s, whose records are embedded as %s", config->embed_path,
                 config->embed_field);
     return read_records(preparation, facts) &&
-           sl_embed_sources_write(preparation->folder, &preparation->records_job,
-                                  atomic_load(&preparation->divided.text), preparation->error) &&
+           sources_write(preparation->folder, &preparation->records_job,
+                         atomic_load(&preparation->divided.text), preparation->error) &&
            sl_store_build(preparation->folder, SL_SORTED_AT_ONCE, facts, preparation->error);
 }
 
@@ -370,8 +463,8 @@ static bool find_store(sl_preparation *preparation, sl_store_keys used, bool *fo
         return false;
     if (!*found)
         return true;
-    return sl_embed_sources_compare(preparation->folder, &preparation->records_job, !kept, found,
-                                    &difference, error) &&
+    return sources_compare(preparation->folder, &preparation->records_job, !kept, found,
+                           &difference, error) &&
            (*found || !kept || refuse_sources(preparation, &difference)) &&
            (!*found || has_all(preparation));
 }
@@ -691,90 +784,3 @@ const sl_sink_type sl_sink_divided = {
     .outlet_destroy = outlet_destroy,
     .send = divided_send,
 };
-
-/* ---- the file "sources" ---- */
-
-/* Decides whether a store was made of the present sources. A fingerprint covers only the beginning
- * and the end of a file. So the rules are those of the journal (ledger.c). */
-
-#define TEXT_ROOM 17 /* 16 hexadecimal digits */
-
-static const char *path_of(const char *folder, char path[SL_PARTITION_PATH + 16]) {
-    snprintf(path, SL_PARTITION_PATH + 16, "%s/sources", folder);
-    return path;
-}
-
-static const char *digits_of(uint64_t text, char out[TEXT_ROOM]) {
-    snprintf(out, TEXT_ROOM, "%016llx", (unsigned long long)text);
-    return out;
-}
-
-bool sl_embed_sources_write(const char *folder, const sl_job *records, uint64_t text,
-                            sl_error *error) {
-    char path[SL_PARTITION_PATH + 16], digits[TEXT_ROOM];
-    bson_t document = BSON_INITIALIZER;
-    BSON_APPEND_UTF8(&document, "text", digits_of(text, digits));
-    sl_earlier_append_sources(&document, records);
-    bool ok = sl_json_write_file(path_of(folder, path), &document, error);
-    bson_destroy(&document);
-    return ok;
-}
-
-/* The identities show a change only if they were taken before the load began to read. */
-bool sl_embed_sources_were_read(const sl_job *records, const bson_t *run_record, sl_error *error) {
-    size_t index = 0, count = sl_source_set_count(records->set);
-    bool same = true;
-    for (sl_walk walk = sl_walk_start(run_record, "sources"); same && sl_walk_next(&walk);
-         index++) {
-        const char *text = sl_look_string(&walk.item, "fingerprint");
-        const sl_job_source *source = &records->sources[index];
-        same = index < count && strcmp(text, source->skipped ? "" : source->fingerprint) == 0;
-    }
-    if (!same || index != count)
-        return sl_error_set(error, SL_EXIT_SOURCE,
-                            "%s has changed while it was read; start the load again",
-                            records->config->paths[0]);
-    return sl_source_set_unchanged(records->set, error);
-}
-
-/* Reads all sources, and computes the sum that `sl_divided.text` was while the store was made. */
-static bool hash_text(sl_job *records, uint64_t *sum, sl_error *error) {
-    sl_reader *reader = NULL;
-    sl_source_block block;
-    sl_read_result result = SL_READ_BLOCK;
-    *sum = 0;
-    sl_source_set_report_skipped(records->set, NULL, NULL); /* reported when the store was made */
-    bool ok = sl_reader_create(records->set, &reader, error);
-    while (ok && result == SL_READ_BLOCK) {
-        result = sl_reader_next(reader, &block, error);
-        ok = result != SL_READ_FAILED;
-        if (result == SL_READ_BLOCK)
-            *sum += sl_divided_text(&block);
-        if (ok && sl_interrupt_requested())
-            ok = sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
-    }
-    sl_reader_destroy(reader);
-    return ok && sl_source_set_unchanged(records->set, error);
-}
-
-bool sl_embed_sources_compare(const char *folder, sl_job *records, bool exact, bool *same,
-                              sl_sources_difference *difference, sl_error *error) {
-    char path[SL_PARTITION_PATH + 16], digits[TEXT_ROOM];
-    bson_t *stored;
-    uint64_t text;
-    if (!sl_json_read_private(path_of(folder, path), &stored, error))
-        return false;
-    bool ok = true;
-    *same = sl_earlier_compare_sources(stored, records, difference);
-    if (*same && exact) {
-        *same = difference->compare == 0;
-    } else if (*same && difference->compare > 0) {
-        sl_earlier_log_compared(difference, "their records were stored");
-        ok = hash_text(records, &text, error);
-        *same = ok && strcmp(digits_of(text, digits), sl_look_string(stored, "text")) == 0;
-        snprintf(difference->how, sizeof difference->how, "%s",
-                 *same ? "" : "its text is not the same");
-    }
-    bson_destroy(stored);
-    return ok;
-}

@@ -38,25 +38,6 @@ void sl_embedding_log_rejects(const sl_job *job, const char *work_directory);
 /* Appends the figures to the run record. Without --embed does nothing. */
 void sl_embedding_record(const sl_job *job, bson_t *record);
 
-/* ---- the file "sources" ----
- *
- * It has of each source of the records the fingerprint and the identity, as in a journal, and a
- * hash of all their text. It is written before "complete", so every store has one. */
-
-/* Writes "sources" into the folder of the store. `text`: the sum of sl_divided_text. */
-bool sl_embed_sources_write(const char *folder, const sl_job *records, uint64_t text,
-                            sl_error *error);
-
-/* Did the load with this run record read the sources of the job `records`, and are they unchanged
- * since the job has opened them? An error if not. */
-bool sl_embed_sources_were_read(const sl_job *records, const bson_t *run_record, sl_error *error);
-
-/* Compares the sources with those of the store. `*same`: they are equal; otherwise `difference`
- * describes how they differ. With `exact`, files with another inode or ctime count as different;
- * otherwise their text is read and compared, as that of the main sources is. */
-bool sl_embed_sources_compare(const char *folder, sl_job *records, bool exact, bool *same,
-                              sl_sources_difference *difference, sl_error *error);
-
 /* ---- the sink of the records ---- */
 
 /* The options of the sink of records to embed. */

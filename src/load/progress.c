@@ -116,6 +116,19 @@ static const char *silent_name(const sl_view *view, const sl_destination *destin
                : "the server";
 }
 
+/* Indices of the stages on which the workers spent most and second most of their time. False when
+ * no time has been spent. */
+static bool waits_of(const sl_figures *figures, unsigned *most, unsigned *second) {
+    const double *share = figures->stage_share;
+    *most = 0;
+    for (unsigned k = 1; k < STAGES; k++)
+        *most = share[k] > share[*most] ? k : *most;
+    *second = *most == 0 ? 1 : 0;
+    for (unsigned k = 0; k < STAGES; k++)
+        *second = k != *most && share[k] > share[*second] ? k : *second;
+    return share[*most] > 0;
+}
+
 static char *compose(sl_progress *progress, const sl_view *seen, unsigned columns,
                      char line[SL_PROGRESS_LINE_ROOM]) {
     const sl_job *job = progress->job;
@@ -134,7 +147,7 @@ static char *compose(sl_progress *progress, const sl_view *seen, unsigned column
                                .threads = progress->run->pace.adapt ? seen->threads : 0,
                                .shards = names,
                                .shard_rates = progress->shard_rate};
-    if (sl_figures_waits(&seen->figures, &most, &second)) {
+    if (waits_of(&seen->figures, &most, &second)) {
         facts.waits[0] = sl_stage_names[most];
         facts.waits[1] = sl_stage_names[second];
         facts.waits_share[0] = seen->figures.stage_share[most];
@@ -303,17 +316,6 @@ sl_figures sl_figures_of(const sl_window *window, const sl_progress_sample *now,
     return seen;
 }
 
-bool sl_figures_waits(const sl_figures *figures, unsigned *most, unsigned *second) {
-    const double *share = figures->stage_share;
-    *most = 0;
-    for (unsigned k = 1; k < STAGES; k++)
-        *most = share[k] > share[*most] ? k : *most;
-    *second = *most == 0 ? 1 : 0;
-    for (unsigned k = 0; k < STAGES; k++)
-        *second = k != *most && share[k] > share[*second] ? k : *second;
-    return share[*most] > 0;
-}
-
 /* ---- a running load ---- */
 
 /* The stored bytes of blocks that are completed. The readers count the bytes of a block when they
@@ -449,7 +451,7 @@ void sl_view_append(const sl_view *view, const sl_run *run, const sl_destination
         BSON_APPEND_INT64(json, "rateLimit", (int64_t)view->rate_limit);
     else
         BSON_APPEND_NULL(json, "rateLimit");
-    if (sl_figures_waits(figures, &most, &second))
+    if (waits_of(figures, &most, &second))
         BSON_APPEND_UTF8(json, "waitsMostFor", sl_stage_keys[most]);
     BSON_APPEND_DOCUMENT_BEGIN(json, "waitsFor", &inner);
     for (unsigned k = 0; k < STAGES; k++)

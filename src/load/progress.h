@@ -103,10 +103,6 @@ void sl_view_add(sl_view *sum, const sl_view *view, bool runs);
 void sl_view_append(const sl_view *view, const sl_run *run, const sl_destination *destination,
                     bson_t *json);
 
-/* Indices of the stages on which the workers spent most and second most of their time. False when
- * no time has been spent. */
-bool sl_figures_waits(const sl_figures *figures, unsigned *most, unsigned *second);
-
 /* ---- the line ---- */
 
 /* The text of the progress line, for a terminal of any width and for a log file. */

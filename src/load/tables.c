@@ -2,7 +2,9 @@
 /* Loads of many tables; see tables.h. */
 #include "tables.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,10 +52,6 @@ typedef struct tables {
     _Atomic bool stopped, running;
 } tables;
 
-static bool no_memory(sl_error *error) {
-    return sl_error_memory(error, "listing tables");
-}
-
 /* ---- the list ---- */
 
 /* Adds a table; `name` is copied. NULL with error. With --collection it has no collection. */
@@ -79,7 +77,7 @@ static table *add(tables *all, const char *name, const char *path, sl_error *err
     }
     table *items = sl_grow(all->items, all->count, &all->room, sizeof *items);
     if (!items) {
-        no_memory(error);
+        sl_error_memory(error, "listing tables");
         return NULL;
     }
     all->items = items;
@@ -88,7 +86,7 @@ static table *add(tables *all, const char *name, const char *path, sl_error *err
         .name = strdup(name), .path = strdup(path), .map.identity = sl_source_identity_at(path)};
     if (item->name && item->path)
         return item;
-    no_memory(error);
+    sl_error_memory(error, "listing tables");
     return NULL;
 }
 
@@ -129,7 +127,7 @@ static bool add_tables(tables *all, sl_sql_dump *dump, const char *path, sl_erro
         item->include = pattern_of(item->name);
         item->schema = strdup(sl_sql_dump_schema(dump));
         if (!item->include || !item->schema)
-            return no_memory(error);
+            return sl_error_memory(error, "listing tables");
     }
     const size_t count = all->count - first;
     sl_sql_map map;
@@ -144,7 +142,7 @@ static bool add_tables(tables *all, sl_sql_dump *dump, const char *path, sl_erro
     for (size_t i = first; i < all->count; i++) { /* pg_dump writes the keys last */
         const char *key = sl_sql_dump_primary_key(dump, all->items[i].name);
         if (key && !(all->items[i].id_fields = strdup(key)))
-            return no_memory(error);
+            return sl_error_memory(error, "listing tables");
     }
     sl_log_info("%s: %zu table%s with rows, %zu without; statements passed over: %s", path, count,
                 count == 1 ? "" : "s", empty, sl_sql_dump_passed_over(dump, text, sizeof text));
@@ -227,6 +225,11 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
     bool special = source->kind == SL_SOURCE_NOT_TEXT, not_text = special, ok = true;
     snprintf(copy, sizeof copy, "%s/" SL_WORK_STDIN, all->directory);
     bool copied = pipe && all->directory[0] && access(copy, F_OK) == 0;
+    int file = copied ? sl_private_file_open(copy, O_RDONLY, error) : -1; /* whose is it? */
+    if (copied && file < 0)
+        return false;
+    if (copied)
+        close(file);
     const char *path = copied ? copy : source->path;
     if (special)
         sl_error_set(error, SL_EXIT_SOURCE, "%s: a pipe, a device or a link to no file",
@@ -342,6 +345,30 @@ static void folder_of(const tables *all, size_t index, char *out, size_t room) {
             snprintf(name + used, sizeof name - used, "~%zu", index);
     }
     snprintf(out, room, "%s/%s", all->directory, name);
+}
+
+/* A table that an earlier run has begun, and that the sources lack now, would stay incomplete: its
+ * journal is never read. (That of a table which they have shows other changes.) */
+static bool check_begun(const tables *all, sl_error *error) {
+    char path[SL_WORK_DIRECTORY_ROOM + NAME_MAX + 32];
+    size_t listed = 0, begun = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        folder_of(all, i, path, sizeof path - 16);
+        listed += access(strcat(path, "/journal"), F_OK) == 0;
+    }
+    DIR *folder = opendir(all->directory);
+    for (const struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
+        snprintf(path, sizeof path, "%s/%s/journal", all->directory, entry->d_name);
+        begun += entry->d_name[0] != '.' && access(path, F_OK) == 0;
+    }
+    if (folder)
+        closedir(folder);
+    return begun <= listed ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "--resume: %zu of the %zu tables whose load began in %s are not in the "
+                        "sources now: give the same sources and --include, or load these again, "
+                        "with another --work-dir and --drop",
+                        begun - listed, begun, all->directory);
 }
 
 /* A dump that is replaced between two tables would give tables of different times. */
@@ -531,7 +558,8 @@ sl_exit sl_tables_run(const sl_load_config *config, bool loads, sl_table_run *ru
                           "--collection each table has its run.json in the work directory");
     ok = ok && (!loads || single ||
                 sl_work_directory_make(config, config->database, all.directory, &all.lock, &error));
-    ok = ok && list_tables(&all, &error);
+    ok = ok && list_tables(&all, &error) &&
+         (!config->resume || !all.directory[0] || check_begun(&all, &error));
     atomic_store(&all.running, true);
     if (ok)
         code = single ? run_single(&all, run, context, &error) : run_all(&all, loads, run, context);

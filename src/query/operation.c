@@ -327,11 +327,6 @@ static bool read_reply(sl_runner *runner, const answer_reader *reader, bson_t *r
     return true;
 }
 
-/* Makes `concern` a view of the query's read concern. False when it has none. */
-static bool read_concern_of(const sl_query *query, bson_t *concern) {
-    return sl_look_inside(query->options, "readConcern", concern);
-}
-
 /* Selects a server by the read preference, unless the selection is recent. */
 static bool select_server(sl_runner *runner, bool writes, bson_error_t *wrong) {
     int64_t now = sl_clock_ns();
@@ -342,7 +337,7 @@ static bool select_server(sl_runner *runner, bool writes, bson_error_t *wrong) {
     if (!server)
         return false;
     bson_t concern;
-    bool has_concern = read_concern_of(runner->query, &concern);
+    bool has_concern = sl_look_inside(runner->query->options, "readConcern", &concern);
     bson_reinit(&runner->options);
     BSON_APPEND_INT32(&runner->options, "serverId", (int32_t)mongoc_server_description_id(server));
     if (has_concern)

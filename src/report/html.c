@@ -497,10 +497,6 @@ static void picture_strips(FILE *out, const sl_strips *strips, const char *label
 #define PALEST 0.07
 #define STRONG 0.64
 
-static double opacity_of(const sl_grid *grid, double value) {
-    return PALEST + (0.92 - PALEST) * sl_grid_strength(grid, value);
-}
-
 static double rows_end(const sl_grid *grid) {
     size_t letters = markup_width(grid->row_name, 24);
     for (size_t i = 0; i < grid->row_count; i++)
@@ -517,7 +513,7 @@ static void draw_cell(FILE *out, const sl_grid *grid, const sl_cell *cell, doubl
                 x + 1, y + 1, width - 2, height - 2);
         return;
     }
-    double opacity = opacity_of(grid, cell->value);
+    double opacity = PALEST + (0.92 - PALEST) * sl_grid_strength(grid, cell->value);
     const char *class = opacity > STRONG ? "over" : "label";
     const char *small = opacity > STRONG ? "over small" : "small";
     size_t room = (size_t)(width / 5.4);

@@ -176,11 +176,6 @@ static bool input_open_file(sl_input *input, const char *path, const char *shown
     return sl_input_init(input, room, error);
 }
 
-/* its descriptor */
-static int input_file(const sl_input *input) {
-    return ((const file_state *)input->context)->file;
-}
-
 static void input_close_file(sl_input *input) {
     file_state *state = input->context;
     if (state && state->file >= 0)
@@ -445,7 +440,7 @@ bool sl_stream_read(sl_stream *stream, char *out, size_t room, size_t *length,
 }
 
 int sl_stream_file(const sl_stream *stream) {
-    return input_file(&stream->file);
+    return ((const file_state *)stream->file.context)->file;
 }
 
 uint64_t sl_stream_stored_bytes(const sl_stream *stream) {

@@ -25,7 +25,6 @@
 #define DISTANCES 32u
 #define END_OF_BLOCK 256u
 #define CODE_BITS_MAX 15u
-#define PIECE_BITS 7u /* of the code of code lengths, at most */
 
 enum { BLOCK_HEAD, STORED, SYMBOLS, END };
 

@@ -338,10 +338,6 @@ static double surface_mean(const rate_surface *surface, size_t cell) {
     return surface->means[cell];
 }
 
-static double surface_deviation(const rate_surface *surface, size_t cell) {
-    return sqrt(surface->variances[cell]);
-}
-
 /* The standard deviation of the difference of two cells. */
 static double surface_difference(const rate_surface *surface, size_t a, size_t b) {
     size_t n = surface->used;
@@ -351,11 +347,6 @@ static double surface_difference(const rate_surface *surface, size_t a, size_t b
     for (size_t i = 0; i < n; i++)
         common -= surface->projection[a * n + i] * surface->projection[b * n + i];
     return sqrt(fmax(surface->variances[a] + surface->variances[b] - 2 * common, JITTER));
-}
-
-/* The number of repeated trials: all but the first of each cell. */
-static size_t surface_repeated(const rate_surface *surface) {
-    return surface->freedom;
 }
 
 /* The relative standard deviation of one trial. `*measured`: computed from repeated trials; false
@@ -498,8 +489,7 @@ static size_t next_for_the_best(const search_state *run) {
     if (contenders == 0)
         return search->count;
     for (size_t i = 0; i < search->count; i++) {
-        double bound =
-            surface_mean(run->surface, i) + OPTIMISM * surface_deviation(run->surface, i);
+        double bound = surface_mean(run->surface, i) + OPTIMISM * sqrt(run->surface->variances[i]);
         if ((i == best || is_contender(run, i, best)) && i != run->last &&
             search->cells[i].trials < SL_SEARCH_REPEATS_MAX && bound > highest) {
             highest = bound;
@@ -731,7 +721,7 @@ static double median_of(const double *rates, size_t count) {
 static void conclude(search_state *run) {
     sl_search *search = run->search;
     search->noise = surface_noise(run->surface, &search->noise_measured);
-    double interval = sl_student_quantile(SL_90_PERCENT, (double)surface_repeated(run->surface));
+    double interval = sl_student_quantile(SL_90_PERCENT, (double)run->surface->freedom);
     search->best = find_best(run);
     for (size_t i = 0; i < search->count; i++) {
         sl_search_cell *cell = &search->cells[i];

@@ -223,6 +223,17 @@ int sl_private_folder_open(const char *path, sl_error *error) {
     return folder;
 }
 
+void sl_private_folder_protect(const char *path) {
+    struct stat facts;
+    sl_error ignored;
+    int folder = sl_private_folder_open(path, &ignored);
+    if (folder >= 0 && fstat(folder, &facts) == 0 && facts.st_uid == geteuid() &&
+        !(facts.st_mode & S_ISVTX))
+        fchmod(folder, facts.st_mode & 07755); /* fails on a file system without permissions */
+    if (folder >= 0)
+        close(folder);
+}
+
 int sl_private_open_in(int folder, const char *name, bool is_folder) {
     struct stat facts;
     int file = openat(folder, name,
@@ -246,9 +257,13 @@ char *sl_private_folder_temporary(const char *name, sl_error *error) {
         sl_error_memory(error, "creating a temporary folder");
         return NULL;
     }
-    if (mkdtemp(path)) /* with mode 0700 */
+    sl_place place; /* found: no link of another user leads there */
+    bool found = find_place(path, RULE_ANY, &place, error);
+    leave(&place);
+    if (found && mkdtemp(path)) /* with mode 0700 */
         return path;
-    sl_error_errno(error, SL_EXIT_USAGE, "cannot create the temporary folder %s", path);
+    if (found)
+        sl_error_errno(error, SL_EXIT_USAGE, "cannot create the temporary folder %s", path);
     sl_error_prefix(error, "set TMPDIR to another folder");
     free(path);
     return NULL;

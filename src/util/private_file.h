@@ -41,6 +41,9 @@ void sl_private_file_remove(const char *path);
 bool sl_private_folder_make(const char *path, bool *created, sl_error *error);
 /* The same for a folder that must exist. */
 bool sl_private_folder_check(const char *path, sl_error *error);
+/* Takes the permission to write from all other users, if the folder belongs to the effective user:
+ * they could exchange its files. With the sticky bit, as /tmp has it, they cannot. */
+void sl_private_folder_protect(const char *path);
 /* Checks the folder likewise, and opens it to list its files. -1 with error. */
 int sl_private_folder_open(const char *path, sl_error *error);
 /* In an open folder: opens a regular file, or a folder, of the effective user or of root, to be

@@ -234,7 +234,7 @@ class NoServer(ErrorCase):
             support.EXIT_CLUSTER, "failed; its message is above")
         self.assertEqual(os.listdir(folder), [])
         self.run_program("shardquery", *words, environment=support.clean_environment(TMPDIR="nowhere")).expect(
-            support.EXIT_USAGE, "set TMPDIR to another folder: cannot create the temporary folder nowhere/")
+            support.EXIT_USAGE, "set TMPDIR to another folder: cannot open nowhere/")
 
     def unreachable(self, uri):
         return self.fails(support.EXIT_CLUSTER, "load", "--uri", uri, "-d", "x", "-c", "y",

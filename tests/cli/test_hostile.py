@@ -242,8 +242,7 @@ class Packed(HostileCase):
 
     def test_a_truncated_gzip_member_ends_the_load_with_its_position(self):
         first, empty, second = self.members()
-        for cut in (len(first) - 3, len(first) + 7, len(first + empty) + 5,
-                    len(first + empty + second) - 1):
+        for cut in (len(first) - 3, len(first) + 7, len(first + empty) + 5, len(first + empty + second) - 1):
             with self.subTest(cut):
                 path = self.file("cut.gz", (first + empty + second)[:cut])
                 self.refused(path, contains=["cut.gz", f"byte {cut}", "truncated", "fetch it again"])

@@ -434,6 +434,9 @@ class PlantedFiles(support.Case):
         for option, value in (("--report", "theirs/r.json"), ("--sink", "bson:theirs/x.bson")):
             outcome = self.load_there(support.EXIT_USAGE, option, value)
             self.assertIn("a symbolic link in this path belongs to another user", outcome.err)
+        self.run_program("shardquery", "compare", "--ab", "--a", "-d a", "--b", "-d b", "mot",
+                         environment=support.clean_environment(TMPDIR="theirs")).expect(
+                             support.EXIT_USAGE, "a symbolic link in this path belongs to another user")
         os.symlink("theirs", self.scratch / "chain")
         (self.scratch / "target/w").mkdir(mode=0o700)
         for folder in ("theirs/w", f"{self.scratch}/theirs/./w", "chain/w", "chain/new"):
@@ -471,6 +474,7 @@ class PlantedFiles(support.Case):
             for name in modes:
                 if (self.scratch / name).is_file():
                     (self.scratch / name).chmod(0o666)
+            self.work.chmod(0o722)  # others may not write there afterwards
 
     def test_password_files_that_others_may_read_cause_a_warning(self):
         path = self.file("secret", "word\n")

@@ -65,8 +65,7 @@ class Status(support.Case):
         self.assertGreater(load["documents"], 0)
         self.assertLess(load["share"], 0.5)
         self.assertEqual(load["rateLimit"], 2000)
-        self.assertEqual(set(load["waitsFor"]),
-                         {"reading", "unpacking", "parsing", "rateLimit", "server"})
+        self.assertEqual(set(load["waitsFor"]), {"reading", "unpacking", "parsing", "rateLimit", "server"})
         documented = (support.TREE / "docs/status.md").read_text("utf-8")
 
         def check(document, path):
@@ -228,10 +227,11 @@ class Status(support.Case):
         self.change_status(process__hostIdentity="other-0123456789ab", process__host="other",
                            heartbeatMilliseconds=int(time.time() * 1000))
         self.assertIn("load: running", self.status().out)
-        self.change_status(heartbeatMilliseconds=int(time.time() * 1000) - 600_000)
-        shown = self.status().out
-        self.assertIn("load: unknown", shown)
-        self.assertIn("check on other whether process", shown)
+        for heartbeat in (int(time.time() * 1000) - 600_000, -2 ** 63):  # the last is damage
+            self.change_status(heartbeatMilliseconds=heartbeat)
+            shown = self.status().out
+            self.assertIn("load: unknown", shown)
+            self.assertIn("check on other whether process", shown)
 
     def test_a_stopped_process_is_silent(self):
         running = self.begin()
@@ -244,11 +244,9 @@ class Status(support.Case):
     def test_what_is_no_work_directory(self):
         self.file("plain", "")
         (self.scratch / "empty").mkdir()
-        for work, why in (("missing", "No such file"), ("plain", "is a file"),
-                          ("empty", "has no status.json")):
+        for work, why in (("missing", "No such file"), ("plain", "is a file"), ("empty", "has no status.json")):
             self.assertIn(why, self.status(work=work, code=support.EXIT_USAGE).err)
-        self.assertIn("name one work directory",
-                      self.shardload("status", code=support.EXIT_USAGE).err)
+        self.assertIn("name one work directory", self.shardload("status", code=support.EXIT_USAGE).err)
         self.file("empty/status.json", '{"statusVersion": 99}')
         self.assertIn("version 99", self.status(work="empty", code=support.EXIT_USAGE).err)
         self.file("empty/status.json", "{")
@@ -330,8 +328,7 @@ class Status(support.Case):
         self.shardload("load", "--sink", "null", *words, path)
         kept = {name: (self.scratch / name).read_bytes()
                 for name in ("r.json", "r.html", "w/run.json", "w/status.json")}
-        outcome = self.shardload("load", "--sink", "null", *words, "missing.txt",
-                                 code=support.EXIT_SOURCE)
+        outcome = self.shardload("load", "--sink", "null", *words, "missing.txt", code=support.EXIT_SOURCE)
         self.assertIn("r.json is kept", outcome.err)
         for name, content in kept.items():
             self.assertEqual((self.scratch / name).read_bytes(), content, name)
@@ -340,8 +337,7 @@ class Status(support.Case):
 
     def test_progress_json_is_alone_on_standard_output(self):
         path = self.file("year.txt", support.mot_text(range(1, 500)) + "no record\n")
-        outcome = self.shardload("load", "--sink", "null", "--progress", "json", path,
-                                 code=support.EXIT_REJECTS)
+        outcome = self.shardload("load", "--sink", "null", "--progress", "json", path, code=support.EXIT_REJECTS)
         lines = [json.loads(line) for line in outcome.out.splitlines()]
         self.assertEqual(lines[-1]["documents"], 499)
         self.assertEqual(lines[-1]["records"], 500)
@@ -351,6 +347,5 @@ class Status(support.Case):
         self.assertIn("= inserted", outcome.text)
         for line in lines:
             self.assertNotRegex(json.dumps([*line, *line["waitsFor"]]), r'"[^"]* [^"]*"[,\]]')
-        refused = self.shardload("load", "--sink", "bson:-", "--progress", "json", path,
-                                 code=support.EXIT_USAGE)
+        refused = self.shardload("load", "--sink", "bson:-", "--progress", "json", path, code=support.EXIT_USAGE)
         self.assertIn("both write to standard output", refused.err)

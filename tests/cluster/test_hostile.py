@@ -49,8 +49,7 @@ class RefusedByTheServer(support.ClusterCase):
     def test_a_document_that_fails_validation_is_a_reject_with_its_code(self):
         self.database.create_collection("t", validator={"name": {"$ne": "b\tb"}})
         path = self.file("rule.txt", "name,text\na,1\n\"b\tb\",\"2\x1b[31m\"\nc,3\n")
-        outcome, work = self.load("--format", "delimited", "--shard-key", "none", path,
-                                  code=support.EXIT_REJECTS)
+        outcome, work = self.load("--format", "delimited", "--shard-key", "none", path, code=support.EXIT_REJECTS)
         self.assert_accounting(work, records=3, inserted=2, rejectedByServer=1)
         (row,) = support.reject_rows(work)
         self.assertIn("code 121", row["reason"])

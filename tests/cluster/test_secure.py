@@ -52,8 +52,7 @@ class SecureCase(support.Case):
         shape = ["--standalone", "--cache", "0.25"]
         cls.plain = Server(cls.folder / "plain", shape, ["--auth"])
         cls.addClassCleanup(cls.plain.down)
-        cls.tls = Server(cls.folder / "tls", shape,
-                         ["--auth", "--tlsMode=requireTLS", *cls.tls_options])
+        cls.tls = Server(cls.folder / "tls", shape, ["--auth", "--tlsMode=requireTLS", *cls.tls_options])
         cls.addClassCleanup(cls.tls.down)
         cls.make_users(cls.plain.uri)
         cls.make_users(cls.tls.uri, tls=True, tlsCAFile=str(cls.ours.certificate))
@@ -129,8 +128,7 @@ class Users(SecureCase):
         }
         for name, (words, environment) in cases.items():
             with self.subTest(name):
-                outcome = self.load(*words,
-                                    environment=support.clean_environment(**environment))
+                outcome = self.load(*words, environment=support.clean_environment(**environment))
                 self.assertNotIn("warning", outcome.text)
 
     def test_a_password_file_that_others_may_read_causes_a_warning(self):
@@ -152,10 +150,8 @@ class Users(SecureCase):
         for words, part in (
                 ([*uri, "-p", PASSWORD], "--password without --username"),
                 ([*uri, "--authenticationMechanism", "SCRAM-SHA-256"], "needs a user: add"),
-                ([*uri, "--authenticationMechanism", "MONGODB-X509", "-u", "a", "-p", PASSWORD],
-                 "takes no password"),
-                ([*uri, "--authenticationMechanism", "MONGODB-X509"],
-                 "MONGODB-X509 needs a client certificate"),
+                ([*uri, "--authenticationMechanism", "MONGODB-X509", "-u", "a", "-p", PASSWORD], "takes no password"),
+                ([*uri, "--authenticationMechanism", "MONGODB-X509"], "MONGODB-X509 needs a client certificate"),
                 ([*uri, "--authenticationMechanism", "MONGODB-X509", "--tls"],
                  "MONGODB-X509 needs a client certificate"),
                 ([*uri, "-u", "a", "--password-file", empty], "its first line is empty"),
@@ -173,8 +169,7 @@ class Users(SecureCase):
                 ("", ["-u", "sha-1", "-p", PASSWORD, "--authenticationMechanism",
                       "SCRAM-SHA-256"], ["sha-1", "SCRAM-SHA-256"])):
             with self.subTest(userinfo=userinfo, words=words):
-                self.assert_refused(
-                    self.load("--uri", self.uri(self.plain, userinfo), *words, code=None), *parts)
+                self.assert_refused(self.load("--uri", self.uri(self.plain, userinfo), *words, code=None), *parts)
 
 
 class Terminal(SecureCase):
@@ -218,11 +213,9 @@ class Terminal(SecureCase):
     def test_the_password_is_read_from_the_terminal_without_echo_while_data_comes_from_a_file(self):
         for words in (["-u", "sha-256", "-"], ["-u", "sha-256", "-", "-p"]):
             with self.subTest(words), open(self.source, "rb") as data:
-                child, terminal = self.on_terminal("--uri", self.uri(self.plain), *words,
-                                                   stdin=data)
+                child, terminal = self.on_terminal("--uri", self.uri(self.plain), *words, stdin=data)
                 question = self.read_until(terminal, b": ")
-                self.assertIn(f"Password of sha-256 at 127.0.0.1:{self.plain.port}".encode(),
-                              question)
+                self.assertIn(f"Password of sha-256 at 127.0.0.1:{self.plain.port}".encode(), question)
                 self.assertFalse(termios.tcgetattr(terminal)[3] & termios.ECHO)
                 os.write(terminal, PASSWORD.encode() + b"\n")
                 shown = self.read_until(terminal, b"\n")
@@ -255,10 +248,8 @@ class Tls(SecureCase):
         for name, words in {
                 "SCRAM-SHA-1": ["-u", "sha-1", "-p", PASSWORD],
                 "SCRAM-SHA-256": ["-u", "sha-256", "-p", PASSWORD],
-                "SCRAM and a certificate": ["-u", "sha-256", "-p", PASSWORD,
-                                            "--tlsCertificateKeyFile", self.loader],
-                "X.509": ["--tlsCertificateKeyFile", self.loader,
-                          "--authenticationMechanism", "MONGODB-X509"],
+                "SCRAM and a certificate": ["-u", "sha-256", "-p", PASSWORD, "--tlsCertificateKeyFile", self.loader],
+                "X.509": ["--tlsCertificateKeyFile", self.loader, "--authenticationMechanism", "MONGODB-X509"],
                 "X.509 with an encrypted key": [
                     "--tlsCertificateKeyFile", locked, "--authenticationMechanism",
                     "MONGODB-X509", "--tlsCertificateKeyFilePassword", KEY_PASSWORD]}.items():
@@ -278,8 +269,7 @@ class Tls(SecureCase):
         by_certificate = ["--authenticationMechanism", "MONGODB-X509", "--tlsCertificateKeyFile"]
         for name, words, part in (
                 ("plain text", ["--uri", self.uri(self.tls)], "the server requires TLS; give --tls"),
-                ("TLS where there is none", ["--uri", self.uri(self.plain), "--tls"],
-                 "does not use TLS"),
+                ("TLS where there is none", ["--uri", self.uri(self.plain), "--tls"], "does not use TLS"),
                 ("an unknown authority",
                  ["--uri", self.uri(self.tls), "--tlsCAFile", self.theirs.certificate],
                  f"not signed by an authority in {self.theirs.certificate}"),
@@ -331,8 +321,7 @@ class Tls(SecureCase):
                 ([key, nothing], "no certificate in it"),
                 ([key, "nowhere.pem"], "nowhere.pem: No such file")):
             with self.subTest(part):
-                self.assert_refused(self.load(*self.with_tls(*words), code=None), part,
-                                    code=EXIT_USAGE)
+                self.assert_refused(self.load(*self.with_tls(*words), code=None), part, code=EXIT_USAGE)
         self.assert_refused(self.load("--uri", self.uri(self.tls), "--tlsCAFile", nothing,
                                       code=None), "no certificate in it", code=EXIT_USAGE)
 
@@ -355,8 +344,7 @@ class ReplicaSet(SecureCase):
                       ["--tlsCertificateKeyFile", self.loader, "--authenticationMechanism",
                        "MONGODB-X509"]):
             with self.subTest(words[0]):
-                words = ["--uri", self.set.uri + f"&{PATIENCE}", "--tlsCAFile",
-                         self.ours.certificate, *words]
+                words = ["--uri", self.set.uri + f"&{PATIENCE}", "--tlsCAFile", self.ours.certificate, *words]
                 self.load(*words, "-c", "set", message="replica set")
                 self.assertEqual(self.query("set", *words).code, EXIT_OK)
 
@@ -411,8 +399,7 @@ class Secrets(SecureCase):
                 [f"--passwrd={PASSWORD}"]):
             with self.subTest(words):
                 report = ["--report", f"report-{next(self._counter)}.json"]
-                self.assert_no_secret(self.load(*words, *report, code=None),
-                                      self.query("t1", *words, *report))
+                self.assert_no_secret(self.load(*words, *report, code=None), self.query("t1", *words, *report))
         inspected = self.shardload("inspect", "--password", PASSWORD, self.source, code=EXIT_USAGE)
         self.assert_no_secret(inspected)
 
@@ -472,8 +459,7 @@ class Secrets(SecureCase):
                              {path.name for path in written})
 
         precious = self.file("precious", "mine")
-        for link in ("work/shardload.log", "work/journal", "work/rejects.tsv", "work/run.json",
-                     "report.json"):
+        for link in ("work/shardload.log", "work/journal", "work/rejects.tsv", "work/run.json", "report.json"):
             with self.subTest(link):
                 folder = self.scratch / f"links-{next(self._counter)}"
                 (folder / link).parent.mkdir(parents=True)

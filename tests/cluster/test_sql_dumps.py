@@ -178,6 +178,14 @@ class Dumps(support.ClusterCase):
         self.load("-", collection="y", stdin=POSTGRES.encode(), code=support.EXIT_SOURCE, message="other columns")
         self.run_load("-", stdin=b"a,b\n1,2\n", code=support.EXIT_USAGE, message="give --collection")
 
+    def test_a_copy_of_a_pipe_that_another_user_has_planted_is_refused(self):
+        self.file("work/shardload.log", "an earlier load\n")
+        if os.geteuid() == 0:
+            os.chown(self.file("work/standard-input.sql", POSTGRES), support.NOBODY, support.NOBODY)
+            self.run_load("--resume", "-", stdin=b"", work=self.scratch / "work", code=support.EXIT_USAGE,
+                          message="standard-input.sql: it belongs to another user")
+        self.assertEqual(self.collections(), [])
+
     def test_files_of_a_folder(self):
         self.file("d/people.csv", "name,age\nAnn,5\n")
         self.file("d/towns.json", '{"town": "Ulm"}\n')
@@ -320,6 +328,14 @@ class Dumps(support.ClusterCase):
         self.run_load("--resume", path, work=work)
         self.assertEqual([self.database[f"t{table}"].count_documents({}) for table in range(3)], [20000] * 3)
         self.run_load("--resume", path, work=work)
+
+    def test_a_resumed_dump_that_lacks_a_table_which_was_begun(self):
+        running, path, work = self.begin_three_tables()
+        running.interrupt(f"--resume --work-dir {work}")
+        path.write_text(path.read_text("utf-8").replace("`t1`", "`t3`"), "utf-8")
+        self.run_load("--resume", path, work=work, code=support.EXIT_SOURCE,
+                      message="1 of the 2 tables whose load began")
+        self.assertEqual([name for name in self.collections() if name in ("t2", "t3")], [])
 
     def test_a_dump_that_is_replaced_between_its_tables(self):
         running, path, _ = self.begin_three_tables()

@@ -301,13 +301,6 @@ class Proxy:
             self.listener.close()
             self.listener = None
 
-    def cut_all(self):
-        """Cuts every open connection at once."""
-        with self.lock:
-            links = list(self.links)
-        for link in links:
-            link.cut()
-
     @property
     def batches(self):
         """The number of batches received so far."""

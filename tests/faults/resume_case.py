@@ -21,7 +21,6 @@ import support
 from fault_case import Expected, expected_of
 
 BLOCKS = 12
-ROWS_PER_BLOCK = 100
 BATCH = 20
 IN_MODIFY, IN_CREATE = 2, 0x100       # of <sys/inotify.h>
 

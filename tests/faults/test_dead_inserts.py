@@ -17,8 +17,7 @@ class AnyServer:
         self.needs("6.0", NAMED_BY_UUID)
         release, held = self.kill_loader_with_held_inserts()
         running = self.second(*words, size=500, **where)
-        self.wait_for(lambda: not running.running() or self.held_inserts() - held,
-                      "the next load's inserts")
+        self.wait_for(lambda: not running.running() or self.held_inserts() - held, "the next load's inserts")
         release()
         return running.wait()
 
@@ -29,8 +28,7 @@ class AnyServer:
         outcome = self.load_over_held_inserts("--names", "long", source=self.source)
         (expected,) = self.expected
         self.assertEqual(outcome.code, support.EXIT_REJECTS, outcome.text)
-        self.assert_accounting(self.second_work, inserted=len(expected.documents),
-                               rejectedByServer=0)
+        self.assert_accounting(self.second_work, inserted=len(expected.documents), rejectedByServer=0)
         self.assertEqual(self.database.t.count_documents({}), len(expected.documents))
         self.assertEqual(self.database.t.count_documents({"test_id": {"$exists": False}}), 0)
 
@@ -66,16 +64,14 @@ class AnyServer:
         self.assertNotIn("with --resume --work-dir", outcome.text)
         self.assert_content(self.other_expected)
         self.work = self.first_work
-        self.begin("--resume").wait().expect(
-            support.EXIT_CLUSTER, "dropped and created again since")
+        self.begin("--resume").wait().expect(support.EXIT_CLUSTER, "dropped and created again since")
         self.assert_content(self.other_expected)
 
     def test_a_dropped_collection_is_reported_without_verification(self):
         self.needs("6.0", NAMED_BY_UUID)
         running = self.stopped_load("--no-verify")
         self.database.t.drop()
-        self.continue_load(running).expect(support.EXIT_CLUSTER, REPLACED,
-                                           "there is no collection of this name now")
+        self.continue_load(running).expect(support.EXIT_CLUSTER, REPLACED, "there is no collection of this name now")
         self.assertNotIn("t", self.database.list_collection_names())
 
     def test_every_batch_names_the_uuid_of_the_collection(self):
@@ -96,8 +92,7 @@ class OldServers:
         self.wait_for_word(running, "an insert is running on s")
         release()
         self.assert_only_the_second(running.wait())
-        self.assertEqual(set(server.with_uuid), {"find"},
-                         "the field was sent to a server that refuses it")
+        self.assertEqual(set(server.with_uuid), {"find"}, "the field was sent to a server that refuses it")
 
     def test_it_gives_up_waiting_for_an_insert_that_does_not_end(self):
         _, uri = self.start_proxy(WithoutUuid)
@@ -125,8 +120,7 @@ class OldServers:
                 self.first_work = self.scratch / f"first-{len(more)}"
                 running = self.stopped_load("--drop", *more, uri=uri)
                 self.database.t.drop()
-                self.continue_load(running).expect(support.EXIT_CLUSTER, REPLACED,
-                                                   "may hold documents of this load")
+                self.continue_load(running).expect(support.EXIT_CLUSTER, REPLACED, "may hold documents of this load")
 
 
 class LoneServer(AnyServer, OldServers, OwnershipCase):

@@ -7,6 +7,7 @@ import socket
 import ssl
 import struct
 import threading
+import time
 import zlib
 
 import fault_case
@@ -226,8 +227,7 @@ class HostileServer(fault_case.ProxyCase):
                          more=["--authenticationMechanism", mechanism])
 
     def test_an_error_without_a_reason(self):
-        silent = Commands(support.port_of(self.uri),
-                          hello=lambda command: {"ok": 0.0, "errmsg": "", "code": 8000})
+        silent = Commands(support.port_of(self.uri), hello=lambda command: {"ok": 0.0, "errmsg": "", "code": 8000})
         self.addCleanup(silent.close)
         self.refused("connecting: the server gives no reason (code 8000)", through=silent)
 
@@ -237,8 +237,7 @@ class HostileServer(fault_case.ProxyCase):
             return lambda command: {"ok": 1.0, "cursor": {
                 "id": bson.int64.Int64(0 if command.get("singleBatch") else 77), "ns": f"{self.database_name}.t",
                 field: [] if command.get("singleBatch") else batch}}
-        hostile = Commands(support.port_of(self.uri), find=reply("firstBatch"),
-                           getMore=reply("nextBatch"))
+        hostile = Commands(support.port_of(self.uri), find=reply("firstBatch"), getMore=reply("nextBatch"))
         self.addCleanup(hostile.close)
         return hostile
 
@@ -248,6 +247,15 @@ class HostileServer(fault_case.ProxyCase):
 
     def test_a_cursor_of_empty_batches(self):
         self.refused("successive batches without a document", through=self.cursors([]))
+
+    def test_a_reply_whose_bytes_arrive_one_after_the_other(self):
+        """Each byte arrives in time, the reply does not: --timeout is the time of a reply, or of 64 KiB of it."""
+        def drip(link, kind, message):
+            for byte in message if kind == "reply" and self.proxy.batches and b"\x10n\0" in message else b"":
+                link.client.send(bytes([byte]))
+                time.sleep(0.2)
+        self.proxy.observe = drip
+        self.refused("timeout", more=["--drop", "--timeout", 1])
 
     def test_documents_in_the_scopes_of_code_in_documents(self):
         hostile = Commands(support.port_of(self.uri), find=lambda command: bson.encode(

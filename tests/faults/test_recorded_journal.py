@@ -51,8 +51,7 @@ class RecordedJournal(resume_case.ResumeCase):
     def record(self):
         (RECORDING / "journal").write_bytes(self.journal())
         rows = [journal_reader.FIELDS, *self.own.entries]
-        (RECORDING / "entries.tsv").write_text(
-            "".join("\t".join(map(str, row)) + "\n" for row in rows), "utf-8")
+        (RECORDING / "entries.tsv").write_text("".join("\t".join(map(str, row)) + "\n" for row in rows), "utf-8")
 
     def resume_recorded(self, blocks):
         """Resumes from the recorded journal, cut in the entry after `blocks`. Its values that
@@ -62,8 +61,7 @@ class RecordedJournal(resume_case.ResumeCase):
                                           for name in ("version", "holder", "options")}}
         target = {**documents["target"], **{name: self.own.documents["target"][name]
                                             for name in ("target", "numbers")}}
-        journal = journal_reader.encode({"begun": begun, "target": target},
-                                        self.recorded.entries[:blocks + 1])
+        journal = journal_reader.encode({"begun": begun, "target": target}, self.recorded.entries[:blocks + 1])
         (self.work / "journal").write_bytes(journal[:-50])
         return self.resume(source="rows.txt")
 
@@ -109,8 +107,7 @@ class RecordedJournal(resume_case.ResumeCase):
             self.assertEqual(source["identity"]["size"], source["storedBytes"])
             self.assertEqual(list(source), ["path", "fingerprint", "storedBytes", "leftOut",
                                             "identity"])
-            self.assertEqual(list(source["identity"]),
-                             ["device", "inode", "size", "modified", "changed"])
+            self.assertEqual(list(source["identity"]), ["device", "inode", "size", "modified", "changed"])
         self.assertEqual(*[[source[name] for name in ("path", "fingerprint", "storedBytes")]
                            for journal in (self.recorded, self.own)
                            for source in journal.documents["begun"]["sources"]])
