@@ -921,8 +921,8 @@ bool sl_restore_open_dump(sl_restore *restore, sl_error *error) {
                             restore->dump.count == 0
                                 ? "%s: there is nothing to restore: no collections of users"
                                 : "%s: nothing is left to restore: no namespace matches --db, "
-                                  "--collection and --ns-include, or all of them match "
-                                  "--ns-exclude",
+                                  "--collection and --ns-include, or all match --ns-exclude; "
+                                  "--ns-from 'OLD.*' --ns-to 'NEW.*' rename a database",
                             config->dump);
     return true;
 }
