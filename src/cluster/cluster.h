@@ -239,8 +239,8 @@ bool sl_count_matching(sl_connection *connection, const sl_target *target, const
 bool sl_count_range(sl_connection *connection, const sl_target *target, int64_t minimum,
                     int64_t maximum, uint64_t *count, sl_error *error);
 
-/* Counts the documents of each range; `found` has an item for each. `shards`: by shard, whether its
- * ranges are counted (NULL: all). Up to this many ranges are counted at the same time, each on a
+/* Counts the documents of each range into found[i]. `shards[s]`: are the ranges of shard s counted?
+ * (NULL: all are.) At most SL_RANGES_AT_ONCE ranges are counted at the same time, each on its own
  * connection of the pool. Also fails with SL_EXIT_INTERRUPTED. */
 #define SL_RANGES_AT_ONCE 16u
 bool sl_count_ranges(sl_connection *connection, const sl_target *target, const sl_range *ranges,

@@ -443,7 +443,7 @@ static void add_formats(sl_column_guess *guess, uint64_t formats) {
         guess->mixed[i] &= formats;
 }
 
-/* As add_formats, for the formats of a value; most are tested only once for a column. */
+/* Adds the formats of a value to those of the column. A value usually fits the first set. */
 static void add_date(sl_column_guess *guess, sl_text value) {
     uint64_t formats = 0;
     for (size_t i = 0; i < 3 && formats == 0 && may_be_date(value); i++)

@@ -47,7 +47,7 @@ static bool read_pairs(sl_isd_names *names, sl_yaml *r, const yaml_node_t *node)
     return sl_yaml_each(r, node, "a mapping of key paths to new names", take_pair, names);
 }
 
-/* Reads a map. YAML without the key `names` is another kind of schema: *out is then NULL. */
+/* Reads a map of names. Without the key `names`, the text is another schema: *out is NULL. */
 static bool isd_names_read(sl_text yaml, const char *source, sl_isd_names **out, sl_error *error) {
     sl_yaml r = {.text = yaml, .file = source, .code = SL_EXIT_USAGE, .error = error};
     const yaml_node_t *root = NULL, *map = NULL, *unknown = NULL, *key, *value;

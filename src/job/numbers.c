@@ -222,8 +222,7 @@ void sl_parts_choose_blocks(sl_job *job, const sl_destination *destination) {
                 job->range_count);
     if (elsewhere > 0)
         sl_log_info("%zu of these ranges are on other shards and are not moved; their documents "
-                    "are sent to "
-                    "those shards",
+                    "are sent to those shards",
                     elsewhere);
 }
 

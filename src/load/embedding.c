@@ -221,8 +221,8 @@ static bool hash_text(sl_job *records, uint64_t *sum, sl_error *error) {
     return ok && sl_source_set_unchanged(records->set, error);
 }
 
-/* With `exact`, files with another inode or ctime count as different; otherwise their text is read
- * and compared, as that of the main sources is. */
+/* With `exact`, files with another inode or ctime count as different. Otherwise the text of such
+ * files is read and compared, like the text of the main sources. */
 static bool sources_compare(const char *folder, sl_job *records, bool exact, bool *same,
                             sl_sources_difference *difference, sl_error *error) {
     char path[SL_PARTITION_PATH + 16], digits[TEXT_ROOM];

@@ -24,7 +24,7 @@ typedef struct sl_open_block {
     uint32_t inserted, already_stored, changed, refused;
     uint32_t taken;         /* of the refused documents: another document has their _id */
     sl_reject_list rejects; /* the parser's and the server's */
-    /* Where lines end in the block, if documents are refused or wait for their outcome. */
+    /* Offsets of line feeds in the block, kept for the line numbers of refused documents. */
     uint32_t *line_ends;
     size_t line_count, line_room;
 } sl_open_block;

@@ -125,7 +125,7 @@ typedef struct sl_row_lines {
 } sl_row_lines;
 
 /* The line of the dump, from 1, at which a row of a table begins; it is found fastest in ascending
- * order. 0: not known, or the source is no dump. */
+ * order. 0 if the line is not known, or if the source is no SQL dump. */
 uint64_t sl_source_line_of_row(sl_source_set *set, sl_row_lines *at, size_t index,
                                const char *entry, uint64_t row);
 void sl_row_lines_clear(sl_row_lines *at);

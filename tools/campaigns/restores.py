@@ -151,7 +151,7 @@ class Restore(Run):
             del found["admin.system.users", "documents"]
         record = json.loads((self.work / "restore.json").read_text("utf-8"))
         found.update({("outcome", row["namespace"]): (row["exitCode"], row["indexes"]) for row in record["namespaces"]})
-        # Not the folders of loads: a small collection is restored by a load only when it is resumed.
+        # Only files, no folders: whether a small collection has a folder depends on a resume.
         found.update({("file", name): True for name in self.content.real.work_files(self.work) if "/" not in name})
         return found
 
