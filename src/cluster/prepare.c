@@ -500,7 +500,7 @@ typedef struct existing {
     char locale[32];         /* of the default collation; "" for none */
     char type[32];           /* "collection", "view", "timeseries" */
     char uuid[SL_UUID_ROOM]; /* "" when it has none */
-    char validator[400];     /* as in sl_target */
+    char validator[sizeof((sl_target *)NULL)->validator];
 } existing;
 
 static bool read_existing(sl_connection *connection, const sl_target *target, existing *found,

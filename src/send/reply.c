@@ -136,7 +136,7 @@ bool sl_reply_next_error(bson_iter_t *errors, sl_write_error *found) {
 
 const char *sl_write_error_text(const sl_write_error *one, const char *validator,
                                 char out[SL_WRITE_ERROR_ROOM]) {
-    const bool named = one->code == 121 && !one->rule && *validator;
+    const bool named = one->code == SL_DOCUMENT_VALIDATION_FAILURE && !one->rule && *validator;
     bson_t rule;
     char *json = NULL;
     if (one->rule && bson_init_static(&rule, one->rule, sl_bson_length(one->rule)))

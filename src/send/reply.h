@@ -22,7 +22,9 @@
 #include "format/format.h"
 #include "util/error.h"
 
-#define SL_DUPLICATE_KEY 11000 /* the server's code */
+/* Codes of the server. */
+#define SL_DUPLICATE_KEY 11000
+#define SL_DOCUMENT_VALIDATION_FAILURE 121
 
 /* Ascending: an answer with several errors has the highest of their verdicts. */
 typedef enum sl_verdict {

@@ -441,8 +441,6 @@ static uint32_t place_in_piece(const sl_parcel *parcel, const sl_write_error *on
     return parcel->places ? parcel->places[one->index] : (uint32_t)one->index;
 }
 
-#define DOCUMENT_VALIDATION_FAILURE 121
-
 /* Equal documents count as stored in a restore. A server validates a document before it notices
  * that the document is stored, so those that the validator refuses are searched for. They are added
  * to `documents`, in the order of the answer, and to `found`. */
@@ -454,7 +452,7 @@ static sl_scan_result find_invalid(const sl_outlet *outlet, bson_iter_t errors,
     uint32_t count = 0;
     *found = (sl_duplicates){0};
     while (outlet->sending->config->equal_is_stored && sl_reply_next_error(&errors, &one)) {
-        if (one.code == DOCUMENT_VALIDATION_FAILURE)
+        if (one.code == SL_DOCUMENT_VALIDATION_FAILURE)
             documents[count++] = piece->documents[place_in_piece(parcel, &one)];
     }
     if (count == 0)
@@ -496,7 +494,7 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
     }
     while (compared == SL_SCAN_DONE && sl_reply_next_error(&items, &one)) {
         uint32_t place = place_in_piece(parcel, &one), k = at_invalid;
-        at_invalid += invalid.count > 0 && one.code == DOCUMENT_VALIDATION_FAILURE;
+        at_invalid += invalid.count > 0 && one.code == SL_DOCUMENT_VALIDATION_FAILURE;
         if (k < at_invalid && !invalid.missing[k] && !invalid.difference[k])
             report_duplicate(listener, piece->first + place, &invalid, k, false);
         else if (one.duplicate_id)
