@@ -22,6 +22,7 @@
 #include "util/context.h"
 #include "util/log.h"
 #include "util/print.h"
+#include "util/private_file.h"
 #include "util/process.h"
 #include "util/text.h"
 
@@ -169,7 +170,7 @@ static void print_figures(const bson_t *status, bool running) {
     }
     int64_t rejects = sl_look_int64(status, restore ? "rejects" : "load.rejects", 0);
     if (rejects > 0)
-        row("rejects", "%s; see %s%s/rejects.tsv", sl_human_count((uint64_t)rejects, a),
+        row("rejects", "%s; see %s%s/" SL_WORK_REJECTS, sl_human_count((uint64_t)rejects, a),
             sl_look_string(status, "workDirectory"), restore ? "/*" : "");
     int64_t retries = sl_look_int64(status, "load.retries", 0);
     if (retries > 0)
@@ -253,7 +254,7 @@ static void print_status(const bson_t *status, sl_liveness liveness) {
 static bool read_status(const char *directory, bson_t **status, sl_error *error) {
     char path[4200];
     struct stat facts;
-    snprintf(path, sizeof path, "%s/" SL_STATUS_FILE, directory);
+    snprintf(path, sizeof path, "%s/" SL_WORK_STATUS, directory);
     if (stat(directory, &facts) != 0)
         return sl_error_set(error, SL_EXIT_USAGE, "%s: %s; name the work directory of a load",
                             directory, strerror(errno));
@@ -264,7 +265,7 @@ static bool read_status(const char *directory, bson_t **status, sl_error *error)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "%s has no %s: it is not a work directory, or its load was refused "
                             "before it began; see shardload.log there",
-                            directory, SL_STATUS_FILE);
+                            directory, SL_WORK_STATUS);
     if (!sl_json_read_private(path, status, error))
         return false;
     int64_t version = sl_look_int64(*status, "statusVersion", 0);

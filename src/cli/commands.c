@@ -723,7 +723,7 @@ static void clear_inputs(inputs *in) {
 /* The title of a record: its file's name, or its folder's name when the file has a common name such
  * as run.json. */
 static char *name_of_record(const char *path) {
-    static const char *const common[] = {"run.json", "tune.json", "reload.json", "plan.json"};
+    static const char *const common[] = {SL_WORK_RECORD, SL_WORK_TUNE, SL_WORK_RELOAD, "plan.json"};
     const char *base = strrchr(path, '/');
     size_t length = strlen(base ? base + 1 : path);
     for (size_t i = 0; base && base > path && i < sizeof common / sizeof common[0]; i++) {

@@ -18,6 +18,7 @@
 #include "util/context.h"
 #include "util/grow.h"
 #include "util/print.h"
+#include "util/private_file.h"
 #include "util/read_file.h"
 #include "util/text.h"
 #include "util/yaml_reader.h"
@@ -1251,8 +1252,8 @@ static bool check_work_directory(const sl_named_files *files, const sl_named_fil
         if (named == work || !is_of_work_directory(named, work))
             continue;
         /* The same record as in run.json may be written there, too. */
-        bool record =
-            strcmp(named->option, "report") == 0 && strcmp(named->location->name, "run.json") == 0;
+        bool record = strcmp(named->option, "report") == 0 &&
+                      strcmp(named->location->name, SL_WORK_RECORD) == 0;
         if (named->file != SL_FILE_WRITTEN)
             return refuse_in_work_directory(named, work, error);
         if (!record)

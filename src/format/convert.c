@@ -18,9 +18,9 @@ const uint16_t sl_month_starts[3][101] = {
     {0},
 };
 
-const char *const sl_month_names[12] = {"January",   "February", "March",    "April",
-                                        "May",       "June",     "July",     "August",
-                                        "September", "October",  "November", "December"};
+static const char *const month_names[12] = {"January",   "February", "March",    "April",
+                                            "May",       "June",     "July",     "August",
+                                            "September", "October",  "November", "December"};
 
 /* Two digits below `limit`. */
 static bool two_digits(const char *field, unsigned limit, unsigned *value) {
@@ -515,7 +515,7 @@ static bool month_name(parts *p) {
         }
         return false;
     }
-    bool found = name(p, sl_month_names, 12, &p->month);
+    bool found = name(p, month_names, 12, &p->month);
     p->month += found;
     return found;
 }
@@ -748,7 +748,7 @@ void sl_explain_date(sl_text field, bool with_time, char *out, size_t room) {
     else if (shaped && (month < 1 || month > 12))
         snprintf(out, room, "%s: there is no month %u", quoted, month);
     else if (shaped && !sl_civil_days(year, month, day, &(int64_t){0}))
-        snprintf(out, room, "%s: %u %s %u does not exist", quoted, day, sl_month_names[month - 1],
+        snprintf(out, room, "%s: %u %s %u does not exist", quoted, day, month_names[month - 1],
                  year);
     else if (with_time)
         snprintf(out, room, "%s is not a date with time of the form YYYY-MM-DD hh:mm:ss", quoted);

@@ -26,8 +26,6 @@ extern const int32_t sl_years[10000];
  * year 0. Invalid months have no days. */
 extern const uint16_t sl_month_starts[3][101];
 
-extern const char *const sl_month_names[12];
-
 static inline uint64_t sl_load_8(const char *bytes) {
     uint64_t word;
     memcpy(&word, bytes, sizeof word);

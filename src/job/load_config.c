@@ -12,6 +12,7 @@
 
 #include "cluster/cluster.h"
 #include "source/source.h"
+#include "util/private_file.h"
 
 #define BATCH_BYTES_LEAST ((size_t)1 << 20)
 
@@ -52,7 +53,7 @@ bool sl_is_collection_name(const char *name) {
 static bool is_journal(int folder) {
     static const char mark[] = "shardloadjournal";
     char head[64];
-    int file = openat(folder, "journal", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int file = openat(folder, SL_WORK_JOURNAL, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     ssize_t length = file >= 0 ? read(file, head, sizeof head) : 0;
     if (file >= 0)
         close(file);

@@ -310,13 +310,13 @@ bool sl_journal_open(const char *directory, const sl_journal_handlers *handlers,
         return sl_error_memory(error, "opening the journal");
     pthread_mutex_init(&made->lock, NULL);
     made->file = -1;
-    size_t room = strlen(directory) + sizeof "/journal";
+    size_t room = strlen(directory) + sizeof "/" SL_WORK_JOURNAL;
     made->path = malloc(room);
     if (!made->path) {
         sl_error_memory(error, "opening the journal");
         goto fail;
     }
-    snprintf(made->path, room, "%s/journal", directory);
+    snprintf(made->path, room, "%s/" SL_WORK_JOURNAL, directory);
     made->file = sl_private_file_open(made->path, O_RDWR, error);
     if (made->file < 0)
         goto fail;

@@ -212,7 +212,7 @@ bool sl_rejects_open(const char *directory, sl_source_set *set, bool to_disk, ui
     if (directory) {
         made->directory = strdup(directory);
         char path[1024];
-        snprintf(path, sizeof path, "%s/rejects.tsv", directory);
+        snprintf(path, sizeof path, "%s/" SL_WORK_REJECTS, directory);
         made->table = open_file(path, table_kept, error);
         if (!made->table || !made->directory)
             goto fail;
@@ -233,7 +233,8 @@ fail:
 void sl_rejects_count_kinds(sl_reject_files *rejects, sl_reject_kinds *kinds) {
     char path[1024];
     rejects->kinds = kinds;
-    snprintf(path, sizeof path, "%s/rejects.tsv", rejects->directory ? rejects->directory : "");
+    snprintf(path, sizeof path, "%s/" SL_WORK_REJECTS,
+             rejects->directory ? rejects->directory : "");
     off_t kept = rejects->table ? ftello(rejects->table) : 0;
     sl_reject_kinds_read(kinds, path, kept > 0 ? (uint64_t)kept : 0);
 }
@@ -390,7 +391,7 @@ static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_
         return true;
     if (!state->raw) {
         char name[RAW_PATH_ROOM];
-        snprintf(name, sizeof name, "%s/rejected", rejects->directory);
+        snprintf(name, sizeof name, "%s/" SL_WORK_REJECTED, rejects->directory);
         if (!sl_private_folder_make(name, NULL, error))
             return false;
         state->raw = open_file(raw_path(rejects, source, name), state->raw_kept, error);
@@ -425,7 +426,7 @@ static bool write_list(sl_reject_files *rejects, const sl_source_block *block, u
         if (!refused && !put_raw(rejects, block->source, one.record, error))
             return false;
     }
-    return list->used == 0 || (flush(rejects->table, "rejects.tsv", error) &&
+    return list->used == 0 || (flush(rejects->table, SL_WORK_REJECTS, error) &&
                                flush(rejects->sources[block->source].raw, RAW_REJECTS, error));
 }
 
@@ -436,7 +437,7 @@ static bool sync_file(FILE *file, const char *what, sl_error *error) {
 /* Syncs the names of new files, which must survive a crash like their contents. */
 static void sync_names(sl_reject_files *rejects) {
     char name[1024];
-    snprintf(name, sizeof name, "%s/rejected", rejects->directory);
+    snprintf(name, sizeof name, "%s/" SL_WORK_REJECTED, rejects->directory);
     sl_private_folder_sync(name);
     sl_private_folder_sync(rejects->directory);
     rejects->named = false;
@@ -597,7 +598,7 @@ bool sl_rejects_sync(sl_reject_files *rejects, sl_error *error) {
     pthread_mutex_lock(&rejects->lock);
     bool ok = keep_failure(rejects, true, error);
     if (ok && rejects->dirty && rejects->table) {
-        ok = sync_file(rejects->table, "rejects.tsv", error);
+        ok = sync_file(rejects->table, SL_WORK_REJECTS, error);
         for (size_t i = 0; ok && i < sl_source_set_count(rejects->set); i++) {
             if (rejects->sources[i].raw)
                 ok = sync_file(rejects->sources[i].raw, RAW_REJECTS, error);
@@ -630,7 +631,7 @@ bool sl_rejects_close(sl_reject_files *rejects, uint64_t *written, sl_error *err
         }
         ok = close_file(state->raw, false, RAW_REJECTS, error) && ok;
     }
-    ok = close_file(rejects->table, false, "rejects.tsv", error) && ok;
+    ok = close_file(rejects->table, false, SL_WORK_REJECTS, error) && ok;
     if (written)
         *written = rejects->written;
     sl_row_lines_clear(&rejects->row_lines);

@@ -40,8 +40,8 @@ static bool make_named_directory(const sl_load_config *config, const char *label
 }
 
 /* The files that a load creates before it changes anything. */
-static const char *const files_of_a_start[] = {SL_WORK_LOG, "journal", "status.json",
-                                               "control.json", "rejects.tsv"};
+static const char *const files_of_a_start[] = {SL_WORK_LOG, SL_WORK_JOURNAL, SL_WORK_STATUS,
+                                               SL_WORK_CONTROL, SL_WORK_REJECTS};
 enum { FILES_OF_A_START = sizeof files_of_a_start / sizeof files_of_a_start[0] };
 
 /* Is the name one of the first `count` files of a start? */
@@ -207,7 +207,7 @@ bool sl_work_directory_make(const sl_load_config *config, const char *label,
     sl_private_folder_protect(directory);
     sl_private_parent_sync(directory); /* otherwise a power failure may remove it */
     char path[SL_WORK_DIRECTORY_ROOM + 32];
-    snprintf(path, sizeof path, "%s/run.json", directory);
+    snprintf(path, sizeof path, "%s/" SL_WORK_RECORD, directory);
     bool ok = sl_json_may_write_file(path, error);
     snprintf(path, sizeof path, "%s/" SL_WORK_LOG, directory);
     if (!ok || !sl_log_open_file(path, error)) {

@@ -359,7 +359,7 @@ static bool read_records(sl_preparation *preparation, sl_store_facts *facts) {
     preparation->config.run_record = &record;
     sl_exit code = sl_load_run(&preparation->config);
     /* The separate load has its own log file. */
-    snprintf(log, sizeof log, "%.*s/shardload.log", (int)(strlen(preparation->folder) - 6),
+    snprintf(log, sizeof log, "%.*s/" SL_WORK_LOG, (int)(strlen(preparation->folder) - 6),
              preparation->folder);
     bool ok = sl_log_open_file(log, error);
     if (ok && code == SL_EXIT_INTERRUPTED)
@@ -498,7 +498,7 @@ static bool open_store(sl_preparation *preparation, sl_store_keys used) {
 
 static bool begin(sl_preparation *preparation, const char *work_directory) {
     const sl_load_config *config = preparation->job->config;
-    snprintf(preparation->folder, sizeof preparation->folder, "%s/embed", work_directory);
+    snprintf(preparation->folder, sizeof preparation->folder, "%s/" SL_WORK_EMBED, work_directory);
     snprintf(preparation->records, sizeof preparation->records, "%.600s/records",
              preparation->folder);
     snprintf(preparation->load, sizeof preparation->load, "%.600s/load", preparation->folder);
@@ -557,7 +557,7 @@ bool sl_embedding_finish(sl_job *job, const char *work_directory, sl_error *erro
     sl_embed *embed = job->embed;
     if (!embed)
         return true;
-    snprintf(folder, sizeof folder, "%s/embed", work_directory);
+    snprintf(folder, sizeof folder, "%s/" SL_WORK_EMBED, work_directory);
     snprintf(path, sizeof path, "%s/unmatched.json", folder);
     if (!sl_embed_write_unmatched(embed, folder, path, &embed->unmatched, error))
         return false;
@@ -566,7 +566,7 @@ bool sl_embedding_finish(sl_job *job, const char *work_directory, sl_error *erro
                        "see %s",
                        sl_human_count(embed->unmatched, count), job->config->embed_path, path);
     if (embed->facts.rejects > 0)
-        sl_log_warning("%s records of %s are rejected: see %s/load/rejects.tsv",
+        sl_log_warning("%s records of %s are rejected: see %s/load/" SL_WORK_REJECTS,
                        sl_human_count(embed->facts.rejects, count), job->config->embed_path,
                        folder);
     return true;
@@ -578,7 +578,7 @@ void sl_embedding_log_rejects(const sl_job *job, const char *work_directory) {
     sl_error error;
     if (!job->embed || job->embed->facts.rejects == 0)
         return;
-    snprintf(path, sizeof path, "%s/embed/load/run.json", work_directory);
+    snprintf(path, sizeof path, "%s/" SL_WORK_EMBED "/load/" SL_WORK_RECORD, work_directory);
     if (!sl_json_read_private(path, &record, &error)) /* the reasons are in rejects.tsv, too */
         return;
     snprintf(of, sizeof of, "%.500s (--embed %.60s)", job->config->embed_path,

@@ -23,8 +23,8 @@
 #include "send/writer.h"
 #include "util/clock.h"
 #include "util/interrupt.h"
+#include "util/load_counts.h"
 #include "util/log.h"
-#include "util/phase_names.h"
 #include "util/private_file.h"
 #include "util/text.h"
 
@@ -133,7 +133,7 @@ static void log_embedded_records(const sl_load *load) {
     char path[600];
     if (!load->job.config->embed_field || !load->ledger.work_directory[0])
         return;
-    snprintf(path, sizeof path, "%.500s/embed/records", load->ledger.work_directory);
+    snprintf(path, sizeof path, "%.500s/" SL_WORK_EMBED "/records", load->ledger.work_directory);
     if (access(path, F_OK) == 0)
         sl_log_warning(
             "%s holds the records of --embed that have been read. The same command will read them "

@@ -15,6 +15,7 @@
 #include "util/clock.h"
 #include "util/context.h"
 #include "util/log.h"
+#include "util/private_file.h"
 #include "util/text.h"
 #include "util/text_table.h"
 
@@ -346,7 +347,7 @@ static sl_exit write_record(sl_load *load, sl_exit code) {
     char path[600];
     sl_error error;
     if (load->ledger.work_directory[0]) {
-        snprintf(path, sizeof path, "%s/run.json", load->ledger.work_directory);
+        snprintf(path, sizeof path, "%s/" SL_WORK_RECORD, load->ledger.work_directory);
         paths[0] = path;
     }
     for (int i = 0; i < 2; i++) {

@@ -13,6 +13,7 @@
 #include "util/context.h"
 #include "util/log.h"
 #include "util/print.h"
+#include "util/private_file.h"
 #include "util/text.h"
 
 void sl_run_init(sl_run *run, sl_job *job) {
@@ -297,7 +298,7 @@ bool sl_rejects_pass_limit(sl_run *run, const sl_ledger *ledger, bool at_end, sl
         (unsigned long long)rejects, (unsigned long long)sum.records,
         sl_reject_limit_text(config, limit),
         ledger->work_directory[0] ? ", and those of completed blocks in " : "",
-        ledger->work_directory, ledger->work_directory[0] ? "/rejects.tsv" : "");
+        ledger->work_directory, ledger->work_directory[0] ? "/" SL_WORK_REJECTS : "");
     return true;
 }
 

@@ -455,7 +455,7 @@ static void write_files(sl_status *status) {
     if (status->metrics[0])
         metrics = metrics_text(status, &length);
     pthread_mutex_unlock(&status->lock);
-    snprintf(path, sizeof path, "%s/" SL_STATUS_FILE, status->directory);
+    snprintf(path, sizeof path, "%s/" SL_WORK_STATUS, status->directory);
     if (text)
         publish(status, path, text, strlen(text), false, last);
     if (metrics)
@@ -529,7 +529,7 @@ sl_status *sl_status_start(const sl_status_setup *setup) {
     size_t parts = setup->at_once > 0 ? setup->at_once : 1;
     sl_status *made = calloc(1, sizeof *made + parts * sizeof made->parts[0]);
     if (!made) {
-        sl_log_warning("out of memory: no %s is written", SL_STATUS_FILE);
+        sl_log_warning("out of memory: no %s is written", SL_WORK_STATUS);
         return NULL;
     }
     made->setup = *setup;
@@ -551,14 +551,14 @@ sl_status *sl_status_start(const sl_status_setup *setup) {
     pthread_mutex_init(&made->lock, NULL);
     sl_clock_init_condition(&made->changed);
     if (made->directory[0]) { /* a request to an earlier process */
-        snprintf(path, sizeof path, "%s/" SL_CONTROL_FILE, made->directory);
+        snprintf(path, sizeof path, "%s/" SL_WORK_CONTROL, made->directory);
         sl_private_file_remove(path);
     }
     write_files(made);
     int code = sl_thread_start(&made->thread, write_status, made);
     if (code == 0)
         return made;
-    sl_log_warning("no thread for %s: %s", SL_STATUS_FILE, strerror(code));
+    sl_log_warning("no thread for %s: %s", SL_WORK_STATUS, strerror(code));
     pthread_cond_destroy(&made->changed);
     pthread_mutex_destroy(&made->lock);
     free(made);
@@ -716,7 +716,7 @@ void sl_status_end(sl_status *status, sl_exit code, const char *message, bool re
 #define RATE_MAX 1000000000000
 
 static char *path_of(const char *directory, char path[CONTROL_PATH]) {
-    snprintf(path, CONTROL_PATH, "%s/" SL_CONTROL_FILE, directory);
+    snprintf(path, CONTROL_PATH, "%s/" SL_WORK_CONTROL, directory);
     return path;
 }
 

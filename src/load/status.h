@@ -14,8 +14,6 @@
 #include "job/load_config.h"
 #include "run.h"
 
-#define SL_STATUS_FILE "status.json"
-#define SL_CONTROL_FILE "control.json"
 #define SL_STATUS_VERSION 1
 
 typedef struct sl_status sl_status;

@@ -354,11 +354,11 @@ static bool check_begun(const tables *all, sl_error *error) {
     size_t listed = 0, begun = 0;
     for (size_t i = 0; i < all->count; i++) {
         folder_of(all, i, path, sizeof path - 16);
-        listed += access(strcat(path, "/journal"), F_OK) == 0;
+        listed += access(strcat(path, "/" SL_WORK_JOURNAL), F_OK) == 0;
     }
     DIR *folder = opendir(all->directory);
     for (const struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
-        snprintf(path, sizeof path, "%s/%s/journal", all->directory, entry->d_name);
+        snprintf(path, sizeof path, "%s/%s/" SL_WORK_JOURNAL, all->directory, entry->d_name);
         begun += entry->d_name[0] != '.' && access(path, F_OK) == 0;
     }
     if (folder)
@@ -405,14 +405,14 @@ static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run,
     }
     if (loads && all->directory[0]) {
         folder_of(all, index, folder, sizeof folder);
-        snprintf(file, sizeof file, "%s/journal", folder);
+        snprintf(file, sizeof file, "%s/" SL_WORK_JOURNAL, folder);
         config.work_directory = folder;
         config.resume = config.resume_or_begin = all->config->resume && access(file, F_OK) == 0;
         config.resumed_in = all->directory;
     }
     config.run_record = &record;
     sl_exit code = run(&config, context);
-    snprintf(file, sizeof file, "%s/run.json", folder);
+    snprintf(file, sizeof file, "%s/" SL_WORK_RECORD, folder);
     if (!bson_empty(&record)) {
         take_totals(item, &record);
     } else if (config.resume && sl_json_read_private(file, &earlier, NULL)) {

@@ -10,7 +10,6 @@
 #include "lookup.h"
 #include "util/estimate.h"
 #include "util/load_counts.h"
-#include "util/phase_names.h"
 
 /* More intervals than this are not distinguishable on a page. */
 #define INTERVALS_MAX 300

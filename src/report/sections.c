@@ -11,7 +11,6 @@
 
 #include "lookup.h"
 #include "util/load_counts.h"
-#include "util/phase_names.h"
 #include "util/text.h"
 
 /* ---- values ---- */

@@ -22,6 +22,7 @@
 #include "util/grow.h"
 #include "util/hash.h"
 #include "util/log.h"
+#include "util/private_file.h"
 #include "util/text.h"
 
 /* ---- what namespaces are ---- */
@@ -996,7 +997,7 @@ static int is_file_of_collection(const struct dirent *entry) {
 
 /* Does a load or restore keep its files there? */
 static bool is_work_directory(const char *folder) {
-    static const char *const marks[] = {SL_WORK_LOG, "restore", "journal"};
+    static const char *const marks[] = {SL_WORK_LOG, SL_WORK_RESTORE, SL_WORK_JOURNAL};
     bool found[3];
     for (size_t i = 0; i < 3; i++) {
         char path[PATH_ROOM + 20];

@@ -78,7 +78,7 @@ typedef struct replay {
 /* ---- the position ---- */
 
 static char *position_file(const sl_restore *restore, char path[600]) {
-    snprintf(path, 600, "%s/oplog-position", restore->directory);
+    snprintf(path, 600, "%s/" SL_WORK_OPLOG_POSITION, restore->directory);
     return path;
 }
 

@@ -657,7 +657,7 @@ static void restore_log_rejects(const sl_restore *restore) {
         if (item->left_out || o->rejected == 0)
             continue;
         sl_namespace_folder(restore->directory, item, folder, sizeof folder);
-        sl_log_warning("%s: %s document%s rejected, with the reasons in %s/rejects.tsv",
+        sl_log_warning("%s: %s document%s rejected, with the reasons in %s/" SL_WORK_REJECTS,
                        sl_namespace_target(item, name), sl_human_count(o->rejected, count),
                        o->rejected == 1 ? "" : "s", folder);
     }
@@ -799,7 +799,7 @@ static bool check_list(sl_restore *restore, sl_error *error) {
 static bool check_options(const sl_restore *restore, sl_error *error) {
     char path[600], how[900];
     bson_t *was;
-    if (!sl_json_read_private(file_of(restore, "options.json", path), &was, error))
+    if (!sl_json_read_private(file_of(restore, SL_WORK_OPTIONS, path), &was, error))
         return sl_error_prefix(error, "--resume");
     bool differ =
         sl_resume_options_differ(was, restore->config->load->document_options, how, sizeof how);
@@ -815,7 +815,7 @@ static bool check_options(const sl_restore *restore, sl_error *error) {
 static bool begin_or_resume(sl_restore *restore, sl_error *error) {
     char path[600], options[600], resolved[4096];
     const char *dump = realpath(restore->config->dump, resolved) ? resolved : restore->config->dump;
-    bool begun = access(file_of(restore, "restore", path), F_OK) == 0;
+    bool begun = access(file_of(restore, SL_WORK_RESTORE, path), F_OK) == 0;
     bool resume = restore->config->load->resume;
     if (resume && !begun)
         return sl_error_set(error, SL_EXIT_USAGE,
@@ -841,7 +841,7 @@ static bool begin_or_resume(sl_restore *restore, sl_error *error) {
     }
     char line[4100];
     int length = snprintf(line, sizeof line, "%s\n", dump);
-    return sl_json_write_file(file_of(restore, "options.json", options),
+    return sl_json_write_file(file_of(restore, SL_WORK_OPTIONS, options),
                               restore->config->load->document_options, error) &&
            (!sl_restore_is_in_place(restore) || sl_restore_write_list(restore, error)) &&
            sl_private_file_replace(path, line, (size_t)length, error);
@@ -881,7 +881,7 @@ static bool open_archive(sl_restore *restore, sl_error *error) {
     bool found;
     if (config->dry_run)
         return sl_dump_open_archive(&restore->dump, config->dump, NULL, &config->names, error);
-    file_of(restore, "unpacked", folder);
+    file_of(restore, SL_WORK_UNPACKED, folder);
     found = false;
     if (!sl_private_folder_make(folder, NULL, error) ||
         (!restore->verifying &&
@@ -984,7 +984,7 @@ static sl_exit write_record(const sl_restore *restore, int64_t started, sl_exit 
     sl_record_head(&record, "restore", load->program_version, started, load->options);
     restore_append(restore, &record);
     sl_record_tail(&record, code);
-    paths[0] = file_of(restore, "restore.json", path);
+    paths[0] = file_of(restore, SL_WORK_RESTORE_RECORD, path);
     for (int i = 0; i < 2; i++) {
         if (paths[i] && !sl_json_write_file(paths[i], &record, &error)) {
             sl_log_error(SL_LINES, error.message);
@@ -1004,7 +1004,7 @@ static bool check_server(const sl_restore *restore, sl_error *error) {
 static bool prepare(sl_restore *restore, sl_error *error) {
     const sl_load_config *load = restore->config->load;
     return connect_to_server(restore, error) && check_server(restore, error) &&
-           sl_restore_make_directory(restore, "restore", error) &&
+           sl_restore_make_directory(restore, SL_WORK_RESTORE, error) &&
            (!load->report || sl_json_may_write_file(load->report, error)) &&
            (!load->metrics || sl_private_file_may_replace(load->metrics, error)) &&
            begin_or_resume(restore, error);

@@ -299,8 +299,6 @@ static bool restore_shard(sl_restore *restore, sl_connection *connection, const 
  * collection that `dropping` names, so that those of another user are not dropped either, who has
  * created a collection after the drop. */
 
-#define LOADED "loaded.json"
-#define RESTORED "restored.json"
 #define SHOWN 40 /* maximum bytes of the namespace's name in the name of its folder */
 
 /* One namespace while it is restored. */
@@ -381,7 +379,7 @@ static bool name_own(step *s, sl_error *error) {
         return true;
     s->target.database = "admin";
     s->target.collection = s->collection;
-    FILE *file = sl_private_file_stream(file_of(s, "merged", path), O_RDONLY, NULL);
+    FILE *file = sl_private_file_stream(file_of(s, SL_WORK_MERGED, path), O_RDONLY, NULL);
     bool read = file && fgets(s->collection, SL_MERGED_ROOM, file) && s->collection[0];
     if (file)
         fclose(file);
@@ -457,7 +455,8 @@ static bool check_earlier(const step *s, const bson_t *read, bool loaded, sl_err
 static bool read_earlier(step *s, bool loaded, sl_error *error) {
     char path[600];
     bson_t *read = NULL;
-    if (!sl_json_read_private(file_of(s, loaded ? LOADED : RESTORED, path), &read, error))
+    if (!sl_json_read_private(file_of(s, loaded ? SL_WORK_LOADED : SL_WORK_RESTORED, path), &read,
+                              error))
         return false;
     if (!check_earlier(s, read, loaded, error) || (!loaded && !drop_merged_collection(s, error))) {
         bson_destroy(read);
@@ -541,7 +540,7 @@ static bool drop(const step *s, sl_error *error) {
     char path[600], now[SL_COLLECTION_IDENTITY_ROOM], was[SL_COLLECTION_IDENTITY_ROOM] = "";
     if (!sl_collection_identity(s->connection, &s->target, now, error))
         return false;
-    FILE *file = sl_private_file_stream(file_of(s, "dropping", path), O_RDONLY, NULL);
+    FILE *file = sl_private_file_stream(file_of(s, SL_WORK_DROPPING, path), O_RDONLY, NULL);
     if (!file && !sl_private_file_replace(path, now, strlen(now), error))
         return false;
     bool recorded = file && fgets(was, sizeof was, file);
@@ -589,7 +588,7 @@ static bool create_new(step *s, sl_error *error) {
     sl_error ignored;
     char path[600];
     s->at_once = may_be_at_once(s->item);
-    if (!s->at_once && !sl_private_file_replace(file_of(s, "created", path), "", 0, error))
+    if (!s->at_once && !sl_private_file_replace(file_of(s, SL_WORK_CREATED, path), "", 0, error))
         return false;
     s->indexed =
         s->at_once && s->item->index_count > 0 &&
@@ -600,7 +599,7 @@ static bool create_new(step *s, sl_error *error) {
 static bool create(step *s, bool own, sl_error *error) {
     sl_connection *connection = s->connection;
     sl_collection_facts facts;
-    bool begun = has_file(s, "journal"), empty = true;
+    bool begun = has_file(s, SL_WORK_JOURNAL), empty = true;
     if (!own && !begun && s->restore->config->load->drop && !drop(s, error))
         return false;
     bool ok = sl_collection_read(connection, &s->target, &facts, error);
@@ -629,7 +628,7 @@ static bool create(step *s, bool own, sl_error *error) {
 }
 
 static bool prepare(step *s, sl_error *error) {
-    bool own = has_file(s, "created");
+    bool own = has_file(s, SL_WORK_CREATED);
     sl_interrupt_begin_change();
     bool ok = create(s, own, error);
     sl_interrupt_end_change();
@@ -679,7 +678,7 @@ static sl_exit load(step *s) {
     /* In a collection that existed, an equal document may have been stored before. */
     config.again = s->outcome->existed;
     config.work_directory = s->folder;
-    config.resume = config.resume_or_begin = has_file(s, "journal");
+    config.resume = config.resume_or_begin = has_file(s, SL_WORK_JOURNAL);
     config.report = config.html = NULL;
     config.connection = s->connection;
     config.equal_is_stored = true; /* by another restore of the same dump */
@@ -702,7 +701,7 @@ static sl_exit load(step *s) {
     bson_t *earlier = NULL;
     if (!bson_empty(&record)) {
         take_totals(s, &record);
-    } else if (sl_json_read_private(file_of(s, "run.json", path), &earlier, NULL)) {
+    } else if (sl_json_read_private(file_of(s, SL_WORK_RECORD, path), &earlier, NULL)) {
         take_totals(s, earlier); /* the load had been completed by an earlier run */
         bson_destroy(earlier);
     }
@@ -956,7 +955,7 @@ static bool server_answers(const step *s) {
 }
 
 static bool end(step *s, sl_error *error) {
-    return finish(s, error) && write_outcome(s, RESTORED, error) &&
+    return finish(s, error) && write_outcome(s, SL_WORK_RESTORED, error) &&
            drop_merged_collection(s, error);
 }
 
@@ -970,7 +969,7 @@ static bool run(step *s, sl_error *error) {
         return false;
     if (sl_kinds[s->item->kind].no_documents || load_documents(s, error)) {
         s->outcome->loaded = s->restore->step == SL_RESTORE_LOAD;
-        return s->outcome->loaded ? write_outcome(s, LOADED, error) : end(s, error);
+        return s->outcome->loaded ? write_outcome(s, SL_WORK_LOADED, error) : end(s, error);
     }
     /* The remainder of the file cannot be read: indexes are built for the documents read so far. */
     if (s->outcome->code == SL_EXIT_SOURCE && s->outcome->inserted > 0 && !build_indexes(s, error))
@@ -986,9 +985,9 @@ bool sl_restore_namespace(sl_restore *restore, sl_connection *connection, size_t
     begin(&s, restore, connection, index);
     if (restore->step == SL_RESTORE_FINISH && s.outcome->earlier)
         return true;
-    bool loaded = restore->step == SL_RESTORE_LOAD && has_file(&s, LOADED);
-    if ((has_file(&s, RESTORED) || loaded) && restore->config->load->resume) {
-        if (name_own(&s, &error) && read_earlier(&s, !has_file(&s, RESTORED), &error))
+    bool loaded = restore->step == SL_RESTORE_LOAD && has_file(&s, SL_WORK_LOADED);
+    if ((has_file(&s, SL_WORK_RESTORED) || loaded) && restore->config->load->resume) {
+        if (name_own(&s, &error) && read_earlier(&s, !has_file(&s, SL_WORK_RESTORED), &error))
             return true;
         sl_log_error(SL_LINES, error.message);
         *s.outcome = (sl_restored){.begun = true, .code = error.code};

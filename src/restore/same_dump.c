@@ -29,7 +29,6 @@
 #include "util/private_file.h"
 #include "util/read_file.h"
 
-#define LIST "dump-files.bson"
 #define END_BYTES ((size_t)64 << 10)
 #define UNREAD_BYTES_MOST (128 << 10) /* hash_of_ends covers all of a file of this size */
 
@@ -37,7 +36,7 @@
 enum { LISTED = 1, COPIED = 2 };
 
 static char *list_of(const sl_restore *restore, char path[600]) {
-    snprintf(path, 600, "%s/" LIST, restore->directory);
+    snprintf(path, 600, "%s/" SL_WORK_DUMP_FILES, restore->directory);
     return path;
 }
 
@@ -210,9 +209,9 @@ static bool same_text(const char *folder, const sl_namespace *item, bool *same, 
     sl_source_set *set = NULL;
     sl_reader *reader = NULL;
     *where = 0;
-    snprintf(path, sizeof path, "%s/restored.json", folder);
+    snprintf(path, sizeof path, "%s/" SL_WORK_RESTORED, folder);
     *same = item->data_bytes <= UNREAD_BYTES_MOST || access(path, F_OK) != 0;
-    snprintf(path, sizeof path, "%s/journal", folder);
+    snprintf(path, sizeof path, "%s/" SL_WORK_JOURNAL, folder);
     if (access(path, F_OK) != 0)
         return true;
     *same = true;

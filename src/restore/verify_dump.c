@@ -271,7 +271,7 @@ static bool prepare(sl_restore *restore, sl_error *error) {
                             config->dump);
     if (given) {
         char path[4096];
-        snprintf(path, sizeof path, "%s/restore", given);
+        snprintf(path, sizeof path, "%s/" SL_WORK_RESTORE, given);
         if (access(path, F_OK) == 0) /* its unpacked files would be overwritten and removed */
             return sl_error_set(error, SL_EXIT_USAGE,
                                 "--work-dir %s: this is the work directory of a restore, which may "
@@ -293,7 +293,7 @@ static void remove_unpacked(const sl_restore *restore) {
         if (item->unpacked && item->data)
             sl_private_file_remove(item->data);
     }
-    snprintf(folder, sizeof folder, "%s/unpacked", restore->directory);
+    snprintf(folder, sizeof folder, "%s/" SL_WORK_UNPACKED, restore->directory);
     if (restore->lock.held) /* otherwise there is no work directory, or it is another command's */
         sl_private_folder_remove(folder);
 }

@@ -78,9 +78,6 @@ static inline uint64_t sl_source_records(const sl_source *source) {
     return source->stored_bytes / source->record_bytes;
 }
 
-#define SL_WORK_LOG "shardload.log"        /* every work directory of a load has one */
-#define SL_WORK_STDIN "standard-input.sql" /* the copy of a dump from a pipe */
-#define SL_WORK_PART ".part"               /* ends its name until it is complete */
 /* Is this the name of a file that this program writes into a work directory, or of the temporary
  * file from which it is renamed? Such files are not sources. */
 bool sl_source_is_own_file(const char *name);

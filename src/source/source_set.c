@@ -294,19 +294,7 @@ static bool enter_folder(folder_walk *walk, int folder, const char *name, size_t
  * read, they would be loaded as data, and a resumed load would find other sources than the first
  * run. */
 bool sl_source_is_own_file(const char *name) {
-    static const char *const names[] = {SL_WORK_LOG,       "journal",
-                                        "run.json",        "rejects.tsv",
-                                        "rejected",        "verify.json",
-                                        "problems.tsv",    "reload.json",
-                                        "tune.json",       "status.json",
-                                        "control.json",    "restore",
-                                        "restore.json",    "restored.json",
-                                        "loaded.json",     "created",
-                                        "dropping",        "merged",
-                                        "unpacked",        "embed",
-                                        "registry",        "options.json",
-                                        "dump-files.bson", "oplog-position",
-                                        SL_WORK_STDIN,     SL_WORK_STDIN SL_WORK_PART};
+    static const char *const names[] = {SL_WORK_FILES};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (sl_is_private_file(name, names[i]))
             return true;

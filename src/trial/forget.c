@@ -119,7 +119,7 @@ typedef enum finding {
 static finding look_at(int folder, bool within, int *log) {
     static const char record[] = "{\n  \"program\": \"shardload\"";
     char head[HEAD_BYTES];
-    int year, month, day, hour, minute, second, tune = open_head(folder, "tune.json", head);
+    int year, month, day, hour, minute, second, tune = open_head(folder, SL_WORK_TUNE, head);
     bool found = tune >= 0 && strncmp(head, record, sizeof record - 1) == 0;
     if (tune >= 0)
         close(tune);

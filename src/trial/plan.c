@@ -17,8 +17,8 @@
 #include "util/clock.h"
 #include "util/context.h"
 #include "util/document_id.h"
+#include "util/load_counts.h"
 #include "util/log.h"
-#include "util/phase_names.h"
 #include "util/print.h"
 #include "util/text_table.h"
 

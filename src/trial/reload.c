@@ -31,8 +31,8 @@
 #include "util/clock.h"
 #include "util/document_id.h"
 #include "util/interrupt.h"
+#include "util/load_counts.h"
 #include "util/log.h"
-#include "util/phase_names.h"
 #include "util/private_file.h"
 #include "util/text.h"
 
@@ -93,7 +93,7 @@ static sl_exit load(sl_drill *drill, sl_drill_step *step, const char *work_direc
     atomic_store(&drill->loading, false);
     double wall = sl_seconds_since(start);
     char path[600];
-    snprintf(path, sizeof path, "%s/shardload.log", drill->work_directory);
+    snprintf(path, sizeof path, "%s/" SL_WORK_LOG, drill->work_directory);
     sl_log_open_file(path, NULL); /* the load has closed it; on failure only the terminal is left */
     read_phases(step, wall);
     read_series(step);
@@ -511,12 +511,12 @@ static bool make_work_directory(sl_drill *drill, sl_error *error) {
         ok = sl_private_folder_make(drill->work_directory, &made, error);
     }
     char path[600];
-    snprintf(path, sizeof path, "%s/reload.json", drill->work_directory);
+    snprintf(path, sizeof path, "%s/" SL_WORK_RELOAD, drill->work_directory);
     if (!ok)
         return sl_error_prefix(error, "name another directory with --work-dir");
     if (!sl_json_may_write_file(path, error))
         return false;
-    snprintf(path, sizeof path, "%s/shardload.log", drill->work_directory);
+    snprintf(path, sizeof path, "%s/" SL_WORK_LOG, drill->work_directory);
     return sl_log_open_file(path, error) &&
            (!load->report || sl_json_may_write_file(load->report, error)) &&
            (!load->html || sl_json_may_write_file(load->html, error));
@@ -615,7 +615,7 @@ static sl_exit drill_size(sl_drill *drill, unsigned number, double share, const 
     if (!sl_throwaway_name(load->database, load->collection, KIND, number, name, &error))
         return report_error(&error);
     /* A journal of an earlier, interrupted drill belongs to a collection that no longer exists. */
-    snprintf(path, sizeof path, "%s/%s/journal", drill->work_directory, folder);
+    snprintf(path, sizeof path, "%s/%s/" SL_WORK_JOURNAL, drill->work_directory, folder);
     sl_private_file_remove(path);
     snprintf(path, sizeof path, "%s/%s", drill->work_directory, folder);
     sl_throwaway_register(&drill->throwaway, drill->connection, load->database, name);
@@ -693,7 +693,7 @@ static bool write_record(const sl_drill *drill, sl_exit code, sl_error *error) {
     const sl_reload_config *config = drill->config;
     bson_t record = BSON_INITIALIZER;
     char path[600];
-    snprintf(path, sizeof path, "%s/reload.json", drill->work_directory);
+    snprintf(path, sizeof path, "%s/" SL_WORK_RELOAD, drill->work_directory);
     bool ok = sl_drill_record(drill, code, &record) || sl_error_memory(error, "making the record");
     ok = ok && sl_json_write_file(path, &record, error);
     if (ok)

@@ -25,8 +25,8 @@
 #include "util/context.h"
 #include "util/document_id.h"
 #include "util/interrupt.h"
+#include "util/load_counts.h"
 #include "util/log.h"
-#include "util/phase_names.h"
 #include "util/print.h"
 #include "util/private_file.h"
 #include "util/text.h"
@@ -173,7 +173,7 @@ static bool make_work_directory(sl_tune *tune, tune_purpose purpose, char path[6
     const char *name = probe ? "probe" : "trial";
     unsigned number = probe ? ++tune->probes : ++tune->loads;
     /* A journal of an earlier, interrupted tuning belongs to a collection that no longer exists. */
-    snprintf(path, 600, "%s/%s-%03u/journal", tune->work_directory, name, number);
+    snprintf(path, 600, "%s/%s-%03u/" SL_WORK_JOURNAL, tune->work_directory, name, number);
     sl_private_file_remove(path);
     snprintf(path, 600, "%s/%s-%03u", tune->work_directory, name, number);
     return sl_private_folder_make(path, NULL, error);
@@ -692,7 +692,7 @@ static bool name_work_directory(sl_tune *tune, sl_error *error) {
 static bool check_files(const sl_tune *tune, sl_error *error) {
     const char *report = tune->config->load->report;
     char path[600];
-    snprintf(path, sizeof path, "%s/tune.json", tune->work_directory);
+    snprintf(path, sizeof path, "%s/" SL_WORK_TUNE, tune->work_directory);
     return sl_json_may_write_file(path, error) &&
            (!report || sl_json_may_write_file(report, error)) &&
            (!tune->config->html || sl_json_may_write_file(tune->config->html, error)) &&
@@ -864,7 +864,7 @@ static bool write_records(const sl_tune *tune, sl_exit code, sl_error *error) {
     const bson_t *const records[] = {&record};
     char path[600];
     sl_tune_record(tune, code, &record);
-    snprintf(path, sizeof path, "%s/tune.json", tune->work_directory);
+    snprintf(path, sizeof path, "%s/" SL_WORK_TUNE, tune->work_directory);
     const char *report = tune->config->load->report;
     bool ok = sl_json_write_file(path, &record, error);
     if (ok)

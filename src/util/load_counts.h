@@ -11,6 +11,17 @@
 
 #include "write_modes.h"
 
+/* The phases of a load, as run.json names them. */
+#define SL_PHASE_SOURCES "sources"
+#define SL_PHASE_EMBED "embed"
+#define SL_PHASE_CONNECT "connect"
+#define SL_PHASE_PREPARE "prepare"
+#define SL_PHASE_LOAD "load"
+#define SL_PHASE_INDEXES "indexes"
+#define SL_PHASE_BALANCER "balancer"
+#define SL_PHASE_UNMATCHED "unmatched"
+#define SL_PHASE_VERIFY "verify"
+
 /* Where a count is shown. */
 enum { SL_ON_SCREEN = 1, SL_ON_PAGES = 2, SL_EVERYWHERE = SL_ON_SCREEN | SL_ON_PAGES };
 

@@ -99,4 +99,47 @@ bool sl_private_file_may_replace(const char *path, sl_error *error);
 /* Writes all bytes to a descriptor. False, with errno set, when it cannot. */
 bool sl_write_all(int file, const void *bytes, size_t length);
 
+/* ---- the names in a work directory ----
+ *
+ * All code that writes or reads a file or folder there takes its name from here: so loads never
+ * read it as a source (sl_source_is_own_file), and `shardload forget` removes it. The files in
+ * `embed`, `unpacked` and `rejected` are listed in forget.c. */
+
+#define SL_WORK_LOG "shardload.log" /* every work directory of a load has one */
+#define SL_WORK_JOURNAL "journal"
+#define SL_WORK_STATUS "status.json"
+#define SL_WORK_CONTROL "control.json"
+#define SL_WORK_REJECTS "rejects.tsv"
+#define SL_WORK_REJECTED "rejected" /* a folder: the unchanged rejected records of each source */
+#define SL_WORK_RECORD "run.json"
+#define SL_WORK_EMBED "embed"              /* a folder: the records of --embed */
+#define SL_WORK_STDIN "standard-input.sql" /* the copy of a dump from a pipe */
+#define SL_WORK_PART ".part"               /* ends its name until it is complete */
+/* Of verify, tune and reload. */
+#define SL_WORK_PROBLEMS "problems.tsv"
+#define SL_WORK_VERIFY "verify.json"
+#define SL_WORK_TUNE "tune.json"
+#define SL_WORK_RELOAD "reload.json"
+/* Of a restore. The last group is in the folder of a collection (restore_one.c). */
+#define SL_WORK_RESTORE "restore" /* a folder */
+#define SL_WORK_RESTORE_RECORD "restore.json"
+#define SL_WORK_OPTIONS "options.json"
+#define SL_WORK_UNPACKED "unpacked" /* a folder: the collections of an archive */
+#define SL_WORK_DUMP_FILES "dump-files.bson"
+#define SL_WORK_OPLOG_POSITION "oplog-position"
+#define SL_WORK_CREATED "created"
+#define SL_WORK_DROPPING "dropping"
+#define SL_WORK_MERGED "merged"
+#define SL_WORK_LOADED "loaded.json"
+#define SL_WORK_RESTORED "restored.json"
+
+/* All of them, and a name that earlier versions wrote. */
+#define SL_WORK_FILES                                                                              \
+    SL_WORK_LOG, SL_WORK_JOURNAL, SL_WORK_STATUS, SL_WORK_CONTROL, SL_WORK_REJECTS,                \
+        SL_WORK_REJECTED, SL_WORK_RECORD, SL_WORK_EMBED, SL_WORK_STDIN,                            \
+        SL_WORK_STDIN SL_WORK_PART, SL_WORK_PROBLEMS, SL_WORK_VERIFY, SL_WORK_TUNE,                \
+        SL_WORK_RELOAD, SL_WORK_RESTORE, SL_WORK_RESTORE_RECORD, SL_WORK_OPTIONS,                  \
+        SL_WORK_UNPACKED, SL_WORK_DUMP_FILES, SL_WORK_OPLOG_POSITION, SL_WORK_CREATED,             \
+        SL_WORK_DROPPING, SL_WORK_MERGED, SL_WORK_LOADED, SL_WORK_RESTORED, "registry"
+
 #endif

@@ -32,8 +32,8 @@
 #include "util/grow.h"
 #include "util/hash.h"
 #include "util/interrupt.h"
+#include "util/load_counts.h"
 #include "util/log.h"
-#include "util/phase_names.h"
 #include "util/print.h"
 #include "util/private_file.h"
 #include "util/text_table.h"
@@ -152,7 +152,7 @@ static bool problems_open(const char *directory, const sl_source_set *set, uint6
     if (!directory)
         return true;
     char path[600];
-    snprintf(path, sizeof path, "%s/problems.tsv", directory);
+    snprintf(path, sizeof path, "%s/" SL_WORK_PROBLEMS, directory);
     made->table = sl_private_file_stream(path, O_WRONLY | O_TRUNC, error);
     if (!made->table)
         return false;
@@ -1296,7 +1296,7 @@ static bool write_record(sl_verification *verification, sl_exit code, sl_error *
     if (verification->job.config->run_record)
         sl_run_record_copy(verification->record, verification->job.config->run_record);
     if (verification->work_directory[0]) {
-        snprintf(path, sizeof path, "%s/verify.json", verification->work_directory);
+        snprintf(path, sizeof path, "%s/" SL_WORK_VERIFY, verification->work_directory);
         paths[0] = path;
     }
     bool ok = true;

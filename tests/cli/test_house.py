@@ -34,7 +34,7 @@ BELOW = {
 # The headers of each layer that other layers may include, as "layer/name.h".
 INTERFACES = {
     "util": "clock context document_id embedded error estimate grow hash histogram interrupt load_counts log "
-            "memory_stream name_index phase_names print private_file process read_file splitter text text_table "
+            "memory_stream name_index print private_file process read_file splitter text text_table "
             "write_modes yaml_reader",
     "bson": "bson_check bson_lookup bson_number bson_writer dump_archive extjson",
     "source": "source sql_dump",
@@ -243,6 +243,15 @@ class House(unittest.TestCase):
                  for word in re.findall(r"(?<![\w-])--([A-Za-z][\w-]*)", string)
                  if word not in names | others]
         self.assertEqual(wrong, [])
+
+    def test_names_in_a_work_directory_are_listed(self):
+        path = TOP / "src/util/private_file.h"
+        names, listed = path.read_text().split("#define SL_WORK_FILES")
+        for macro, name in re.findall(r'#define (SL_WORK_\w+) "([^"]+)"', names):
+            self.assertIn(macro, re.findall(r"\w+", listed))
+            again = re.compile(rf'(s|")/{re.escape(name)}"|_of\(\w+, "{re.escape(name)}"')
+            self.assertEqual([p.name for p in (TOP / "src").rglob("*.[ch]")
+                              if p != path and again.search(p.read_text())], [])
 
     def test_the_map_shows_every_file(self):
         text = (TOP / "docs/internals/architecture.md").read_text()
