@@ -46,6 +46,17 @@ bool sl_topology_read(sl_connection *connection, sl_topology **topology, sl_erro
 void sl_topology_may_be_read(sl_connection *connection);
 void sl_topology_destroy(sl_topology *topology);
 
+/* Calls `found` (may be NULL) with the name of each secondary in a reply to replSetGetStatus, and
+ * how many seconds it is behind the member that has applied the newest operation. Servers note
+ * whole seconds. Returns the largest lag; NAN: there are no secondaries. */
+double sl_replication_lag(const bson_t *status,
+                          void (*found)(void *context, const char *member, double seconds),
+                          void *context);
+
+/* The largest lag of the replica set, or of any shard, now. NAN: there are no secondaries, or the
+ * user may not ask the shards. */
+double sl_replication_lag_now(sl_connection *connection);
+
 /* Does every shard answer? True as well if the router refuses to say. */
 bool sl_shards_answer(sl_connection *connection, sl_error *error);
 

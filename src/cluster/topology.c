@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The shards of a cluster, from config.shards. A deployment without sharding counts as one shard,
  * so that callers need no special case. */
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +11,7 @@
 #include "util/text.h"
 
 #include "internal.h"
+#include "member.h"
 
 static bool add_shard(sl_topology *topology, const char *name, const char *host, bool draining,
                       sl_error *error) {
@@ -317,4 +320,69 @@ void sl_storage_engine_read(sl_connection *connection, sl_storage_engine *engine
         sl_storage_engine_of(&reply, engine);
     bson_destroy(&reply);
     bson_destroy(status);
+}
+
+/* ---- replication lag ---- */
+
+#define LAG_LIMIT_MS 3000 /* for the answer of a shard */
+
+static double optime_seconds(const bson_t *member) {
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, member, "optimeDate") && BSON_ITER_HOLDS_DATE_TIME(&iter)
+               ? (double)bson_iter_date_time(&iter) / 1000
+               : NAN;
+}
+
+double sl_replication_lag(const bson_t *status,
+                          void (*found)(void *context, const char *member, double seconds),
+                          void *context) {
+    double newest = NAN, largest = NAN;
+    for (sl_walk walk = sl_walk_start(status, "members"); sl_walk_next(&walk);)
+        newest = fmax(newest, optime_seconds(&walk.item));
+    for (sl_walk walk = sl_walk_start(status, "members"); sl_walk_next(&walk);) {
+        double lag = newest - optime_seconds(&walk.item);
+        if (strcmp(sl_look_string(&walk.item, "stateStr"), "SECONDARY") != 0 || isnan(lag))
+            continue;
+        largest = fmax(largest, lag);
+        if (found)
+            found(context, sl_look_string(&walk.item, "name"), lag);
+    }
+    return largest;
+}
+
+/* The lag in the replica set of a shard, "s0/host:port,...", according to its first host. */
+static double lag_of_shard(sl_connection *connection, const char *hosts, const bson_t *command) {
+    char name[SL_MEMBER_NAME_ROOM];
+    const char *slash = strchr(hosts, '/');
+    const char *first = slash ? slash + 1 : hosts;
+    double lag = NAN;
+    int32_t code;
+    bson_t reply;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(first, ","), first);
+    sl_member *member = sl_member_open(connection, name, LAG_LIMIT_MS, NULL);
+    if (member) {
+        if (sl_member_command(member, "admin", command, &reply, &code, NULL))
+            lag = sl_replication_lag(&reply, NULL, NULL);
+        bson_destroy(&reply);
+    }
+    sl_member_close(member);
+    return lag;
+}
+
+double sl_replication_lag_now(sl_connection *connection) {
+    bson_t reply = BSON_INITIALIZER, *command = BCON_NEW("replSetGetStatus", BCON_INT32(1));
+    sl_deployment deployment = sl_connection_server(connection)->deployment;
+    sl_topology *topology = NULL;
+    double lag = NAN;
+    if (deployment == SL_REPLICA_SET &&
+        sl_connection_command(connection, "admin", command, &reply, NULL, NULL))
+        lag = sl_replication_lag(&reply, NULL, NULL);
+    else if (deployment == SL_SHARDED && sl_topology_read(connection, &topology, NULL)) {
+        for (size_t i = 0; i < topology->count; i++)
+            lag = fmax(lag, lag_of_shard(connection, topology->shards[i].host, command));
+    }
+    sl_topology_destroy(topology);
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return lag;
 }

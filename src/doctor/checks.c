@@ -176,33 +176,23 @@ static void check_members(const sl_examined *examined, sl_check_findings *findin
 
 /* ---- replication lag ---- */
 
-static double optime_ms(const bson_t *member) {
-    bson_iter_t iter;
-    return bson_iter_init_find(&iter, member, "optimeDate") && BSON_ITER_HOLDS_DATE_TIME(&iter)
-               ? (double)bson_iter_date_time(&iter)
-               : NAN;
-}
+typedef struct furthest {
+    double lag;
+    char name[SL_MEMBER_NAME_ROOM];
+} furthest;
 
-/* The lag of the member that is furthest behind, according to one server; NAN if there is none. */
-static double largest_lag(const bson_t *status, char *name, size_t room) {
-    double newest = NAN, lag = NAN;
-    for (sl_walk walk = sl_walk_start(status, "members"); sl_walk_next(&walk);)
-        newest = fmax(newest, optime_ms(&walk.item));
-    for (sl_walk walk = sl_walk_start(status, "members"); sl_walk_next(&walk);) {
-        const char *state = sl_look_text(&walk.item, "stateStr");
-        double behind = (newest - optime_ms(&walk.item)) / 1000;
-        if (!state || strcmp(state, "SECONDARY") != 0 || !(isnan(lag) || behind > lag))
-            continue;
-        const char *host = sl_look_text(&walk.item, "name");
-        lag = behind;
-        snprintf(name, room, "%s", host ? host : "?");
-    }
-    return lag;
+static void note_furthest(void *context, const char *member, double seconds) {
+    furthest *noted = context;
+    if (noted->name[0] && seconds <= noted->lag)
+        return;
+    noted->lag = seconds;
+    snprintf(noted->name, sizeof noted->name, "%s", member);
 }
 
 static void check_lag(const sl_examined_server *server, sl_check_findings *findings) {
-    char member[SL_MEMBER_NAME_ROOM] = "";
-    double lag = largest_lag(&server->answers[SL_ASK_REPLICAS].reply, member, sizeof member);
+    furthest member = {.name = ""};
+    double lag =
+        sl_replication_lag(&server->answers[SL_ASK_REPLICAS].reply, note_furthest, &member);
     if (isnan(lag)) {
         sl_find(findings, SL_CHECK_OK, "there are no secondaries", "%s: no secondaries",
                 server->shard);
@@ -217,7 +207,7 @@ static void check_lag(const sl_examined_server *server, sl_check_findings *findi
             ? "the load increases it: flow control throttles writes, and a member that falls "
               "off the oplog must copy all data again. Find the cause first"
             : "the secondaries keep up",
-        "%s: %.1f s (%s)", server->shard, lag, member);
+        "%s: %.1f s (%s)", server->shard, lag, member.name);
     BSON_APPEND_UTF8(finding->values, "shard", server->shard);
     BSON_APPEND_DOUBLE(finding->values, "lagSeconds", lag);
 }

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "bson/bson_lookup.h"
+#include "cluster/cluster.h"
 #include "report/run_record.h"
 #include "util/clock.h"
 #include "util/context.h"
@@ -480,71 +481,28 @@ static sl_server_latencies read_latencies(mongoc_client_t *client) {
     return read;
 }
 
-typedef struct member {
-    const char *name;
-    int64_t applied; /* time of the last applied operation, milliseconds since 1970 */
-    bool primary;
-} member;
-
-static size_t read_members(const bson_t *reply, member *members) {
-    bson_iter_t iter, list, field;
-    size_t count = 0;
-    if (!bson_iter_init_find(&iter, reply, "members") || !bson_iter_recurse(&iter, &list))
-        return 0;
-    while (count < SL_MEMBERS_MAX && bson_iter_next(&list)) {
-        member *m = &members[count];
-        *m = (member){0};
-        bool has_time = false;
-        if (!bson_iter_recurse(&list, &field))
-            continue;
-        while (bson_iter_next(&field)) {
-            const char *key = bson_iter_key(&field);
-            if (strcmp(key, "name") == 0 && BSON_ITER_HOLDS_UTF8(&field))
-                m->name = bson_iter_utf8(&field, NULL);
-            else if (strcmp(key, "state") == 0)
-                m->primary = bson_iter_as_int64(&field) == 1;
-            else if (strcmp(key, "optimeDate") == 0 && BSON_ITER_HOLDS_DATE_TIME(&field)) {
-                m->applied = bson_iter_date_time(&field);
-                has_time = true;
-            }
-        }
-        count += m->name && has_time;
+static void note_lag(void *context, const char *name, double seconds) {
+    sl_monitor_figures *figures = context;
+    size_t i = 0;
+    while (i < figures->member_count &&
+           strncmp(figures->members[i].name, name, sizeof figures->members[i].name - 1) != 0)
+        i++;
+    if (i == SL_MEMBERS_MAX)
+        return;
+    sl_member_lag *lag = &figures->members[i];
+    if (i == figures->member_count) {
+        figures->member_count++;
+        snprintf(lag->name, sizeof lag->name, "%s", name);
     }
-    return count;
-}
-
-static sl_member_lag *lag_of(sl_monitor_figures *figures, const char *name) {
-    for (size_t i = 0; i < figures->member_count; i++) {
-        if (strncmp(figures->members[i].name, name, sizeof figures->members[i].name - 1) == 0)
-            return &figures->members[i];
-    }
-    if (figures->member_count == SL_MEMBERS_MAX)
-        return NULL;
-    sl_member_lag *added = &figures->members[figures->member_count++];
-    snprintf(added->name, sizeof added->name, "%s", name);
-    return added;
+    lag->count++;
+    lag->sum += seconds;
+    lag->max = seconds > lag->max ? seconds : lag->max;
 }
 
 static void read_lags(sl_monitor *monitor, mongoc_client_t *client) {
     bson_t reply;
-    member members[SL_MEMBERS_MAX];
-    if (run_command(client, "replSetGetStatus", &reply)) {
-        size_t count = read_members(&reply, members);
-        const member *primary = NULL;
-        for (size_t i = 0; i < count; i++)
-            primary = members[i].primary ? &members[i] : primary;
-        for (size_t i = 0; primary && i < count; i++) {
-            sl_member_lag *lag =
-                members[i].primary ? NULL : lag_of(&monitor->figures, members[i].name);
-            if (!lag)
-                continue;
-            double behind = (double)(primary->applied - members[i].applied) / 1000;
-            behind = behind > 0 ? behind : 0; /* the primary's time may be the older reading */
-            lag->count++;
-            lag->sum += behind;
-            lag->max = behind > lag->max ? behind : lag->max;
-        }
-    }
+    if (run_command(client, "replSetGetStatus", &reply))
+        sl_replication_lag(&reply, note_lag, &monitor->figures);
     bson_destroy(&reply);
 }
 

@@ -50,6 +50,7 @@ typedef struct tune_load {
     double seconds;       /* of the load phase */
     double total_seconds; /* of all phases, in seconds */
     double p50, p99;      /* of the batches, in milliseconds */
+    double lag;           /* of the secondaries at the end, in seconds; NAN: unknown or none */
     /* Of all sources of the load that were not left out: */
     bool splittable;      /* as in sl_tune */
     double source_text;   /* bytes of text if `splittable`; else stored bytes */
@@ -227,6 +228,8 @@ static bool load_once(sl_tune *tune, const size_t *at, double share, tune_purpos
     load.index_count = purpose == SL_TUNE_FOR_STORAGE ? load.index_count : 0;
     sl_throwaway_register(&tune->throwaway, tune->connection, load.database, tune->scratch);
     ok = ok && run_load(tune, &load, &account, figures);
+    figures->lag =
+        ok && purpose == SL_TUNE_FOR_RATE ? sl_replication_lag_now(tune->connection) : NAN;
     sl_error removing = {0};
     /* Dropped now, so that the drop does not slow down the next trial. */
     if (purpose != SL_TUNE_FOR_STORAGE && !sl_throwaway_drop(&tune->throwaway, &removing) && ok) {
@@ -729,8 +732,8 @@ static sl_trial_result measure(void *context, const size_t *at, double *rate) {
                      "--trial-bytes");
         return SL_TRIAL_STOP;
     }
-    tune->trials[cell * SL_TUNE_TIMES_MAX + tune->search.cells[cell].trials] =
-        (sl_tune_trial){after, figures.documents, figures.seconds, figures.p50, figures.p99};
+    tune->trials[cell * SL_TUNE_TIMES_MAX + tune->search.cells[cell].trials] = (sl_tune_trial){
+        after, figures.documents, figures.seconds, figures.p50, figures.p99, figures.lag};
     *rate = (double)figures.documents / figures.seconds;
     sl_log_info("trial %zu of at most %zu: %s: %s documents/s", tune->search.trials + 1,
                 tune->planned, setting, sl_human_count((uint64_t)*rate, human));

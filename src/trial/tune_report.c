@@ -75,6 +75,8 @@ static void append_settings(const sl_tune *tune, bson_t *record) {
             BCON_APPEND(&trial, "batchMilliseconds", "{", "p50",
                         BCON_DOUBLE(rounded(one->p50, 1000)), "p99",
                         BCON_DOUBLE(rounded(one->p99, 1000)), "}");
+            if (!isnan(one->lag))
+                BSON_APPEND_DOUBLE(&trial, "replicationLagSeconds", one->lag);
             bson_append_document_end(&trials, &trial);
         }
         bson_append_array_end(&setting, &trials);
@@ -297,13 +299,11 @@ static int by_median(const void *a, const void *b) {
 
 /* Prints each setting that was tried, with the spread of its trials. */
 static void show_settings(const sl_tune *tune) {
-    static const sl_text_column columns[] = {{"setting", .left = true},
-                                             {.title = "trials"},
-                                             {.title = "documents/s"},
-                                             {.title = "least .. most"},
-                                             {.title = "true rate, 90 %"},
-                                             {.title = "batch p50 .. p99, ms"},
-                                             {0}};
+    static const sl_text_column columns[] = {
+        {"setting", .left = true},    {.title = "trials"},
+        {.title = "documents/s"},     {.title = "least .. most"},
+        {.title = "true rate, 90 %"}, {.title = "batch p50 .. p99, ms"},
+        {.title = "lag, s"},          {0}};
     const sl_search *search = &tune->search;
     sl_text_table *table = sl_text_table_create(columns);
     const sl_search_cell **tried = calloc(search->count, sizeof *tried);
@@ -319,12 +319,13 @@ static void show_settings(const sl_tune *tune) {
             const sl_search_cell *cell = tried[i];
             const sl_tune_trial *trials =
                 &tune->trials[(size_t)(cell - search->cells) * SL_TUNE_TIMES_MAX];
-            double least = cell->rates[0], most = least, p50 = 0, p99 = 0;
+            double least = cell->rates[0], most = least, p50 = 0, p99 = 0, lag = NAN;
             for (size_t k = 0; k < cell->trials; k++) {
                 least = fmin(least, cell->rates[k]);
                 most = fmax(most, cell->rates[k]);
                 p50 += trials[k].p50 / (double)cell->trials;
                 p99 = fmax(p99, trials[k].p99);
+                lag = fmax(lag, trials[k].lag);
             }
             sl_text_table_cell(table, "%s", sl_tune_describe(tune, cell->at, text, sizeof text));
             sl_text_table_cell(table, "%zu", cell->trials);
@@ -333,10 +334,11 @@ static void show_settings(const sl_tune *tune) {
                                sl_human_count((uint64_t)most, b));
             interval_cell(table, cell);
             sl_text_table_cell(table, "%.1f .. %.1f", p50, p99);
+            sl_text_table_figure(table, !isnan(lag), lag, 0);
         }
-        sl_print(
-            "\nrate of each setting, the fastest first (median, and range of its trials), and the "
-            "time of a batch (mean of its medians, highest p99)\n\n");
+        sl_print("\nrate of each setting, the fastest first (median, and range of its trials), the "
+                 "time of a batch (mean of its medians, highest p99), and how far the secondaries "
+                 "were behind at the end of its trials (highest)\n\n");
         sl_text_table_print(table, sl_output(), 2);
         if (count > SETTINGS_SHOWN)
             sl_print("  and %zu more settings, see tune.json\n", count - SETTINGS_SHOWN);

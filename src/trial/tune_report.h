@@ -18,6 +18,7 @@ typedef struct sl_tune_trial {
     uint64_t documents;
     double seconds;  /* of the load phase */
     double p50, p99; /* time of a batch in milliseconds: median, and 99 of 100 take at most */
+    double lag;      /* of the secondaries at the end, in seconds; NAN: unknown or none */
 } sl_tune_trial;
 
 /* Storage and speed with one compressor. */

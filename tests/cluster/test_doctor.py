@@ -300,12 +300,21 @@ class Disturbed(DoctorCase, support.Case):
         self.assertIn(str(self.server.port(name)), found["members"][0]["figure"])
 
     def test_a_secondary_that_lags_is_a_warning(self):
+        """`tune` shows the lag after each trial."""
         _, client = self.secondary()
         fail = {"configureFailPoint": "rsSyncApplyStop"}
         client.admin.command({**fail, "mode": "alwaysOn"})
         self.addCleanup(client.admin.command, {**fail, "mode": "off"})
         finding = self.await_verdict("replication lag", "warning")
         self.assertGreaterEqual(finding["values"]["lagSeconds"], 10)
+        source = self.file("wide.txt", support.wide_text(5))
+        outcome = self.shardload("tune", "--uri", self.uri, "-d", "test", "-c", "tuned", "-j", 2,
+                                 "--batch-size", 20, "--trial-bytes", "4600KiB", "--max-trials", 1,
+                                 "--work-dir", self.scratch / "tune", source)
+        (setting,) = json.loads((self.scratch / "tune/tune.json").read_text())["settings"]
+        lag = setting["trials"][0]["replicationLagSeconds"]
+        self.assertGreaterEqual(lag, 10)
+        self.assertRegex(outcome.out, rf" {lag:.0f}\n")
 
 
 class Documentation(support.Case):

@@ -150,7 +150,7 @@ class OneServer(TuneCase):
         outcome = self.tune(*SMALL, "--search", "grid", "--repeats", 3)
         settings = self.assert_counts(self.record())
         shown = re.findall(r"^  (\d+) threads?, ([\d,]+) per batch +(\d+) +([\d,]+) +([\d,]+) \.\. "
-                           r"([\d,]+) +([\d,]+) \.\. ([\d,]+) +[\d.]+ \.\. [\d.]+$", outcome.out, re.M)
+                           r"([\d,]+) +([\d,]+) \.\. ([\d,]+) +[\d.]+ \.\. [\d.]+ +-$", outcome.out, re.M)
         rows = [[int(figure.replace(",", "")) for figure in row] for row in shown]
         self.assertEqual([row[3] for row in rows], sorted((row[3] for row in rows), reverse=True))
         rows = {(row[0], row[1]): row[2:] for row in rows}
