@@ -14,6 +14,7 @@
 #include "format/key_fields.h"
 #include "util/clock.h"
 #include "util/error.h"
+#include "util/hash.h"
 #include "util/log.h"
 #include "util/text.h"
 
@@ -348,6 +349,9 @@ static bool begin_source(const sl_job *job, size_t index, sl_text head, bool who
     source->divided = splitter != NULL;
     sl_source_set_splitter(job->set, index, splitter, source->dialect, lines || !splitter);
     sl_source_set_line_escape(job->set, index, line_escape_of(format, source->dialect));
+    const char *end = memchr(head.bytes, '\n', head.length);
+    bool several = format->binary || (end && end + 1 < head.bytes + head.length);
+    source->beginning = several ? sl_hash_text(head.bytes, head.length) : 0;
     if (!splitter && format->check_head && !format->check_head(source->dialect, head, whole, error))
         return sl_error_prefix(error, "%s", sl_source_set_at(job->set, index)->shown);
     return sl_types_add_head(job, source, head, whole, error);
@@ -450,12 +454,23 @@ static int by_fingerprint(const void *a, const void *b) {
     return order ? order : (x > y) - (x < y);
 }
 
+static int by_beginning(const void *a, const void *b) {
+    const sl_job_source *x = *(sl_job_source *const *)a, *y = *(sl_job_source *const *)b;
+    if (x->beginning != y->beginning)
+        return x->beginning < y->beginning ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
 static bool same_file(const sl_job_source *x, const sl_job_source *y) {
     return x->inode != 0 && x->inode == y->inode && x->device == y->device;
 }
 
 static bool same_fingerprint(const sl_job_source *x, const sl_job_source *y) {
     return strcmp(x->fingerprint, y->fingerprint) == 0;
+}
+
+static bool same_beginning(const sl_job_source *x, const sl_job_source *y) {
+    return x->beginning != 0 && x->beginning == y->beginning;
 }
 
 /* Two paths of one file: it is loaded once. If one of them is standard input, that is an error: the
@@ -501,6 +516,21 @@ static bool take_copy(sl_job *job, size_t first, size_t second, size_t copy, sl_
     return true;
 }
 
+/* Two files whose text begins in the same way, such as a.csv, a.csv.gz and a.csv.bak: probably one
+ * table. Copies have been reported. */
+static bool take_same_beginning(sl_job *job, size_t first, size_t second, size_t copy,
+                                sl_error *error) {
+    const char *known = job->sources[first].fingerprint;
+    (void)copy, (void)error;
+    if (strncmp(job->sources[second].fingerprint, known, strlen(known)) != 0 &&
+        job->copies++ < COPIES_SHOWN)
+        sl_log_warning("%s begins with the same text as %s: both are loaded. If one of them is a "
+                       "copy or an older version of the other, name only the other",
+                       sl_source_set_at(job->set, second)->shown,
+                       sl_source_set_at(job->set, first)->shown);
+    return true;
+}
+
 /* Finds equal sources, and lets `take` decide about all but the first of them. */
 static bool take_repeated(sl_job *job, sl_error *error) {
     static const struct {
@@ -508,7 +538,8 @@ static bool take_repeated(sl_job *job, sl_error *error) {
         bool (*same)(const sl_job_source *x, const sl_job_source *y);
         bool (*take)(sl_job *job, size_t first, size_t second, size_t copy, sl_error *error);
     } rules[] = {{by_file, same_file, take_same_file},
-                 {by_fingerprint, same_fingerprint, take_copy}};
+                 {by_fingerprint, same_fingerprint, take_copy},
+                 {by_beginning, same_beginning, take_same_beginning}};
     size_t count = sl_source_set_count(job->set);
     sl_job_source **list = malloc(count * sizeof(sl_job_source *));
     bool ok = list || sl_error_memory(error, "examining the sources");
@@ -530,7 +561,7 @@ static bool take_repeated(sl_job *job, sl_error *error) {
     }
     free(list);
     if (job->copies > COPIES_SHOWN)
-        sl_log_warning("%zu files are copies of others, with the same name and content; all are "
+        sl_log_warning("%zu files are copies of others, or begin with the same text; all are "
                        "loaded",
                        job->copies);
     return ok;

@@ -213,6 +213,36 @@ static void skip_words(sl_sql_text *text, sl_sql_token *token, const char *words
         sl_sql_next(text, token);
 }
 
+/* Fails if a table that is created, dropped or emptied has had rows: they were those of another
+ * database, or are not in the table. */
+static bool had_no_rows(sl_sql_dump *dump, uint64_t line, const char *name) {
+    char shown[80];
+    sl_text_printable(sl_text_of(name), shown, sizeof shown);
+    return !sl_path_set_has(&dump->seen, name) ||
+           sl_sql_fail(&dump->text, line,
+                       "the table %s, whose rows are above, is created, dropped or emptied here: "
+                       "export one database at a time, and no statements that change its rows",
+                       shown);
+}
+
+/* DROP TABLE, DELETE FROM, TRUNCATE. */
+static bool read_removal(sl_sql_dump *dump, uint64_t line, bool drop) {
+    sl_sql_text *text = &dump->text;
+    sl_sql_token token;
+    char name[SL_SQL_TABLE_NAME_ROOM];
+    sl_sql_next(text, &token);
+    bool tables = !drop || sl_sql_is(&token, "TABLE");
+    skip_words(text, &token, "TABLE|IF|EXISTS|FROM|ONLY");
+    while (tables && sl_sql_table_name(text, &token, name)) {
+        if (!had_no_rows(dump, line, name))
+            return false;
+        tables = sl_sql_is(&token, ",");
+        if (tables)
+            sl_sql_next(text, &token);
+    }
+    return sl_sql_is(&token, ";") || skip_statement(dump, line, false);
+}
+
 static bool read_create(sl_sql_dump *dump, uint64_t line) {
     sl_sql_text *text = &dump->text;
     sl_sql_token token;
@@ -230,7 +260,7 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
         sl_sql_next(text, &token);
         skip_words(text, &token, "IF|NOT|EXISTS");
         if (sl_sql_table_name(text, &token, name)) {
-            sl_sql_table *table = add_table(dump, name);
+            sl_sql_table *table = had_no_rows(dump, line, name) ? add_table(dump, name) : NULL;
             if (!table || !sl_sql_table_read(text, &token, table))
                 return false;
         }
@@ -1022,7 +1052,9 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
     }
     note_transaction(dump, &token);
     count_kind(dump, token.text, "");
-    return skip_statement(dump, line, false);
+    return sl_sql_is_one_of(&token, "DROP|DELETE|TRUNCATE")
+               ? read_removal(dump, line, sl_sql_is(&token, "DROP"))
+               : skip_statement(dump, line, false);
 }
 
 /* At the end of the dump: is it complete? */

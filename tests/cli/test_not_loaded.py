@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files and entries of archives that are not recognised: they are listed, and end the load with exit
 code 3 unless --skip-other is given."""
+import gzip
+import re
 import subprocess
 import tarfile
 import unittest
@@ -264,6 +266,17 @@ class Copies(Case):
         self.assertEqual(len({source["fingerprint"] for source in sources}), 3)
         documents = self.dump("a", "b", "c")[0]
         self.assertEqual(len({bson.decode(document)["_id"] for document in documents}), 12000)
+
+    def test_the_same_text_under_other_names_is_reported(self):
+        """Compressed copies, backups and older versions. Texts that are only a header are not."""
+        long = HEADER + "\n" + "".join(ROW.format(id=n) + "\n" for n in range(4000))
+        files = {"x.csv": HEADER + "\n", "y.csv": HEADER + "\n", "z.csv": RESULTS}
+        files |= {"in/a.csv": long, "in/a.csv.bak": long, "in/a.csv.gz": gzip.compress(long.encode()),
+                  "in/old.csv": long[:long.index("\n", 100000) + 1]}
+        outcome, work = self.parse(*(self.file(name, content) for name, content in files.items()))
+        warned = re.findall(r"in/(\S+) begins with the same text as \S+in/(\S+): both are loaded", outcome.err)
+        self.assertEqual(sorted(warned), [(name, "a.csv") for name in ("a.csv.bak", "a.csv.gz", "old.csv")])
+        self.assertNotIn("the same name and content", outcome.err)
 
     def test_only_the_first_copies_are_listed(self):
         for number in range(9):

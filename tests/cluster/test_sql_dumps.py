@@ -10,6 +10,7 @@ import uuid
 import bson
 import support
 
+MYSQL_ROWS = "CREATE TABLE `goods` (`id` int);\n\nINSERT INTO `goods` VALUES (1);\n"
 POSTGRES = """--
 -- PostgreSQL database dump
 --
@@ -216,11 +217,16 @@ class Dumps(support.ClusterCase):
                  (MARIADB.replace("VALUES (7)", "SELECT 7"), "INSERT without VALUES"),
                  (MARIADB.replace("VALUES (7)", "VALUES (rand())"), "not understood: rand"),
                  (POSTGRES.replace("CREATE TABLE public.orders", "CREATE TABLE public.order"), "no CREATE TABLE"),
-                 (POSTGRES.replace("COPY public.empty (x) ", "COPY public.orders (id) "), "a second time")]
+                 (POSTGRES.replace("COPY public.empty (x) ", "COPY public.orders (id) "), "a second time"),
+                 *((MYSQL_ROWS + f"{again} `goods`;\n" + MYSQL_ROWS, "line 4: the table goods, whose rows are above")
+                   for again in ("CREATE TABLE", "DROP TABLE IF EXISTS `x`,", "DELETE FROM", "TRUNCATE `x`,"))]
         for number, (text, message) in enumerate(cases):
             with self.subTest(message=message):
                 self.run_load(self.file(f"{number}.sql", text), code=support.EXIT_SOURCE, message=message)
                 self.assertEqual(self.collections(), [])
+        before = "DROP TABLE IF EXISTS `goods`;\n" + MYSQL_ROWS.replace("INSERT", "TRUNCATE `goods`;\nINSERT")
+        self.run_load(self.file("before.sql", before + "DROP TABLE `x`, `y`;\nDROP VIEW `goods`;\n"))
+        self.assertEqual(self.found("goods"), [{"id": 1}])
         path = self.file("nul.sql", POSTGRES.replace("a\\tb", "a\0b").encode())
         self.run_load(path, code=support.EXIT_SOURCE, message="nul.sql")
         self.assertNotIn("orders", self.collections())
