@@ -558,14 +558,17 @@ bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_
 bool sl_registry_finish_sources(sl_registry *registry, sl_registry_entry *entries, size_t count,
                                 sl_error *error);
 
-/* The types of the collection's columns, as the loads of delimited text have stored them: an array
- * of {column, type}, in the order in which they were added; empty if there are none. A column that
- * was stored with several types is listed several times. `*types` is always initialised. */
-bool sl_registry_types(sl_registry *registry, bson_t *types, sl_error *error);
+/* What loads have stored in the collection, in the order in which it was added; empty if there is
+ * nothing. SL_REGISTRY_COLUMNS: the types of the columns of delimited text, {column, type}; a column
+ * that was stored with several types is listed several times. SL_REGISTRY_IDS: where the _ids come
+ * from, {from}; job/decision.c describes the texts. `*items` is always initialised. */
+#define SL_REGISTRY_COLUMNS "types"
+#define SL_REGISTRY_IDS "ids"
+bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, sl_error *error);
 /* Replaces the array `was` by `now`. If another loader has changed it meanwhile, nothing is
  * replaced, and the caller has to read it again. */
-bool sl_registry_set_types(sl_registry *registry, const bson_t *was, const bson_t *now,
-                           sl_error *error);
+bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t *was,
+                          const bson_t *now, sl_error *error);
 
 /* The sum of `documents` over all sources, without those whose numbers are in the array `except`
  * (may be NULL). `*complete`: the registry has at least one such source, and all are loaded. */

@@ -6,7 +6,8 @@
  *    inRange (or null), startedAt, loadedAt, host, workDirectory (of a pipe),
  *    parts: {<number of parts, or "shards">: {<part>: <documents, or null until it is finished>}},
  *    layout: {shards, shardNames, pieces, leading}, options: {<name>: <text>}}
- *   {_id: "counter", last: <the last number assigned>, types: [{column, type}, ...]}
+ *   {_id: "counter", last: <the last number assigned>, types: [{column, type}, ...],
+ *    ids: [{from}, ...]}
  *
  * A source's number is part of the ids of its documents, so two sources must never have the same
  * number, and a source must never have two.
@@ -537,29 +538,29 @@ bool sl_registry_last(sl_registry *registry, uint32_t *last, sl_error *error) {
     return ok;
 }
 
-bool sl_registry_types(sl_registry *registry, bson_t *types, sl_error *error) {
+bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, sl_error *error) {
     bson_t counter, array;
     bool ok = find_counter(registry, &counter, error);
-    bson_init(types);
-    if (ok && sl_look_inside(&counter, "types", &array))
-        ok = bson_concat(types, &array) || sl_error_memory(error, "reading the registry");
+    bson_init(items);
+    if (ok && sl_look_inside(&counter, name, &array))
+        ok = bson_concat(items, &array) || sl_error_memory(error, "reading the registry");
     bson_destroy(&counter);
     return ok;
 }
 
 /* The counter first: an upsert with the condition would insert a second one. */
-bool sl_registry_set_types(sl_registry *registry, const bson_t *was, const bson_t *now,
-                           sl_error *error) {
+bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t *was,
+                          const bson_t *now, sl_error *error) {
     if (registry->none)
         return true;
     bson_t *counter = BCON_NEW("_id", "counter");
     bson_t *none = BCON_NEW("$inc", "{", "last", BCON_INT64(0), "}");
     bson_t *query = bson_copy(counter);
-    bson_t *update = BCON_NEW("$set", "{", "types", BCON_ARRAY(now), "}");
+    bson_t *update = BCON_NEW("$set", "{", name, BCON_ARRAY(now), "}");
     if (bson_empty(was))
-        BCON_APPEND(query, "types", "{", "$exists", BCON_BOOL(false), "}");
+        BCON_APPEND(query, name, "{", "$exists", BCON_BOOL(false), "}");
     else
-        BSON_APPEND_ARRAY(query, "types", was);
+        BSON_APPEND_ARRAY(query, name, was);
     bool ok = (sl_find_and_modify(registry->connection, registry->database, registry->collection,
                                   counter, none, true, NULL, NULL, error) &&
                sl_find_and_modify(registry->connection, registry->database, registry->collection,

@@ -5,6 +5,7 @@
 
 #include "bson/bson_lookup.h"
 #include "format/key_fields.h"
+#include "report/run_record.h"
 #include "util/log.h"
 
 #include "document_sample.h"
@@ -168,6 +169,135 @@ static bool may_match(sl_job *job, const sl_destination *destination, sl_error *
            (job->resumed || destination->target.drop || types_match(job, destination, error));
 }
 
+/* ---- where the _ids of the collection come from ----
+ *
+ * The registry lists it as a text: the fields of --id-field; "_id" for documents that have one; ""
+ * for the position of the record. A load that takes the _id from elsewhere would store records a
+ * second time, or match other documents. A registry without the list is older than it. */
+
+#define OWN_ID "_id"
+#define ORIGIN_ROOM 1000
+
+/* Writes where the _ids of this load come from. False if this cannot contradict other loads: the
+ * documents get their _id from a server, or are not matched by it. */
+static bool origin_of(const sl_job *job, char out[ORIGIN_ROOM]) {
+    const sl_key_fields *keys = job->keys;
+    const bool by_id = keys && keys->match.count == 1 && strcmp(keys->match.names[0], OWN_ID) == 0;
+    bool own = false;
+    size_t used = 0;
+    out[0] = '\0';
+    if (job->config->part_of_trial || (keys && sl_modes[keys->mode].matches && !by_id))
+        return false;
+    for (size_t i = 0; keys && i < keys->id.count; i++)
+        used +=
+            sl_print_text(out + used, ORIGIN_ROOM - used, "%s%s", i ? "," : "", keys->id.names[i]);
+    for (size_t i = 0; used == 0 && i < sl_source_set_count(job->set); i++)
+        own = own || (!job->sources[i].skipped && job->sources[i].format->own_ids);
+    if (own)
+        strcpy(out, OWN_ID);
+    return !own || (!by_id && sl_documents_type((sl_job *)job, OWN_ID) != 0);
+}
+
+/* Could a record have another _id than it got from an earlier load? A column and the _id of other
+ * documents may be the same field. */
+static bool contradicts(const bson_t *known, const char *origin) {
+    const bool field = origin[0] && strcmp(origin, OWN_ID) != 0;
+    bool other = false, position = false, own = false;
+    for (sl_walk walk = sl_walk_of(known); sl_walk_next(&walk);) {
+        const char *one = sl_look_string(&walk.item, "from");
+        if (strcmp(one, origin) == 0)
+            return false;
+        position = position || !one[0];
+        own = own || strcmp(one, OWN_ID) == 0;
+        other = other || (one[0] && strcmp(one, OWN_ID) != 0);
+    }
+    return field ? other || (position && !own) : origin[0] ? position && !other : other || own;
+}
+
+/* Writes an origin for a message. Returns the number of bytes. */
+static size_t put_origin(const char *origin, char *out, size_t room) {
+    if (!origin[0])
+        return sl_print_text(out, room, "the position of the record in its file (no --id-field)");
+    if (strcmp(origin, OWN_ID) == 0)
+        return sl_print_text(out, room, "the _id of the record");
+    return sl_print_text(out, room, "--id-field %s", origin);
+}
+
+static bool refuse_ids(const sl_job *job, const sl_destination *destination, const bson_t *known,
+                       const char *origin, sl_error *error) {
+    const sl_mode_row *mode = sl_load_mode(job->config);
+    char before[600], now[ORIGIN_ROOM], advice[700] = "";
+    size_t used = 0, given = 0;
+    for (sl_walk walk = sl_walk_of(known); sl_walk_next(&walk);) {
+        const char *one = sl_look_string(&walk.item, "from");
+        used += sl_print_text(before + used, sizeof before - used, "%s", used ? " and " : "");
+        used += put_origin(one, before + used, sizeof before - used);
+        if (one[0] && given == 0)
+            given = sl_print_text(advice, sizeof advice, "Give --id-field %s%s. ",
+                                  strcmp(one, OWN_ID) == 0 ? "NAME" : one,
+                                  strcmp(one, OWN_ID) == 0 ? ", the field with the _id" : "");
+    }
+    if (given == 0)
+        sl_print_text(advice, sizeof advice,
+                      origin[0] && strcmp(origin, OWN_ID) != 0 ? "Leave out --id-field. " : "");
+    put_origin(origin, now, sizeof now);
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "%.255s.%.255s: earlier loads have taken the _id from %s, and this load "
+                        "takes it from %.600s: a record that is already stored %s. %s%s",
+                        destination->target.database, destination->target.collection, before, now,
+                        mode->creates ? "would be stored a second time"
+                                      : "would not be found, or another one in its place",
+                        advice,
+                        mode->creates ? "For records that are not stored yet, --again loads them "
+                                        "with such an _id"
+                                      : "--again matches by this _id nevertheless");
+}
+
+static bool check_ids(sl_job *job, const sl_destination *destination, sl_error *error) {
+    char origin[ORIGIN_ROOM];
+    bool exists;
+    bson_t known = BSON_INITIALIZER;
+    bool ok = sl_target_exists(destination->connection, &destination->target, &exists, error) &&
+              (!exists || sl_registry_list(destination->registry, SL_REGISTRY_IDS, &known, error));
+    if (ok && !bson_empty(&known) && origin_of(job, origin) && contradicts(&known, origin)) {
+        job->other_ids = job->config->again;
+        ok = job->config->again || refuse_ids(job, destination, &known, origin, error);
+    }
+    bson_destroy(&known);
+    return ok;
+}
+
+#define ATTEMPTS_MOST 50
+
+bool sl_ids_record(const sl_job *job, const sl_destination *destination, sl_error *error) {
+    char origin[ORIGIN_ROOM];
+    bool done = !sl_load_mode(job->config)->creates || !origin_of(job, origin), ok = true;
+    for (unsigned attempt = 0; ok && !done && attempt < ATTEMPTS_MOST; attempt++) {
+        bson_t was, now = BSON_INITIALIZER, item;
+        uint32_t last;
+        ok = sl_registry_list(destination->registry, SL_REGISTRY_IDS, &was, error) &&
+             sl_registry_last(destination->registry, &last, error);
+        const bool anew = destination->target_gone && destination->created;
+        if (ok && !anew) {
+            bson_concat(&now, &was);
+            done = bson_empty(&was) && last > 0; /* a registry that is older than the list */
+        }
+        for (sl_walk walk = sl_walk_of(&now); sl_walk_next(&walk);)
+            done = done || strcmp(sl_look_string(&walk.item, "from"), origin) == 0;
+        if (ok && !done && contradicts(&now, origin) && !job->config->again)
+            ok = refuse_ids(job, destination, &now, origin, error);
+        if (ok && !done) {
+            sl_record_begin_item(&now, bson_count_keys(&now), &item);
+            BSON_APPEND_UTF8(&item, "from", origin);
+            bson_append_document_end(&now, &item);
+            ok = sl_registry_set_list(destination->registry, SL_REGISTRY_IDS, &was, &now, error);
+        }
+        bson_destroy(&was);
+        bson_destroy(&now);
+    }
+    return ok;
+}
+
 /* A sharded collection has, or gets, chunks on every shard. */
 static bool shards_answer(const sl_destination *destination, sl_error *error) {
     return sl_connection_server(destination->connection)->deployment != SL_SHARDED ||
@@ -183,7 +313,9 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
            decide_sharding(job, destination, view, error) &&
            (destination->registry ||
             sl_registry_open(connection, target, &destination->registry, error)) &&
-           (job->resumed || target->drop || sl_types_adopt(job, destination, false, error)) &&
+           (job->resumed || target->drop ||
+            (check_ids(job, destination, error) &&
+             sl_types_adopt(job, destination, false, error))) &&
            (destination->topology || sl_topology_read(connection, &destination->topology, error)) &&
            sl_parts_find_shards(job, destination, error) && may_match(job, destination, error) &&
            sl_indexes_may_be_built(connection, target, view->exists, config->indexes,

@@ -71,6 +71,7 @@ typedef struct sl_job {
     bool spans_lines; /* the sample has found quoted fields with line ends, which the first text of
                          the sources did not show */
     bool own_ids;     /* documents may have their own _id, or none: the _id is not a position */
+    bool other_ids;   /* --again: earlier loads have taken the _id from elsewhere */
     bool resumed;     /* documents may have been sent by an earlier run */
     sl_not_loaded not_loaded;
     struct sl_embed *embed; /* --embed (embed.h); NULL without it. Owned */

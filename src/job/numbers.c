@@ -417,8 +417,9 @@ static bool refuse_corrected(const sl_job *job, const sl_destination *destinatio
                              const sl_registry_entry *entries, size_t count, sl_error *error) {
     const sl_load_config *config = job->config;
     copies found = {.count = 0};
-    if (!config->again || job->resumed || job->own_ids || destination->target_gone ||
-        config->part_of_trial || config->format_options.mode != SL_MODE_INSERT)
+    if (!config->again || job->resumed || job->own_ids || job->other_ids ||
+        destination->target_gone || config->part_of_trial ||
+        config->format_options.mode != SL_MODE_INSERT)
         return true;
     if (!sl_registry_namesakes(destination->registry, entries, count, on_namesake, &found, error))
         return false;

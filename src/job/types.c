@@ -283,7 +283,7 @@ static void known_clear(known_types *known) {
 /* Clear it in any case. */
 static bool known_read(sl_registry *registry, known_types *known, sl_error *error) {
     *known = (known_types){.count = 0};
-    if (!sl_registry_types(registry, &known->list, error))
+    if (!sl_registry_list(registry, SL_REGISTRY_COLUMNS, &known->list, error))
         return false;
     known->items = calloc(bson_count_keys(&known->list) + 1, sizeof *known->items);
     if (!known->items)
@@ -534,7 +534,8 @@ static bool record_once(const sl_job *job, const sl_destination *destination, bo
                           destination->target.database, destination->target.collection);
     *done = ok && bson_equal(&now, &known.list);
     if (ok && !*done)
-        ok = sl_registry_set_types(destination->registry, &known.list, &now, error);
+        ok = sl_registry_set_list(destination->registry, SL_REGISTRY_COLUMNS, &known.list, &now,
+                                  error);
     for (size_t i = 0; i < r.added_count; i++)
         free((char *)r.added[i].type);
     free(r.added);

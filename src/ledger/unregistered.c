@@ -133,7 +133,8 @@ bool sl_unregistered_count(sl_job *job, sl_destination *destination, sl_ledger *
     if (documents > 0)
         sl_log_info("%s.%s: %" PRIu64 " document%s %s", destination->target.database,
                     destination->target.collection, documents, documents == 1 ? "" : "s",
-                    job->own_ids ? "before this load" : "of no registered source");
+                    job->own_ids ? "before this load"
+                                 : "whose _id is no position in a registered source");
     return true;
 }
 
@@ -204,8 +205,8 @@ bool sl_unregistered_check(sl_job *job, sl_destination *destination, sl_ledger *
         sl_text_printable(sl_text_of(example), shown, sizeof shown);
     bson_free(example);
     snprintf(what, sizeof what,
-             "%.255s.%.255s holds %" PRIu64 " documents of no registered source, and held %" PRIu64
-             " when the load began%s%s",
+             "%.255s.%.255s holds %" PRIu64 " documents whose _id is no position in a registered "
+             "source, and held %" PRIu64 " when the load began%s%s",
              destination->target.database, destination->target.collection,
              now->numbers + now->other_types, before->numbers + before->other_types,
              shown[0] ? "; for example " : "", shown);

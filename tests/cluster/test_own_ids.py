@@ -93,6 +93,44 @@ class Standalone(support.ClusterCase):
         self.assert_accounting(work, records=5000, inserted=0, alreadyStored=5000)
         self.check_stored(made)
 
+    def test_the_origin_of_the_ids_is_remembered(self):
+        number = 0
+
+        def load(*words, again=False, json=False, code=0):
+            nonlocal number
+            number += 1
+            path = self.file(f"{number}.json", b'{"_id":%d}\n' % number) if json else self.file(
+                f"{number}.csv", f"id,k\n{number},{number + 1}\n")
+            before = self.database.t.count_documents({})
+            if code and not again:
+                self.shardload("plan", *self.target(), *words, path, code=code)
+            outcome, _ = self.load(*words, *["--again"] * again, path, code=code)
+            if code:
+                self.assertEqual(self.database.t.count_documents({}), before)
+            return outcome.err.replace("\n", " ")
+
+        refused = support.EXIT_SOURCE
+        load("--id-field", "id")
+        message = load(code=refused)
+        self.assertIn("have taken the _id from --id-field id, and this load takes it from the position of the record",
+                      message)
+        self.assertIn("Give --id-field id. For records that are not stored yet, --again loads them", message)
+        for mode in "insert", "upsert", "delete":
+            self.assertIn("this load takes it from --id-field k:",
+                          load("--mode", mode, "--id-field", "k", code=refused))
+        load(json=True)                          # their _id may be the same field
+        load("--mode", "merge", "--id-field", "id")
+        load(again=True)
+        load()                                   # both are known now
+        load("--id-field", "id,k", code=refused)
+        load("--drop")
+        self.assertIn("Leave out --id-field. For", load("--id-field", "id", code=refused))
+        load("--mode", "upsert", json=True)      # of documents that were exported
+        load(json=True, code=refused)
+        self.database["t.sources"].update_one({"_id": "counter"}, {"$unset": {"ids": 1}})
+        load("--id-field", "id")                 # a registry that is older than the list
+        load()
+
     def test_ids_that_no_server_stores(self):
         # Some of these _ids cannot be a value in a filter, so they must not be searched for.
         source = self.file("a.json", b"".join(b'{"_id":%s}\n' % one for one in (

@@ -65,7 +65,7 @@ class LoneServer(fault_case.ProxyCase):
                 self.empty_database(name)
                 self.load_with_strays(make_id()).expect(
                     support.EXIT_VERIFICATION,
-                    "holds 1 documents of no registered source, and held 0 "
+                    "holds 1 documents whose _id is no position in a registered source, and held 0 "
                     "when the load began; for example { \"_id\" : ", "--allow-other-writers")
                 self.assertIs(self.verification()["ok"], False)
                 self.assertEqual(self.source_states(), ["started"])
@@ -85,7 +85,7 @@ class LoneServer(fault_case.ProxyCase):
             with self.subTest(more):
                 self.empty_database("".join(more).replace("/", " of "))
                 self.load_with_strays("stray", more=more, source=large, size=20).expect(
-                    support.EXIT_VERIFICATION, "of no registered source")
+                    support.EXIT_VERIFICATION, "whose _id is no position in a registered source")
 
     def test_the_last_part_finds_a_stray_among_the_ids(self):
         self.load("--part", "1/2", self.source, code=None)
@@ -99,7 +99,7 @@ class LoneServer(fault_case.ProxyCase):
 
     def test_with_other_writers_allowed_the_load_succeeds(self):
         self.load_with_strays("stray", bson.ObjectId(), more=["--allow-other-writers"]).expect(
-            support.EXIT_REJECTS, "holds 2 documents of no registered source",
+            support.EXIT_REJECTS, "holds 2 documents whose _id is no position in a registered source",
             "(--allow-other-writers)")
         verification = self.verification()
         self.assertIs(verification["ok"], True)
@@ -125,7 +125,7 @@ class LoneServer(fault_case.ProxyCase):
                 outcome = self.load_during(
                     lambda: self.database.t.delete_one({"_id": ids[name]}), "--shard-key", "none")
                 outcome.expect(support.EXIT_VERIFICATION,
-                               "holds 12 documents of no registered source, and held 13")
+                               "holds 12 documents whose _id is no position in a registered source, and held 13")
 
     def test_a_removed_and_an_inserted_document_of_another_type_are_noticed(self):
         self.insert("stray")
