@@ -64,17 +64,23 @@ static bool count_lines(const char *path, uint64_t bytes, char other, uint64_t *
     return file && bytes == 0;
 }
 
+uint64_t sl_sources_line_at(const sl_job *job, size_t index, uint64_t offset) {
+    const sl_source *source = sl_source_set_at(job->set, index);
+    uint64_t before;
+    bool known = source->kind == SL_SOURCE_PLAIN && offset <= COUNTED_BYTES_MAX &&
+                 count_lines(source->path, offset, source->cr_lines ? '\r' : '\n', &before);
+    return known ? before + 1 : 0;
+}
+
 bool sl_line_ends_error(const sl_job *job, const sl_source_block *block, const sl_reject *reject,
                         sl_error *error) {
     const sl_source *source = sl_source_set_at(job->set, block->source);
     char line[40] = "";
-    uint64_t before = 0;
-    bool known =
-        block->sequence == 0 || block->entry_start ||
-        (source->kind == SL_SOURCE_PLAIN && block->offset <= COUNTED_BYTES_MAX &&
-         count_lines(source->path, block->offset, source->cr_lines ? '\r' : '\n', &before));
-    if (known)
-        snprintf(line, sizeof line, "line %" PRIu64 ", ", before + reject->line + 1);
+    const uint64_t first = block->sequence == 0 || block->entry_start
+                               ? 1
+                               : sl_sources_line_at(job, block->source, block->offset);
+    if (first > 0)
+        snprintf(line, sizeof line, "line %" PRIu64 ", ", first + reject->line);
     sl_error_set(error, SL_EXIT_SOURCE, "%s%s%s, %sbyte %" PRIu64 ": %s", source->shown,
                  block->entry ? ": " : "", block->entry ? block->entry : "", line, reject->offset,
                  reject->reason);

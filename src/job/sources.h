@@ -31,6 +31,9 @@ bool sl_sources_dialect(sl_job *job, const sl_source_block *block, const sl_dial
                         sl_error *error);
 void sl_sources_done_with(sl_job *job, const sl_source_block *block);
 
+/* The number of the line that contains this byte of a plain file; 0: not known. */
+uint64_t sl_sources_line_at(const sl_job *job, size_t index, uint64_t offset);
+
 /* ---- text that cannot be split into records; errors are of class SL_EXIT_SOURCE ---- */
 
 /* Sets the error for a reject with `misread`: the parser cannot find the records after it. Returns
