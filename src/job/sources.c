@@ -72,6 +72,33 @@ uint64_t sl_sources_line_at(const sl_job *job, size_t index, uint64_t offset) {
     return known ? before + 1 : 0;
 }
 
+void sl_sources_reading_options(const sl_job *job, size_t index, const char *given, char *out,
+                                size_t room) {
+    const sl_job_source *source = &job->sources[index];
+    const sl_dialect *d = source->format == &sl_format_delimited ? source->dialect : NULL;
+    const char quote[2] = {d && d->quote ? d->quote : '\0', '\0'};
+    char delimiter[2] = {d && !d->blanks ? d->delimiter : '\0', '\0'};
+    const bool by_schema = strstr(given, " --schema ") != NULL, tab = *delimiter == '\t';
+    const struct {
+        const char *name, *value;
+        bool needed;
+    } options[] = {
+        {"format", source->format->name, true},
+        {"header", d && d->header_length > 0 ? "yes" : "no", d && !by_schema},
+        {"delimiter", tab ? "tab" : delimiter, *delimiter && !by_schema},
+        {"quote", quote, *quote && (tab || *delimiter == '|' || *quote == '\'')},
+        {"dialect", d && d->notation ? d->notation->name : "", d && d->notation && d->why[0]},
+    };
+    *out = '\0';
+    for (size_t i = 0, used = 0; i < sizeof options / sizeof options[0]; i++) {
+        char name[32], word[60];
+        snprintf(name, sizeof name, " --%s ", options[i].name);
+        sl_shell_word(options[i].value, word, sizeof word);
+        if (options[i].needed && !strstr(given, name) && used < room)
+            used += (size_t)snprintf(out + used, room - used, "%s%s", name, word);
+    }
+}
+
 bool sl_line_ends_error(const sl_job *job, const sl_source_block *block, const sl_reject *reject,
                         sl_error *error) {
     const sl_source *source = sl_source_set_at(job->set, block->source);

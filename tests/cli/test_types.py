@@ -70,12 +70,15 @@ class Types(support.Case):
     def test_a_few_values_that_make_a_column_text(self):
         """They are counted, the first one is shown with its line, and the advised option works."""
         numbers, days = [str(n) for n in range(300)], [f"{n % 28 + 1:02}.12.2015" for n in range(300)]
-        bad = lambda values, *changed: [dict(changed).get(n, value) for n, value in enumerate(values)]
+
+        def bad(values, *changed):
+            return [dict(changed).get(n, value) for n, value in enumerate(values)]
+
         rows = (
             (bad(numbers, (15, "n/a?")), 'n: 1 of 300 sampled values is no int, the first "n/a?"', 17),
             (bad(numbers, (0, "m/s")), 'n: 1 of 300 sampled values is no int, the first "m/s"', 2),
             (bad(numbers, (299, "1,234"), (9, "x")), 'n: 2 of 300 sampled values are no int, the first "x"', 11),
-            ([f"{n},5" for n in range(12)] + ["'?"], 'n: 1 of 13 sampled values is no double 1234,5, the first "\'?"', 14),
+            ([f"{n},5" for n in range(12)] + ["?"], 'n: 1 of 13 sampled values is no double 1234,5, the first "?"', 14),
             (bad(days, (3, "soon")), 'n: 1 of 300 sampled values is no date %d.%m.%Y, the first "soon"', 5),
             (["true"] * 99 + ["maybe"], 'n: 1 of 100 sampled values is no flag true false, the first "maybe"', 101),
             (bad(numbers, (15, "007")), None, 0), (bad(numbers, *((n, "x") for n in range(6))), None, 0),
