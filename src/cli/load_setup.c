@@ -466,6 +466,37 @@ static void set_up_delivery(sl_setup *setup, const sl_options *options, sl_error
     config->allow_other_writers = sl_option_flag(options, "allow-other-writers");
 }
 
+/* Appends the options of a load that the load of its corrected rejects must have too. */
+static void append_repeated(void *context, const char *name, const char *value,
+                            const char *origin) {
+    static const char apart[] =
+        "drop|again|another-pipe|sink|wait|wire-compression|password|"
+        "tlsCertificateKeyFilePassword|include|skip-other|skip-lines|format";
+    sl_setup *setup = context;
+    const char *group = sl_option_group(setup->given, name);
+    const size_t used = strlen(setup->corrected_by), room = sizeof setup->corrected_by;
+    char word[600];
+    if (strcmp(origin, "default") == 0 || !value || strcmp(value, "false") == 0 ||
+        sl_list_has(apart, '|', sl_text_of(name)) || used + sizeof word + 40 > room ||
+        (strcmp(group, "Target") != 0 && strcmp(group, "Connection") != 0 &&
+         strcmp(group, "Source") != 0))
+        return;
+    sl_shell_word(value, word, sizeof word);
+    const bool flag = strcmp(value, "true") == 0;
+    snprintf(setup->corrected_by + used, room - used, " --%s%s%s", name, flag ? "" : " ",
+             flag ? "" : word);
+}
+
+static void set_up_corrected_by(sl_setup *setup, const sl_options *options) {
+    const sl_load_config *config = &setup->config;
+    if (config->embed_field || config->sink != SL_SINK_CLUSTER)
+        return;
+    strcpy(setup->corrected_by, "shardload load");
+    setup->given = options;
+    sl_options_each(options, append_repeated, setup);
+    setup->config.corrected_by = setup->corrected_by;
+}
+
 bool sl_set_up_load(sl_setup *setup, const sl_options *options, sl_error *error) {
     if (!sl_set_up_source(setup, options, error))
         return false;
@@ -476,6 +507,7 @@ bool sl_set_up_load(sl_setup *setup, const sl_options *options, sl_error *error)
     sl_set_up_embed(setup, options, error);
     sl_set_up_mode(&setup->config, options, error);
     sl_set_up_document_options(setup, options);
+    set_up_corrected_by(setup, options);
     if (setup->config.progress == SL_PROGRESS_JSON && setup->config.sink_path &&
         strcmp(setup->config.sink_path, "-") == 0)
         sl_option_problem(error, "--progress json and --sink bson:- both write to standard output: "

@@ -451,6 +451,9 @@ typedef struct sl_registry_entry {
     uint64_t size;      /* in bytes; for users who read the registry */
     uint64_t content;   /* a hash of its size, beginning and end, without its name; 0: not known */
     uint64_t documents; /* of a finished load */
+    uint64_t stored;    /* the same, as the registry has them */
+    uint64_t rejected;  /* records of a finished load, not in parts */
+    char rejected_in[300]; /* its work directory, "host:/path", if records were rejected */
     /* The documents that a finished load has left under the source's _ids, its own and those of
      * others. Known only if the _ids come from positions, and all documents were inserted. */
     bool in_range_known;

@@ -219,6 +219,10 @@ static bool fill(const sl_registry *registry, const bson_t *document, sl_registr
     fill_parts(registry, document, entry);
     fill_layout(document, &entry->layout);
     sl_look_date(document, "loadedAt", entry->when);
+    entry->stored = (uint64_t)sl_look_int64(document, "documents", 0);
+    entry->rejected = (uint64_t)sl_look_int64(document, "rejected", 0);
+    snprintf(entry->rejected_in, sizeof entry->rejected_in, "%s",
+             sl_look_string(document, "rejectedIn"));
     return same_options(registry, document, entry, error);
 }
 
@@ -262,8 +266,9 @@ static bool registry_read_batch(sl_registry *registry, sl_registry_entry *entrie
     bson_append_document_end(&command, &filter);
     BCON_APPEND(&command, "projection", "{", "number", BCON_INT32(1), "state", BCON_INT32(1),
                 "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "parts", BCON_INT32(1),
-                "layout", BCON_INT32(1), "options", BCON_INT32(1), "}", "batchSize",
-                BCON_INT32((int32_t)count), "singleBatch", BCON_BOOL(true));
+                "layout", BCON_INT32(1), "options", BCON_INT32(1), "rejected", BCON_INT32(1),
+                "rejectedIn", BCON_INT32(1), "}", "batchSize", BCON_INT32((int32_t)count),
+                "singleBatch", BCON_BOOL(true));
     bool ok = registry_run(registry, &command, &reply, NULL, error) &&
               sl_registry_fill(registry, &reply, entries, count, error);
     bson_destroy(&reply);
@@ -762,6 +767,8 @@ static void append_loaded(const sl_registry *registry, bson_t *document,
     else
         BSON_APPEND_NULL(document, "inRange");
     BSON_APPEND_DATE_TIME(document, "loadedAt", sl_wall_clock_ms());
+    BSON_APPEND_INT64(document, "rejected", (int64_t)entry->rejected);
+    BSON_APPEND_UTF8(document, "rejectedIn", entry->rejected_in);
     if (registry->part == 0) /* parts are kept: a loader may resume one and finish it again */
         BCON_APPEND(document, "parts", "{", "}");
 }

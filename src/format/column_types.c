@@ -694,6 +694,81 @@ void sl_column_guess_decide(const sl_column_guess *guess, sl_schema_column *colu
     write_mixed(guess, column->mixed, sizeof column->mixed);
 }
 
+/* ---- columns that would have another type without a few values ---- */
+
+#define MISFITS_FOLLOWED 20u /* and 1 % of the other values */
+
+static bool has_types(const sl_column_guess *guess, sl_rest_types types) {
+    return types == SL_REST_USUAL ? guess->kinds != 0 : guess->forms != 0;
+}
+
+/* The guess of a column, for these types only. */
+static sl_column_guess restrict_guess(sl_column_guess guess, sl_rest_types types) {
+    if (types == SL_REST_USUAL)
+        guess.forms = 0;
+    else
+        guess.kinds = 0;
+    guess.undated = true;
+    return guess;
+}
+
+/* Is it a number such as 007? Such values are codes, so the column is text for good. */
+static bool is_digits(sl_text value) {
+    size_t i = 0;
+    while (i < value.length && sl_is_digit(value.bytes[i]))
+        i++;
+    return i > 0 && i == value.length;
+}
+
+bool sl_column_rest_add(sl_column_rest *rest, sl_rest_types types, const sl_column_guess *before,
+                        const sl_column_guess *after, sl_text value, const sl_notation *notation,
+                        bool text_only) {
+    const bool first = rest->misfits == 0;
+    if (after->values == before->values || rest->misfits == UINT64_MAX ||
+        (first && has_types(after, types)))
+        return true;
+    if (first) {
+        rest->guess = restrict_guess(*before, types);
+        sl_text_printable(value, rest->first, sizeof rest->first);
+    } else if (!text_only) {
+        sl_column_guess next = rest->guess;
+        sl_column_guess_add(&next, value, notation);
+        if (has_types(&next, types)) {
+            rest->guess = next;
+            return true;
+        }
+    }
+    rest->misfits++;
+    const bool numbers = types == SL_REST_FORMS || rest->guess.kinds & KIND_NUMBERS;
+    if ((numbers && is_digits(value)) ||
+        rest->misfits > MISFITS_FOLLOWED + rest->guess.values / 100)
+        rest->misfits = UINT64_MAX;
+    return !first;
+}
+
+void sl_column_rest_merge(sl_column_rest *rest, sl_rest_types types, const sl_column_guess *guess,
+                          const sl_column_rest *other, const sl_column_guess *other_guess) {
+    const uint64_t misfits = rest->misfits, others = other->misfits;
+    sl_column_guess all = misfits ? rest->guess : restrict_guess(*guess, types);
+    const sl_column_guess added = others ? other->guess : restrict_guess(*other_guess, types);
+    sl_column_guess_merge(&all, &added);
+    if (misfits == 0)
+        *rest = *other;
+    rest->guess = all;
+    rest->misfits = misfits == UINT64_MAX || others == UINT64_MAX || !has_types(&all, types)
+                        ? UINT64_MAX
+                        : misfits + others;
+}
+
+bool sl_column_rest_decide(const sl_column_rest *rest, sl_schema_column *column) {
+    const uint64_t misfits = rest->misfits, values = rest->guess.values;
+    const bool few = misfits <= values / 100 || (misfits <= 5 && misfits <= values / 10);
+    if (misfits == 0 || !few)
+        return false;
+    sl_column_guess_decide(&rest->guess, column);
+    return column->type != SL_TYPE_TEXT;
+}
+
 const char *sl_column_type_write(const sl_schema_column *column, char out[SL_TYPE_ROOM]) {
     const char *name = sl_column_types[column->type].word;
     if (column->type == SL_TYPE_TEXT)

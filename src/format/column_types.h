@@ -141,6 +141,38 @@ void sl_column_guess_decide(const sl_column_guess *guess, sl_schema_column *colu
 /* Adds the values of another guess, for columns of one name in different sources. */
 void sl_column_guess_merge(sl_column_guess *guess, const sl_column_guess *other);
 
+/* The values of a column without the few after which no type was left. */
+typedef struct sl_column_rest {
+    sl_column_guess guess; /* of all other values */
+    uint64_t misfits;      /* UINT64_MAX: too many. 0: all values have a type in common, see `guess`
+                              of the column */
+    char first[40];        /* the first misfit, */
+    size_t source;         /* and the record that has it: its source, */
+    uint64_t offset, line; /* byte offset, and line; 0: not known */
+} sl_column_rest;
+
+/* The types that the rest of a column is compared with. */
+typedef enum sl_rest_types {
+    SL_REST_USUAL, /* those of `kinds` */
+    SL_REST_FORMS, /* numbers in other forms: 1.234,5 */
+    SL_RESTS,
+} sl_rest_types;
+
+/* Adds a value that has been added to a guess, which was `before`, to the rest. False: it is the
+ * first misfit; the caller sets its source, offset and line. `text_only`: it was added by
+ * sl_column_guess_add_text. */
+bool sl_column_rest_add(sl_column_rest *rest, sl_rest_types types, const sl_column_guess *before,
+                        const sl_column_guess *after, sl_text value, const sl_notation *notation,
+                        bool text_only);
+
+/* Adds the values of another column of the name; the guesses are those of the columns. */
+void sl_column_rest_merge(sl_column_rest *rest, sl_rest_types types, const sl_column_guess *guess,
+                          const sl_column_rest *other, const sl_column_guess *other_guess);
+
+/* Are the misfits at most 1 % of the values, or at most 5 and a tenth, and has the rest a type
+ * other than text? Then sets the column's type, as sl_column_guess_decide. */
+bool sl_column_rest_decide(const sl_column_rest *rest, sl_schema_column *column);
+
 /* Does the type, which sl_column_type_read has set, store all values without loss? */
 bool sl_column_guess_fits(const sl_column_guess *guess, const sl_schema_column *type);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The types of a load's columns; see typing.h. */
 #include "typing.h"
+#include "convert.h"
 #include "delimited.h"
 #include "fields.h"
 #include "util/grow.h"
@@ -119,9 +120,36 @@ static sl_typed_layout *layout_of(sl_typing *typing, const sl_dialect *dialect, 
     return layout;
 }
 
+/* The number of the line that begins at this byte of a source's first lines; 0 for later lines. */
+static uint64_t line_at(const sl_block *block, uint32_t start) {
+    uint64_t line = 1;
+    for (uint32_t i = 0; i < start; i++)
+        line += block->text.bytes[i] == '\n';
+    return block->offset == 0 ? line : 0;
+}
+
+static void add_value(sl_typed_column *column, sl_text field, const sl_parser *parser,
+                      const sl_record *record, size_t source) {
+    const sl_notation *notation = parser->dialect->notation;
+    const sl_column_guess before = column->guess;
+    const bool text_only = field.length == 0 && parser->dialect->null;
+    if (text_only)
+        sl_column_guess_add_text(&column->guess);
+    else
+        sl_column_guess_add(&column->guess, field, notation);
+    for (sl_rest_types i = 0; i < SL_RESTS; i++) {
+        sl_column_rest *rest = &column->rests[i];
+        if (sl_column_rest_add(rest, i, &before, &column->guess, field, notation, text_only))
+            continue;
+        rest->source = source;
+        rest->offset = parser->block->offset + record->start;
+        rest->line = line_at(parser->block, record->start);
+    }
+}
+
 /* Adds the fields of a record to the guesses. */
 static void add_record(sl_typed_column *const *columns, const sl_parser *parser,
-                       const sl_record *record) {
+                       const sl_record *record, size_t source) {
     const char *text = parser->block->text.bytes;
     for (size_t i = 0; i < parser->dialect->column_count; i++) {
         const char *begin = text + (uint32_t)(record->before[i] + 1),
@@ -129,13 +157,10 @@ static void add_record(sl_typed_column *const *columns, const sl_parser *parser,
         const sl_dialect *d = parser->dialect;
         const bool quoted = d->quote && begin > text && begin[-1] == d->quote;
         sl_text field = sl_field_trim((sl_text){begin, (size_t)(end - begin)}, d->trim);
-        sl_column_guess *guess = &columns[i]->guess;
         if (sl_field_is_null(d, field, quoted))
-            guess->missing++;
-        else if (field.length == 0 && d->null)
-            sl_column_guess_add_text(guess);
+            columns[i]->guess.missing++;
         else
-            sl_column_guess_add(guess, field, d->notation);
+            add_value(columns[i], field, parser, record, source);
     }
 }
 
@@ -152,7 +177,7 @@ static size_t record_length(const sl_dialect *dialect, sl_text lines, size_t sta
 }
 
 bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dialect, sl_text lines,
-                   uint64_t offset, sl_error *error) {
+                   size_t source, uint64_t offset, sl_error *error) {
     sl_typed_layout *layout = layout_of(typing, dialect, error);
     if (!layout)
         return false;
@@ -177,7 +202,7 @@ bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dia
         parser->dialect = dialect;
         parser->block = &block;
         if (sl_record_split(parser, &record, &reject) == SL_LINE_RECORD) {
-            add_record(columns, parser, &record);
+            add_record(columns, parser, &record, source);
             layout->records++;
         }
     }
@@ -188,8 +213,10 @@ bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dia
 
 void sl_typing_forget(sl_typing *typing, const sl_dialect *dialect) {
     sl_typed_layout *layout = sl_typing_layout_of(typing, dialect);
-    for (size_t i = 0; layout && i < layout->count; i++)
+    for (size_t i = 0; layout && i < layout->count; i++) {
         layout->columns[i].guess = SL_COLUMN_GUESS;
+        memset(layout->columns[i].rests, 0, sizeof layout->columns[i].rests);
+    }
     if (layout)
         layout->records = 0;
 }
@@ -220,6 +247,18 @@ static void decide(sl_typed_layout *layout, bool commas) {
         if (commas && sl_column_guess_is_grouped(&column->guess))
             column->guess.kinds = 0;
         sl_column_guess_decide(&column->guess, &column->schema);
+        if (column->rest && (sl_column_class(&column->schema) != SL_CLASS_TEXT ||
+                             column->schema.mixed[0] || sl_column_guess_is_cut(&column->guess) ||
+                             (commas && sl_column_guess_is_grouped(&column->rest->guess))))
+            column->rest = NULL;
+    }
+}
+
+/* Looks for a type that only a few values of the column do not fit. */
+static void decide_rest(sl_typed_column *column) {
+    for (sl_rest_types i = 0; i < SL_RESTS && !column->rest && !column->schema.declared; i++) {
+        if (sl_column_rest_decide(&column->rests[i], &column->type_of_rest))
+            column->rest = &column->rests[i];
     }
 }
 
@@ -240,17 +279,30 @@ void sl_typing_decide(sl_typing *typing) {
             sl_typed_layout *layout = typing->layouts[k];
             for (size_t i = 0; i < layout->count; i++) {
                 sl_typed_column *first = namesake(typing, k, layout->columns[i].name);
+                sl_typed_column *column = &layout->columns[i];
                 if (first && copies)
-                    layout->columns[i].guess = first->guess;
-                else if (first)
-                    sl_column_guess_merge(&first->guess, &layout->columns[i].guess);
+                    column->guess = first->guess;
+                for (sl_rest_types r = 0; r < SL_RESTS && first; r++) {
+                    if (copies)
+                        column->rests[r].misfits = 0;
+                    else
+                        sl_column_rest_merge(&first->rests[r], r, &first->guess, &column->rests[r],
+                                             &column->guess);
+                }
+                if (first && !copies)
+                    sl_column_guess_merge(&first->guess, &column->guess);
             }
         }
     }
     bool commas = false;
     for (size_t k = 0; k < typing->count; k++) {
-        for (size_t i = 0; i < typing->layouts[k]->count; i++)
-            commas = commas || typing->layouts[k]->columns[i].guess.comma;
+        for (size_t i = 0; i < typing->layouts[k]->count; i++) {
+            sl_typed_column *column = &typing->layouts[k]->columns[i];
+            decide_rest(column);
+            const char *form = column->rest ? column->type_of_rest.format : NULL;
+            const sl_number_form *number = form ? sl_number_form_named(form) : NULL;
+            commas = commas || column->guess.comma || (number && number->decimal == ',');
+        }
     }
     for (size_t k = 0; k < typing->count; k++)
         decide(typing->layouts[k], commas);

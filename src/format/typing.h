@@ -15,7 +15,11 @@ typedef struct sl_typing sl_typing;
 typedef struct sl_typed_column {
     char *name;
     sl_column_guess guess;
-    sl_schema_column schema; /* valid once the types are decided; has the name of the column */
+    sl_column_rest rests[SL_RESTS];
+    sl_schema_column schema;    /* valid once the types are decided; has the name of the column */
+    const sl_column_rest *rest; /* the column is text because of its misfits; else NULL. Of the
+                                   first one of several columns of one name */
+    sl_schema_column type_of_rest;
 } sl_typed_column;
 
 typedef struct sl_typed_layout {
@@ -29,9 +33,9 @@ void sl_typing_destroy(sl_typing *typing); /* NULL is fine */
 
 /* Adds the records of some lines to the sample. A header among them, blank lines, and lines that
  * are not records are ignored. `lines` is followed by SL_SLACK readable bytes; `offset`: of its
- * first byte in the source. */
+ * first byte in source number `source`. */
 bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dialect, sl_text lines,
-                   uint64_t offset, sl_error *error);
+                   size_t source, uint64_t offset, sl_error *error);
 
 /* Drops the sample of the dialect's columns. */
 void sl_typing_forget(sl_typing *typing, const sl_dialect *dialect);

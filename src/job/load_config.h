@@ -119,6 +119,9 @@ typedef struct sl_load_config {
     /* The command that completes a load that ended early, for the message; NULL: the same
      * command. */
     const char *completed_by;
+    /* The command, without sources, that loads corrected records like this load; NULL: it is not
+     * shown. Quoted for a shell, without passwords. */
+    const char *corrected_by;
     const char *resumed_in; /* the work directory for that command; NULL: that of the load */
     bson_t *run_record; /* receives a copy of the run record, whatever the exit code; initialised by
                            the caller, or NULL */

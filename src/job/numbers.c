@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bson/bson_lookup.h"
 #include "util/hash.h"
 #include "util/log.h"
 #include "util/text.h"
@@ -276,17 +277,52 @@ static void take_numbers(sl_job *job, const sl_registry_entry *entries) {
     }
 }
 
+/* Writes a source that has been loaded, with what that load stored and rejected. */
+static size_t write_loaded(const sl_registry_entry *entry, char *out, size_t room) {
+    char stored[SL_HUMAN_ROOM], rejected[SL_HUMAN_ROOM];
+    if (entry->state != SL_SOURCE_LOADED)
+        return sl_print_text(out, room, "\n  %s, this part of it", entry->name);
+    size_t used = sl_print_text(out, room, "\n  %s, on %s: %s stored", entry->name, entry->when,
+                                sl_human_count(entry->stored, stored));
+    if (entry->rejected > 0)
+        used += sl_print_text(out + used, room - used, ", %s rejected%s%s",
+                              sl_human_count(entry->rejected, rejected),
+                              entry->rejected_in[0] ? ", see " : "", entry->rejected_in);
+    return used;
+}
+
+/* The documents that --drop would remove, besides those of these sources. */
+static void write_drop_advice(const sl_job *job, const sl_destination *destination,
+                              const sl_registry_entry *entries, size_t count, char *out,
+                              size_t room) {
+    bson_t own = BSON_INITIALIZER;
+    char key[SL_ARRAY_KEY_ROOM], shown[SL_HUMAN_ROOM];
+    uint64_t others = 0;
+    bool complete;
+    sl_error ignored;
+    *out = '\0';
+    for (size_t i = 0; i < count; i++)
+        BSON_APPEND_INT64(&own, sl_array_key(i, key), entries[i].number);
+    if (!sl_load_is_shared(job->config) &&
+        sl_registry_total(destination->registry, &own, &others, &complete, &ignored))
+        sl_print_text(out, room,
+                      others > 0 ? "; --drop would also remove %s documents of other sources"
+                                 : "; --drop starts anew",
+                      sl_human_count(others, shown));
+    bson_destroy(&own);
+}
+
 static bool refuse_loaded(const sl_job *job, const sl_destination *destination,
                           const sl_registry_entry *entries, size_t count, sl_error *error) {
     const sl_target *target = &destination->target;
-    char refused[800] = "";
-    size_t used = 0, loaded = 0;
+    char refused[700] = "", drop[100];
+    size_t used = 0, loaded = 0, rejecting = 0;
     for (size_t i = 0; i < count; i++) {
-        bool whole = entries[i].state == SL_SOURCE_LOADED;
-        if ((whole || entries[i].part_loaded) && loaded++ < 5)
-            used +=
-                sl_print_text(refused + used, sizeof refused - used, "\n  %s%s%s", entries[i].name,
-                              whole ? ", on " : ", this part of it", whole ? entries[i].when : "");
+        if (entries[i].state != SL_SOURCE_LOADED && !entries[i].part_loaded)
+            continue;
+        rejecting += entries[i].rejected > 0;
+        if (loaded++ < 5)
+            used += write_loaded(&entries[i], refused + used, sizeof refused - used);
     }
     if (loaded == 0)
         return true;
@@ -300,13 +336,17 @@ static bool refuse_loaded(const sl_job *job, const sl_destination *destination,
             target->database, target->collection, target->database, target->collection, loaded,
             refused, more,
             sl_load_is_shared(job->config) ? "" : "; --drop removes the registry as well");
+    write_drop_advice(job, destination, entries, count, drop, sizeof drop);
     return sl_error_set(
         error, SL_EXIT_SOURCE,
         "%zu of the sources %s been loaded into %s.%s before:" SL_LINES SL_LINES
-        "\n--again sends them again (stored documents are not changed)%s. For other "
-        "files with the same name and content, rename the files",
+        "\n%s%s. For other files with the same name and content, rename the files",
         loaded, loaded == 1 ? "has" : "have", target->database, target->collection, refused, more,
-        sl_load_is_shared(job->config) ? "" : "; --drop starts anew");
+        rejecting > 0 ? "To load rejected records, correct the files in rejected/ in that folder, "
+                        "and load these. If a type or another option was wrong, correct it, and "
+                        "add --again: missing documents are inserted, stored ones not changed"
+                      : "--again sends them again (stored documents are not changed)",
+        drop);
 }
 
 /* Checks the registry for one of this loader's parts, before anything is changed. */

@@ -65,17 +65,50 @@ static bool count_lines(const char *path, uint64_t bytes, char other, uint64_t *
     return file && bytes == 0;
 }
 
+uint64_t sl_sources_line_at(const sl_job *job, size_t index, uint64_t offset) {
+    const sl_source *source = sl_source_set_at(job->set, index);
+    uint64_t before;
+    bool known = source->kind == SL_SOURCE_PLAIN && offset <= COUNTED_BYTES_MAX &&
+                 count_lines(source->path, offset, source->cr_lines ? '\r' : '\n', &before);
+    return known ? before + 1 : 0;
+}
+
+void sl_sources_reading_options(const sl_job *job, size_t index, const char *given, char *out,
+                                size_t room) {
+    const sl_job_source *source = &job->sources[index];
+    const sl_dialect *d = source->format == &sl_format_delimited ? source->dialect : NULL;
+    const char quote[2] = {d && d->quote ? d->quote : '\0', '\0'};
+    char delimiter[2] = {d && !d->blanks ? d->delimiter : '\0', '\0'};
+    const bool by_schema = strstr(given, " --schema ") != NULL, tab = *delimiter == '\t';
+    const struct {
+        const char *name, *value;
+        bool needed;
+    } options[] = {
+        {"format", source->format->name, true},
+        {"header", d && d->header_length > 0 ? "yes" : "no", d && !by_schema},
+        {"delimiter", tab ? "tab" : delimiter, *delimiter && !by_schema},
+        {"quote", quote, *quote && (tab || *delimiter == '|' || *quote == '\'')},
+        {"dialect", d && d->notation ? d->notation->name : "", d && d->notation && d->why[0]},
+    };
+    *out = '\0';
+    for (size_t i = 0, used = 0; i < sizeof options / sizeof options[0]; i++) {
+        char name[32], word[60];
+        snprintf(name, sizeof name, " --%s ", options[i].name);
+        sl_shell_word(options[i].value, word, sizeof word);
+        if (options[i].needed && !strstr(given, name) && used < room)
+            used += (size_t)snprintf(out + used, room - used, "%s%s", name, word);
+    }
+}
+
 bool sl_line_ends_error(const sl_job *job, const sl_source_block *block, const sl_reject *reject,
                         sl_error *error) {
     const sl_source *source = sl_source_set_at(job->set, block->source);
     char line[40] = "";
-    uint64_t before = 0;
-    bool known =
-        block->sequence == 0 || block->entry_start ||
-        (source->kind == SL_SOURCE_PLAIN && block->offset <= COUNTED_BYTES_MAX &&
-         count_lines(source->path, block->offset, source->cr_lines ? '\r' : '\n', &before));
-    if (known)
-        snprintf(line, sizeof line, "line %" PRIu64 ", ", before + reject->line + 1);
+    const uint64_t first = block->sequence == 0 || block->entry_start
+                               ? 1
+                               : sl_sources_line_at(job, block->source, block->offset);
+    if (first > 0)
+        snprintf(line, sizeof line, "line %" PRIu64 ", ", first + reject->line);
     sl_error_set(error, SL_EXIT_SOURCE, "%s%s%s, %sbyte %" PRIu64 ": %s", source->shown,
                  block->entry ? ": " : "", block->entry ? block->entry : "", line, reject->offset,
                  reject->reason);

@@ -31,6 +31,15 @@ bool sl_sources_dialect(sl_job *job, const sl_source_block *block, const sl_dial
                         sl_error *error);
 void sl_sources_done_with(sl_job *job, const sl_source_block *block);
 
+/* The number of the line that contains this byte of a plain file; 0: not known. */
+uint64_t sl_sources_line_at(const sl_job *job, size_t index, uint64_t offset);
+
+/* Writes, as words of a shell, the options with which the rejected records of a source are read
+ * like the source, also where its other records have shown this. Options that `given` contains are
+ * left out. */
+void sl_sources_reading_options(const sl_job *job, size_t index, const char *given, char *out,
+                                size_t room);
+
 /* ---- text that cannot be split into records; errors are of class SL_EXIT_SOURCE ---- */
 
 /* Sets the error for a reject with `misread`: the parser cannot find the records after it. Returns

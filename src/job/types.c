@@ -75,7 +75,8 @@ bool sl_types_add_head(const sl_job *job, sl_job_source *source, sl_text head, b
     sl_plan *plan = typing_plan(job);
     sl_text lines = records_of(source->dialect, 0, head, whole, head.length);
     source->sampled = lines.length;
-    return sl_typing_add(plan->typing, plan, source->dialect, lines, 0, error);
+    return sl_typing_add(plan->typing, plan, source->dialect, lines,
+                         (size_t)(source - job->sources), 0, error);
 }
 
 void sl_types_forget(const sl_job *job, const sl_job_source *source) {
@@ -103,7 +104,7 @@ static bool add_block(sl_job *job, const sl_dialect *dialect, const sl_source_bl
         job->spans_lines =
             job->spans_lines || sl_record_spans_lines(text, dialect->delimiter, dialect->quote,
                                                       dialect->escape, dialect->column_count);
-    return sl_typing_add(plan->typing, plan, dialect, text, offset, error);
+    return sl_typing_add(plan->typing, plan, dialect, text, block->source, offset, error);
 }
 
 /* ---- plain files ---- */
@@ -421,6 +422,7 @@ static void adopt_column(const sl_job *job, const known_types *known, sl_typed_l
                         name, sl_column_type_write(&chosen, is),
                         sl_column_type_write(&column->schema, was));
         column->schema = chosen;
+        column->rest = NULL;
     }
 }
 
@@ -440,6 +442,8 @@ bool sl_types_adopt(sl_job *job, const sl_destination *destination, bool compari
             adopt_column(job, &known, layout, i, comparing, &refused);
     }
     known_clear(&known);
+    if (ok && refused.count > 0)
+        sl_types_log_misfits(job);
     return ok && (refused.count == 0 || refuse_types(destination, &refused, error)) &&
            apply(job, error);
 }
@@ -710,9 +714,74 @@ static void log_cut(const sl_job *job) {
             names, count == 1 ? "it is" : "they are", types);
 }
 
+#define RESTS_SHOWN 4u
+
+/* Writes NAME=TYPE as --types takes it; nothing if the name has a character that divides the
+ * list. */
+static void write_declaration(const char *name, const sl_schema_column *type, const char *before,
+                              char *out, size_t room) {
+    char word[SL_TYPE_ROOM];
+    sl_column_type_write(type, word);
+    if (type->zone == SL_CHOICE_YES)
+        word[strcspn(word, " ")] = '\0';
+    for (char *at = strchr(word, ' '); at; at = type->yes ? strchr(at, ' ') : NULL)
+        *at = ':';
+    *out = '\0';
+    if (!strpbrk(name, ",="))
+        snprintf(out, room, "%s%s=%s", before, name, word);
+}
+
+/* Writes the first value that keeps a column from being of another type. */
+static void write_misfit(const sl_job *job, const sl_typed_column *column, char *out, size_t room) {
+    const sl_column_rest *rest = column->rest;
+    const sl_source *source = sl_source_set_at(job->set, rest->source);
+    char misfits[SL_HUMAN_ROOM], values[SL_HUMAN_ROOM], type[SL_TYPE_ROOM];
+    uint64_t line =
+        rest->line > 0 ? rest->line : sl_sources_line_at(job, rest->source, rest->offset);
+    sl_print_text(out, room,
+                  "\n  %s: %s of %s sampled values %s no %s, the first \"%s\" in %s, %s %llu",
+                  column->name, sl_human_count(rest->misfits, misfits),
+                  sl_human_count(rest->misfits + rest->guess.values, values),
+                  rest->misfits == 1 ? "is" : "are",
+                  sl_column_type_write(&column->type_of_rest, type), rest->first, source->shown,
+                  line > 0 ? "line" : "byte", (unsigned long long)(line > 0 ? line : rest->offset));
+}
+
+void sl_types_log_misfits(const sl_job *job) {
+    const sl_plan *plan = typing_plan(job);
+    char shown[2400] = "", types[600] = "", word[700], one[600];
+    size_t used = 0, count = 0;
+    for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
+        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
+        for (size_t i = 0; i < layout->count; i++) {
+            const sl_typed_column *column = &layout->columns[i];
+            if (!column->rest)
+                continue;
+            write_declaration(column->name, &column->type_of_rest, *types ? "," : "", one,
+                              sizeof one);
+            if (strlen(types) + strlen(one) < sizeof types)
+                strcat(types, one);
+            if (count++ >= RESTS_SHOWN)
+                continue;
+            write_misfit(job, column, one, sizeof one);
+            used += sl_print_text(shown + used, sizeof shown - used, SL_LINES, one);
+        }
+    }
+    sl_shell_word(types, word, sizeof word);
+    if (count > 0)
+        sl_log_warning(
+            "a few values make %zu column%s text:" SL_LINES "%s\nTo reject such records, load with "
+            "%s%s. To keep such values as text or to leave them out, write a schema (inspect "
+            "--write-schema FILE), and declare the type there with invalid: text or invalid: "
+            "missing",
+            count, count == 1 ? "" : "s", shown, count > RESTS_SHOWN ? "\n  ..." : "",
+            *types ? "--types " : "declared types", *types ? word : "");
+}
+
 void sl_types_log(const sl_job *job) {
     char summary[SL_TYPES_SUMMARY_ROOM];
     log_cut(job);
+    sl_types_log_misfits(job);
     if (sl_types_summary(job, summary)[0])
         sl_log_info("%s", summary);
 }

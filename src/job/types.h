@@ -44,7 +44,9 @@ bool sl_types_restore(sl_job *job, const bson_t *document, sl_error *error);
 #define SL_TYPES_SUMMARY_ROOM 300
 const char *sl_types_summary(const sl_job *job, char out[SL_TYPES_SUMMARY_ROOM]);
 
-/* Logs the summary, unless it is empty. */
+/* Warns of columns that are text because of a few values. */
+void sl_types_log_misfits(const sl_job *job);
+/* Logs the summary, unless it is empty, and warnings. */
 void sl_types_log(const sl_job *job);
 
 /* The records that were sampled for the types of a source; 0 if they are not inferred. */

@@ -558,9 +558,15 @@ bool sl_ledger_open_accounts(sl_ledger *ledger, const sl_job *job) {
     return ledger->sources && ledger->accepted;
 }
 
-void sl_ledger_add(sl_ledger *ledger, const sl_job *job, size_t source, int64_t first_id,
-                   uint64_t accepted, uint64_t taken) {
-    sl_source_account *account = &ledger->sources[source];
+void sl_ledger_add(sl_ledger *ledger, const sl_job *job, const sl_journal_entry *entry) {
+    sl_source_account *account = &ledger->sources[entry->source];
+    const int64_t first_id = sl_document_id(job->sources[entry->source].number, entry->offset);
+    const uint64_t taken = entry->taken;
+    /* A mode that matches stored documents adds only the inserted ones to the collection. */
+    const uint64_t accepted =
+        entry->inserted + (sl_load_mode(job->config)->matches ? 0 : entry->already_stored);
+    atomic_fetch_add_explicit(&account->rejected, entry->counts.rejects, memory_order_relaxed);
+    atomic_fetch_add_explicit(&account->refused, entry->server_rejects, memory_order_relaxed);
     /* The range also holds a document under each taken _id. */
     atomic_fetch_add_explicit(&ledger->accepted[sl_job_range_of(job, first_id)], accepted + taken,
                               memory_order_relaxed);
@@ -579,7 +585,6 @@ static bool recover(sl_job *job, sl_ledger *ledger, const sl_journal_entry *entr
                     sl_error *error) {
     sl_recovered *recovered = &ledger->recovered;
     sl_job_source *source = &job->sources[entry->source];
-    int64_t first_id = sl_document_id(source->number, entry->offset);
     if (entry->offset + entry->text_bytes > source->done_end)
         source->done_end = entry->offset + entry->text_bytes;
     recovered->blocks++;
@@ -589,9 +594,7 @@ static bool recover(sl_job *job, sl_ledger *ledger, const sl_journal_entry *entr
     recovered->changed +=
         entry->counts.documents - entry->inserted - entry->already_stored - entry->server_rejects;
     sl_parse_counts_add(&recovered->counts, &entry->counts);
-    bool matches = sl_load_mode(job->config)->matches;
-    sl_ledger_add(ledger, job, (size_t)entry->source, first_id,
-                  entry->inserted + (matches ? 0 : entry->already_stored), entry->taken);
+    sl_ledger_add(ledger, job, entry);
     sl_source_block block = {.source = (size_t)entry->source,
                              .sequence = entry->sequence,
                              .offset = entry->offset,

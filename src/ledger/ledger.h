@@ -23,6 +23,8 @@
 typedef struct sl_source_account {
     _Atomic uint64_t accepted; /* inserted or already stored */
     _Atomic uint64_t taken;    /* refused because another document has their _id */
+    _Atomic uint64_t rejected; /* records without document: by the parser, */
+    _Atomic uint64_t refused;  /* and by the server */
 } sl_source_account;
 
 /* Totals of earlier runs, recovered from the journal. */
@@ -63,9 +65,8 @@ static inline uint64_t sl_ledger_accepted(const sl_ledger *ledger, size_t source
     return ledger->sources ? atomic_load(&ledger->sources[source].accepted) : 0;
 }
 
-/* Adds the documents of a block with this first id. Any thread. */
-void sl_ledger_add(sl_ledger *ledger, const sl_job *job, size_t source, int64_t first_id,
-                   uint64_t accepted, uint64_t taken);
+/* Adds the documents and the rejects of a completed block. Any thread. */
+void sl_ledger_add(sl_ledger *ledger, const sl_job *job, const sl_journal_entry *entry);
 
 /* ---- the journal of a load, and --resume ---- */
 

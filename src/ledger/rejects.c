@@ -359,19 +359,24 @@ void sl_rejects_show(sl_reject_files *rejects, const sl_source_block *block,
              one.reason);
 }
 
-#define RAW_PATH_ROOM 1024
+#define RAW_PATH_ROOM SL_REJECTED_PATH_ROOM
 
-/* The path of a source's raw rejects. The source's name is truncated, because the file name, which
- * begins with a number, must not exceed 255 bytes. */
-static const char *raw_path(const sl_reject_files *rejects, size_t source,
-                            char out[RAW_PATH_ROOM]) {
-    const char *path = sl_source_set_at(rejects->set, source)->path;
+/* The source's name is truncated, because the file name, which begins with a number, must not
+ * exceed 255 bytes. */
+const char *sl_rejected_path(const char *directory, const sl_source_set *set, size_t source,
+                             char out[SL_REJECTED_PATH_ROOM]) {
+    const char *path = sl_source_set_at(set, source)->path;
     const char *slash = strrchr(path, '/');
-    snprintf(out, RAW_PATH_ROOM, "%s/rejected/%06zu-%.200s", rejects->directory, source + 1,
+    snprintf(out, SL_REJECTED_PATH_ROOM, "%s/rejected/%06zu-%.200s", directory, source + 1,
              strcmp(path, "-") == 0 ? "stdin"
              : slash                ? slash + 1
                                     : path);
     return out;
+}
+
+static const char *raw_path(const sl_reject_files *rejects, size_t source,
+                            char out[RAW_PATH_ROOM]) {
+    return sl_rejected_path(rejects->directory, rejects->set, source, out);
 }
 
 bool sl_rejects_all_kept(const sl_reject_files *rejects, sl_error *error) {

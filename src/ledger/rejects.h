@@ -82,6 +82,12 @@ typedef struct sl_listed_reject {
 
 void sl_reject_list_clear(sl_reject_list *list);
 
+/* Writes the path of the file that receives the unchanged records of a source that the parser
+ * rejects. `directory`: the work directory. Returns out. */
+#define SL_REJECTED_PATH_ROOM 1024
+const char *sl_rejected_path(const char *directory, const sl_source_set *set, size_t source,
+                             char out[SL_REJECTED_PATH_ROOM]);
+
 typedef struct sl_reject_files sl_reject_files;
 
 /* Opens rejects.tsv in `directory`; NULL: rejects are only counted, and the first few logged.

@@ -398,6 +398,14 @@ static void set_documents(const sl_job *job, const sl_ledger *ledger, size_t ind
     entry->documents = documents_of(job, ledger, index, part);
     entry->in_range_known = !job->own_ids && !sl_load_mode(job->config)->matches;
     entry->in_range = atomic_load(&account->accepted) + atomic_load(&account->taken);
+    if (part > 0)
+        return;
+    char host[100] = "", path[PATH_MAX];
+    entry->rejected = atomic_load(&account->rejected) + atomic_load(&account->refused);
+    if (entry->rejected == 0 || !realpath(ledger->work_directory, path))
+        return;
+    gethostname(host, sizeof host - 1);
+    sl_print_text(entry->rejected_in, sizeof entry->rejected_in, "%s:%s", host, path);
 }
 
 static bool finish_part(const sl_job *job, const sl_destination *destination, const void *context,

@@ -10,6 +10,7 @@
 #include "bson/bson_lookup.h"
 #include "format/simd.h"
 #include "job/job.h"
+#include "job/sources.h"
 #include "job/types.h"
 #include "report/report.h"
 #include "util/clock.h"
@@ -503,6 +504,40 @@ static const char *embedding_sources(const sl_load *load) {
     return config->path_count == 1 ? config->paths[0] : "the sources of the documents";
 }
 
+/* Logs the command that loads the corrected records of the parser's rejects, and, if most records
+ * were rejected, how to load them with other options. */
+static void log_correction(const sl_load *load, const sl_load_counts *counts) {
+    const sl_load_config *config = load->job.config;
+    const uint64_t rejects = counts->rejects + counts->server_rejects;
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], path[SL_REJECTED_PATH_ROOM], more[200];
+    size_t sources = 0, first = 0;
+    if (!config->corrected_by || config->map || !load->ledger.work_directory[0])
+        return;
+    for (size_t i = sl_source_set_count(load->job.set); i-- > 0;) {
+        if (atomic_load(&load->ledger.sources[i].rejected) > 0) {
+            sources++;
+            first = i;
+        }
+    }
+    if (sources > 0) {
+        sl_rejected_path(load->ledger.work_directory, load->job.set, first, path);
+        if (sources > 1)
+            *strrchr(path, '/') = '\0';
+        char word[SL_REJECTED_PATH_ROOM + 20];
+        sl_shell_word(path, word, sizeof word);
+        sl_sources_reading_options(&load->job, first, config->corrected_by, more, sizeof more);
+        sl_log_result("  the rejected records are in %s; correct them there, and load them:\n"
+                      "    %s%s %s",
+                      path, config->corrected_by, more, word);
+    }
+    if (rejects * 2 > counts->records)
+        sl_log_warning(
+            "most records were rejected: %s of %s. If a type or another option is wrong, "
+            "correct it, and load the same sources again with --again: stored documents "
+            "are not changed, and the missing ones are inserted",
+            sl_human_count(rejects, a), sl_human_count(counts->records, b));
+}
+
 sl_exit sl_record_end(sl_load *load, sl_exit code) {
     sl_run_totals totals = sl_run_sum(&load->run);
     sl_load_counts counts = sum_counts(load, &totals);
@@ -549,6 +584,8 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     }
     if (code == SL_EXIT_OK && rejects + counts.embed_rejects + counts.unmatched > 0)
         code = SL_EXIT_REJECTS;
+    if (began && code == SL_EXIT_REJECTS)
+        log_correction(load, &counts);
     sl_record_tail(record, code);
 
     if (load->job.config->run_record)

@@ -106,12 +106,6 @@ bool sl_block_complete(sl_worker *worker, sl_open_block *open_block) {
     if (open_block->taken > 0 && !worker->job->own_ids &&
         !sl_resume_taken_fits(worker->job, &open_block->block, &worker->error))
         return false;
-    uint64_t accepted = (uint64_t)open_block->inserted;
-    /* A mode that matches stored documents adds only the inserted ones to the collection. */
-    if (!sl_load_mode(worker->job->config)->matches)
-        accepted += open_block->already_stored;
-    sl_ledger_add(worker->ledger, worker->job, open_block->block.source, open_block->first_id,
-                  accepted, open_block->taken);
     sl_journal_entry entry = {
         .source = open_block->block.source,
         .sequence = open_block->block.sequence,
@@ -125,6 +119,7 @@ bool sl_block_complete(sl_worker *worker, sl_open_block *open_block) {
         .taken = open_block->taken,
         .counts = open_block->counts,
     };
+    sl_ledger_add(worker->ledger, worker->job, &entry);
     bool ok = sl_rejects_block_done(worker->ledger->rejects, &open_block->block, &entry,
                                     &open_block->rejects, &worker->error) &&
               sl_resume_blocks_done(worker->ledger, &worker->error);

@@ -237,6 +237,25 @@ size_t sl_text_printable(sl_text text, char *out, size_t room) {
     return used;
 }
 
+size_t sl_shell_word(const char *text, char *out, size_t room) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.,/:=@%";
+    const bool quoted = *text == '\0' || text[strspn(text, plain)] != '\0';
+    size_t used = 0;
+    if (quoted)
+        out[used++] = '\'';
+    for (const char *at = text; *at && used + 6 <= room; at++) {
+        const char *put = *at == '\'' ? "'\\''" : at;
+        const size_t length = *at == '\'' ? 4 : 1;
+        memcpy(out + used, put, length);
+        used += length;
+    }
+    if (quoted)
+        out[used++] = '\'';
+    out[used] = '\0';
+    return used;
+}
+
 char *sl_human_bytes(double bytes, char out[SL_HUMAN_ROOM]) {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
     unsigned unit = 0;

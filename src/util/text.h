@@ -100,6 +100,10 @@ size_t sl_text_next_printable(sl_text text, size_t *at, char out[SL_ESCAPED_ROOM
  * instead. */
 size_t sl_text_printable(sl_text text, char *out, size_t room);
 
+/* Writes the text as one word of a POSIX shell, in single quotes if it needs them. Text that does
+ * not fit (room: at least 8 bytes) is truncated. Returns the number of bytes before the NUL. */
+size_t sl_shell_word(const char *text, char *out, size_t room);
+
 /* ---- numbers for people: all functions return `out` ---- */
 
 /* The unit of a number, which determines its format. */

@@ -5,6 +5,7 @@ import csv
 import datetime
 import decimal
 import random
+import shlex
 
 import archive_making as making
 import support
@@ -65,6 +66,46 @@ class Types(support.Case):
                                      {"id": 2, "price": 2.75, "n": "12.500", "x": 1.25}])
         documents, _ = self.documents(self.file("points.csv", rows.replace(",", ".")))
         self.assertEqual(documents[1], {"id": 2, "price": 2.75, "n": 12.5, "x": 1.25})
+
+    def test_a_few_values_that_make_a_column_text(self):
+        """They are counted, the first one is shown with its line, and the advised option works."""
+        numbers, days = [str(n) for n in range(300)], [f"{n % 28 + 1:02}.12.2015" for n in range(300)]
+
+        def bad(values, *changed):
+            return [dict(changed).get(n, value) for n, value in enumerate(values)]
+
+        rows = (
+            (bad(numbers, (15, "n/a?")), 'n: 1 of 300 sampled values is no int, the first "n/a?"', 17),
+            (bad(numbers, (0, "m/s")), 'n: 1 of 300 sampled values is no int, the first "m/s"', 2),
+            (bad(numbers, (299, "1,234"), (9, "x")), 'n: 2 of 300 sampled values are no int, the first "x"', 11),
+            ([f"{n},5" for n in range(12)] + ["?"], 'n: 1 of 13 sampled values is no double 1234,5, the first "?"', 14),
+            (bad(days, (3, "soon")), 'n: 1 of 300 sampled values is no date %d.%m.%Y, the first "soon"', 5),
+            (["true"] * 99 + ["maybe"], 'n: 1 of 100 sampled values is no flag true false, the first "maybe"', 101),
+            (bad(numbers, (15, "007")), None, 0), (bad(numbers, *((n, "x") for n in range(6))), None, 0),
+            (numbers[:7] + ["x"], None, 0), ([f"w{n}" for n in range(99)] + ["1"], None, 0))
+        for values, few, line in rows:
+            path = self.file("x.csv", "n;t\n" + "".join(f"{value};a\n" for value in values))
+            outcomes = [self.shardload("inspect", path), self.shardload("load", "--sink", "null", path)]
+            for outcome in outcomes:
+                self.assertEqual("a few values make" in outcome.err, few is not None, values[:20])
+                self.assertIn(f"{few} in {path}, line {line}\n" if few else "", outcome.err)
+            if few:
+                advice = shlex.split(outcomes[0].err.split("load with ")[1].split(". To keep")[0])
+                outcome = self.shardload("load", "--sink", "null", *advice, path, code=support.EXIT_REJECTS)
+                self.assertIn(f"x.csv, line {line}, n: ", outcome.err)
+
+    def test_a_bad_value_does_not_hide_decimal_commas(self):
+        """12.500 is then text, as without the bad value."""
+        rows = "price;n\nfree;12.500\n" + "2,75;1.250\n" * 30
+        documents, _ = self.documents(self.file("commas.csv", rows))
+        self.assertEqual(documents[:2], [{"price": "free", "n": "12.500"}, {"price": "2,75", "n": "1.250"}])
+
+    def test_a_few_values_of_a_column_in_two_sets_of_columns(self):
+        paths = [self.file("a.csv", "n,t\n" + "".join(f"{n},a\n" for n in range(50)) + "Total,a\n"),
+                 self.file("b.csv", "n,t,u\n" + "".join(f"{n},a,b\n" for n in range(50)) + "Sum,a,b\n")]
+        err = self.shardload("inspect", *paths).err
+        self.assertIn(f'n: 2 of 102 sampled values are no int, the first "Total" in {paths[0]}, line 52', err)
+        self.assertEqual(err.count("n: "), 1)
 
     def test_names_and_values_in_windows_1252(self):
         path = self.file("latin.csv", "Gr\xf6\xdfe;Preis\n1;\xfc\n2;5\n".encode("cp1252"))

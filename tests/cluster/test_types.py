@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inferred types on a cluster: a load that is resumed, and a verification, use the same types."""
+import shlex
 
 import support
 
@@ -13,6 +14,41 @@ class Types(support.ClusterCase):
         rows = [row.format(i, i) for i in range(40000)]
         rows[35000:35010] = [f"{i},word,2016-01-15,y\n" for i in range(35000, 35010)]
         return ("n,x,day,note\n" + "".join(rows)).encode()
+
+    def test_the_command_for_corrected_rejects(self):
+        """It is shown quoted for a shell, has all options that the records need, and works."""
+        good = "".join(f"{n}\tM\xfcller\t{n},5\t1.2.2015\n" for n in range(30))
+        for header, text, more in (("Nr\tName\tPreis\tseit\n", good, ["--id-field", "Nr"]),
+                                   ("title\n\nNr\tName\tPreis\tseit\n", good, ["--skip-lines", 2]), ("", good, [])):
+            names = ["Preis", "seit"] if header else ["column3", "column4"]
+            path = self.file("o'neil 1.csv", (header + text + "30\tGr\xf6\xdfe\tviel\t2.2.2015\n").encode("cp1252"))
+            types = f"{names[0]}=double:1234,5,{names[1]}=date:%d.%m.%Y"
+            outcome, work = self.load("--drop", "--types", types, "--encoding", "cp1252", *more, path,
+                                      code=support.EXIT_REJECTS)
+            rejected = work / "rejected/000001-o'neil 1.csv"
+            rejected.write_bytes(rejected.read_bytes().replace(b"viel", b"77,5"))
+            words = shlex.split(outcome.out.split("load them:\n")[1].split("\n")[0])
+            self.assertEqual((words[0], words[-1]), ("shardload", str(rejected)))
+            self.shardload(*words[1:], "--work-dir", self.scratch / f"corrected-{next(self._counter)}")
+            self.assertEqual(self.database.t.count_documents({names[0]: {"$type": "double"}}), 31)
+            found = self.database.t.find_one({names[0]: 77.5, names[1]: {"$type": "date"}})
+            self.assertIn("Gr\xf6\xdfe", found.values())
+
+    def test_a_load_that_rejected_most_records(self):
+        """Its repetition shows what it stored and rejected, and how to complete it."""
+        days = [self.file(f"day{day}.csv", "id,qty\n" + "".join(f"{day}{n},{n} pcs\n" for n in range(9)) + f"{day}9,\n")
+                for day in range(2)]
+        self.load("--types", "qty=text", days[0])
+        outcome, work = self.load("--types", "qty=int", days[1], code=support.EXIT_REJECTS)
+        self.assertIn("most records were rejected: 9 of 10. If a type or another option is wrong", outcome.err)
+        outcome, _ = self.load("--types", "qty=int", days[1], code=support.EXIT_SOURCE)
+        for part in ("1 stored, 9 rejected, see ", f":{work.resolve()}\n", "rejected/", "add --again",
+                     "--drop would also remove 10 documents of other sources"):
+            self.assertIn(part, outcome.err)
+        _, work = self.load("--types", "qty=text", "--again", days[1])
+        self.assert_accounting(work, inserted=9, alreadyStored=1)
+        outcome, _ = self.load("--types", "qty=text", days[1], code=support.EXIT_SOURCE)
+        self.assertIn(": 10 stored\n--again sends them again", outcome.err)
 
     def test_a_resumed_load_has_the_types_of_its_journal(self):
         path = self.zipped("t.csv.gz", self.text())
