@@ -562,9 +562,9 @@ bool sl_registry_finish_sources(sl_registry *registry, sl_registry_entry *entrie
                                 sl_error *error);
 
 /* What loads have stored in the collection, in the order in which it was added; empty if there is
- * nothing. SL_REGISTRY_COLUMNS: the types of the columns of delimited text, {column, type}; a column
- * that was stored with several types is listed several times. SL_REGISTRY_IDS: where the _ids come
- * from, {from}; job/decision.c describes the texts. `*items` is always initialised. */
+ * nothing. SL_REGISTRY_COLUMNS: the types of the columns of delimited text, {column, type}; a
+ * column that was stored with several types is listed several times. SL_REGISTRY_IDS: where the
+ * _ids come from, {from}; job/decision.c describes the texts. `*items` is always initialised. */
 #define SL_REGISTRY_COLUMNS "types"
 #define SL_REGISTRY_IDS "ids"
 bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, sl_error *error);
