@@ -210,8 +210,8 @@ static bool copy_pipe(sl_stream *stream, const char *path, sl_error *error) {
         return false;
     sl_log_info("the dump is copied to %s, because it is read once for each table", path);
     bool ok = sl_sql_dump_copy(sl_stream_dump(stream), file, part, error);
-    if (ok && (fsync(file) != 0 || rename(part, path) != 0))
-        ok = sl_error_errno(error, SL_EXIT_USAGE, "%s", path);
+    ok = ok && (fsync(file) == 0 || sl_error_errno(error, SL_EXIT_USAGE, "%s", path)) &&
+         sl_private_file_rename(part, SL_WORK_STDIN, error);
     close(file);
     return ok;
 }
