@@ -23,6 +23,7 @@
 #include "util/interrupt.h"
 #include "util/log.h"
 #include "util/private_file.h"
+#include "util/text.h"
 #include "util/text_table.h"
 
 #define FOLDER_ROOM 140u /* of the name of a table's work directory */
@@ -478,9 +479,10 @@ static sl_exit run_all(tables *all, bool loads, sl_table_run *run, void *context
     if (!loads)
         return code;
     log_outcomes(all);
+    char folder[SL_WORD_ROOM(SL_WORK_DIRECTORY_ROOM)];
     if (!is_complete(code) && all->directory[0])
         sl_log_warning("to complete this load, give the same command with --resume --work-dir %s",
-                       all->directory);
+                       sl_shell_word(all->directory, folder, sizeof folder));
     return code;
 }
 

@@ -237,6 +237,17 @@ size_t sl_text_printable(sl_text text, char *out, size_t room) {
     return used;
 }
 
+char *sl_shell_word(const char *text, char *out, size_t room) {
+    static const char harmless[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                   "/._-+:@,";
+    const bool quoted = !*text || text[strspn(text, harmless)];
+    size_t used = (size_t)snprintf(out, room, quoted ? "'" : "");
+    for (; *text && used + 6 <= room; text++) /* with the longest piece, a quote and NUL */
+        used += (size_t)snprintf(out + used, room - used, *text == '\'' ? "'\\''" : "%c", *text);
+    snprintf(out + used, room - used, quoted ? "'" : "");
+    return *text ? strcpy(out, "...") : out;
+}
+
 char *sl_human_bytes(double bytes, char out[SL_HUMAN_ROOM]) {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
     unsigned unit = 0;

@@ -170,6 +170,15 @@ class House(unittest.TestCase):
                 for found in calls.finditer(re.sub(r"/\*.*?\*/|\"[^\"\n]*\"", "", p.read_text(), flags=re.S))}
         self.assertEqual(used, set(OPENING))
 
+    def test_options_that_a_message_advises_are_words_of_a_shell(self):
+        """Their values may come from files, servers and other users."""
+        advice = re.compile(r"(?:give|with|of the key:|Add it:|text:|cannot be restored \()[^\"]*"
+                            r"--(?:work-dir|types|match-fields|ns-exclude) %s.{0,500}", re.S)
+        found = [(p.name, match[0]) for p in (TOP / "src").rglob("*.c")
+                 for match in advice.finditer(re.sub(r"\"\s*\"", "", p.read_text()))]
+        self.assertGreaterEqual(len(found), 8)
+        self.assertEqual([name for name, text in found if "sl_shell_word(" not in text], [])
+
     def test_no_stream_loses_text_without_an_error(self):
         using = {p.name for p in (TOP / "src").rglob("*.c") if " open_memstream(" in p.read_text()}
         self.assertEqual(using, set())
