@@ -197,8 +197,7 @@ static void print_limit(const bson_t *status) {
 }
 
 static void print_advice(const bson_t *status, sl_liveness liveness) {
-    const char *command = sl_look_string(status, "resumeCommand");
-    char age[SL_HUMAN_ROOM];
+    char age[SL_HUMAN_ROOM], folder[SL_WORD_ROOM(4096)];
     sl_human_seconds(age_of(status), age);
     const char *host = sl_look_string(status, "process.host");
     long long pid = (long long)sl_look_int64(status, "process.pid", 0);
@@ -215,12 +214,22 @@ static void print_advice(const bson_t *status, sl_liveness liveness) {
     bool complete = strcmp(sl_look_string(status, "state"), "finished") == 0;
     if (liveness == SL_LIVENESS_RUNNING || liveness == SL_LIVENESS_SILENT || complete)
         return;
-    if (*command)
-        sl_print("to complete it%s, give %s with\n  --resume --work-dir %s\n",
-                 liveness == SL_LIVENESS_UNKNOWN ? " if it does not" : "", command,
-                 sl_look_string(status, "resumeWorkDirectory"));
+    if (sl_look_flag(status, "resumable"))
+        sl_print(
+            "to complete it%s, give the same command with\n  --resume --work-dir %s\n",
+            liveness == SL_LIVENESS_UNKNOWN ? " if it does not" : "",
+            sl_shell_word(sl_look_string(status, "resumeWorkDirectory"), folder, sizeof folder));
     else
         sl_print("it cannot be resumed\n");
+}
+
+/* The lines are indented, so that none of them seems to be one of this program: the file may be
+ * that of another user. */
+static void print_message(const char *message) {
+    for (size_t length; *message; message += length + (message[length] != '\0')) {
+        length = strcspn(message, "\n");
+        sl_print("  %.*s\n", (int)length, message);
+    }
 }
 
 static void print_status(const bson_t *status, sl_liveness liveness) {
@@ -243,8 +252,7 @@ static void print_status(const bson_t *status, sl_liveness liveness) {
         print_limit(status);
     if (!running) {
         row("exit code", "%lld", (long long)sl_look_int64(status, "exitCode", 0));
-        if (*sl_look_string(status, "message"))
-            sl_print(SL_LINES "\n", sl_look_string(status, "message"));
+        print_message(sl_look_string(status, "message"));
     }
     print_advice(status, liveness);
 }

@@ -7,6 +7,7 @@
 
 #include "util/context.h"
 #include "util/log.h"
+#include "util/text.h"
 
 #include "cluster.h"
 #include "internal.h"
@@ -270,7 +271,8 @@ static char *unique_option(const sl_matching *match, const char *option, char *o
     bson_append_document_end(&index, &key);
     BSON_APPEND_BOOL(&index, "unique", true);
     char *json = bson_as_relaxed_extended_json(&index, NULL);
-    snprintf(out, room, "--%s '%s'", option, json ? json : "");
+    char word[480];
+    snprintf(out, room, "--%s %s", option, sl_shell_word(json ? json : "", word, sizeof word));
     bson_free(json);
     bson_destroy(&index);
     return out;
@@ -289,7 +291,7 @@ static bool records_have_all(const sl_matching *match, const bson_t *key) {
 /* `is_new`: the load creates the collection, and shards it by the key. */
 static bool check_shard_key(const sl_target *target, const bson_t *key, bool is_new,
                             const sl_matching *match, sl_error *error) {
-    char lacks[300], given[300], advice[700], option[500];
+    char lacks[300], given[300], advice[700], option[500], word[350];
     if (!key || lacking(key, match->fields, match->count, lacks, sizeof lacks) == 0)
         return true;
     list(match->fields, match->count, given, sizeof given);
@@ -301,9 +303,10 @@ static bool check_shard_key(const sl_target *target, const bson_t *key, bool is_
         snprintf(advice, sizeof advice,
                  "--id-field takes it from the records. Leave that option out, and add all fields "
                  "of the key: --match-fields %s",
-                 lacks);
+                 sl_shell_word(lacks, word, sizeof word));
     else if (records_have_all(match, key))
-        snprintf(advice, sizeof advice, "Add it: --match-fields %s,%s", given, lacks);
+        snprintf(advice, sizeof advice, "Add it: --match-fields %s,%s", given,
+                 sl_shell_word(lacks, word, sizeof word));
     else if (is_new)
         snprintf(advice, sizeof advice,
                  "The records do not have it. Shard by the fields that match: %s", option);

@@ -7,6 +7,7 @@
 #include "format/key_fields.h"
 #include "report/run_record.h"
 #include "util/log.h"
+#include "util/text.h"
 
 #include "document_sample.h"
 #include "load_config.h"
@@ -106,13 +107,15 @@ static const struct match_type *stored_type(const sl_destination *destination, c
 /* Warns of documents that have the field, which has an index, in a type with the same values. */
 static void warn_of_other_types(const sl_destination *destination, const char *field,
                                 const char *column, const struct match_type *own) {
+    char word[400];
     for (size_t i = 0; i < sizeof match_types / sizeof match_types[0]; i++) {
         const struct match_type *other = &match_types[i];
         if (other != own && (own->types == TEXTS || other->types == TEXTS) &&
             has_type(destination, field, other->alias))
             sl_log_warning("the field %s of some documents has the type %s: these do not match "
                            "the records, which have the type %s; records with --types %s=%s do",
-                           field, other->alias, own->alias, column, other->word);
+                           field, other->alias, own->alias,
+                           sl_shell_word(column, word, sizeof word), other->word);
     }
 }
 

@@ -535,6 +535,7 @@ static bool refuse_beside_pipe(const sl_job *job, const sl_destination *destinat
         sl_load_mode(job->config)->matches)
         return true;
     sl_registry_unfinished first;
+    char folder[SL_WORD_ROOM(sizeof first.work_directory)];
     if (!sl_registry_find_unfinished(destination->registry, SL_PIPE_FINGERPRINT, entries, count,
                                      &first, error))
         return false;
@@ -549,7 +550,9 @@ static bool refuse_beside_pipe(const sl_job *job, const sl_destination *destinat
                         destination->target.database, destination->target.collection, first.count,
                         first.count == 1 ? "" : "s", first.when[0] ? first.when : "an unknown time",
                         first.host[0] ? first.host : "an unknown host",
-                        first.work_directory[0] ? first.work_directory : "DIR");
+                        first.work_directory[0]
+                            ? sl_shell_word(first.work_directory, folder, sizeof folder)
+                            : "DIR");
 }
 
 bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination, const char *folder,

@@ -24,6 +24,7 @@
 #include "util/grow.h"
 #include "util/hash.h"
 #include "util/log.h"
+#include "util/text.h"
 
 #define PLAIN_BLOCKS UINT64_C(64)
 #define SAMPLE_BYTES ((size_t)4 << 20) /* of all plain files */
@@ -686,7 +687,7 @@ const char *sl_types_summary(const sl_job *job, char out[SL_TYPES_SUMMARY_ROOM])
  * the dates have several formats. */
 static void log_cut(const sl_job *job) {
     const sl_plan *plan = typing_plan(job);
-    char names[300] = "", types[300] = "";
+    char names[300] = "", types[300] = "", word[SL_WORD_ROOM(sizeof types)];
     size_t used = 0, declared = 0, count = 0;
     for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
         const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
@@ -711,7 +712,7 @@ static void log_cut(const sl_job *job) {
         sl_log_warning(
             "dates hold milliseconds; the seconds of %s have more digits, so %s loaded as "
             "text: --types %s cuts them",
-            names, count == 1 ? "it is" : "they are", types);
+            names, count == 1 ? "it is" : "they are", sl_shell_word(types, word, sizeof word));
 }
 
 #define RESTS_SHOWN 4u

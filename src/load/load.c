@@ -113,19 +113,22 @@ static void log_how_to_complete(const sl_load *load, const sl_error *why) {
         atomic_load(&load->run.ended_by) == SL_ENDED_ALL_REJECTED)
         return;
     bool changed = load->job.set && sl_source_set_has_changed(load->job.set);
+    char folder[SL_WORD_ROOM(SL_WORK_DIRECTORY_ROOM)];
     if (why->afresh)
         sl_log_warning("--resume cannot complete this load, because its source or its options must "
                        "change: load again with the change that the message names%s",
                        config->work_directory ? " and another --work-dir" : "");
     else
-        sl_log_warning("to complete this load, %sgive %s with %s--resume --work-dir %s%s",
-                       changed ? "restore the original source and " : "",
-                       config->completed_by ? config->completed_by : "the same command",
-                       atomic_load(&load->run.ended_by) == SL_ENDED_BY_REJECT_LIMIT
-                           ? "a higher --max-rejects and "
-                           : "",
-                       config->resumed_in ? config->resumed_in : load->ledger.work_directory,
-                       changed ? "; to load the changed source, start again with --drop" : "");
+        sl_log_warning(
+            "to complete this load, %sgive %s with %s--resume --work-dir %s%s",
+            changed ? "restore the original source and " : "",
+            config->completed_by ? config->completed_by : "the same command",
+            atomic_load(&load->run.ended_by) == SL_ENDED_BY_REJECT_LIMIT
+                ? "a higher --max-rejects and "
+                : "",
+            sl_shell_word(config->resumed_in ? config->resumed_in : load->ledger.work_directory,
+                          folder, sizeof folder),
+            changed ? "; to load the changed source, start again with --drop" : "");
 }
 
 /* The records of --embed are divided, but no document is loaded yet. */

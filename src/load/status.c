@@ -56,6 +56,8 @@ struct sl_status {
     /* Constant once the thread runs. */
     sl_status_setup setup;
     char command[16], target[300], directory[PATH_MAX], metrics[PATH_MAX];
+    /* Only shown: another user may have put a link in the path when it was resolved. */
+    char absolute_directory[PATH_MAX];
     char resume_command[200], resume_directory[PATH_MAX];
     char host[SL_HOST_ROOM], host_name[256];
     int64_t started_ms, started_ns;
@@ -226,7 +228,7 @@ static char *status_text(const sl_status *status) {
     BCON_APPEND(&json, "process", "{", "pid", BCON_INT64(getpid()), "started",
                 BCON_INT64(sl_process_start(getpid())), "host", BCON_UTF8(status->host_name),
                 "hostIdentity", BCON_UTF8(status->host), "}");
-    append_text(&json, "workDirectory", status->directory);
+    append_text(&json, "workDirectory", status->absolute_directory);
     BSON_APPEND_BOOL(&json, "resumable", status->resume_command[0] != '\0');
     if (status->resume_command[0]) {
         BSON_APPEND_UTF8(&json, "resumeCommand", status->resume_command);
@@ -536,12 +538,13 @@ sl_status *sl_status_start(const sl_status_setup *setup) {
     made->part_count = parts;
     copy(made->command, sizeof made->command, setup->command);
     copy(made->target, sizeof made->target, setup->target);
-    absolute(made->directory, setup->directory);
+    copy(made->directory, sizeof made->directory, setup->directory);
+    absolute(made->absolute_directory, setup->directory);
     copy(made->metrics, sizeof made->metrics, setup->metrics);
     const sl_status *above = setup->above;
     copy(made->resume_command, sizeof made->resume_command,
          above ? above->resume_command : setup->resume_command);
-    absolute(made->resume_directory, above ? above->directory : setup->resume_directory);
+    absolute(made->resume_directory, above ? above->absolute_directory : setup->resume_directory);
     copy(made->phase, sizeof made->phase, "starting");
     sl_host_identity(made->host);
     if (gethostname(made->host_name, sizeof made->host_name - 1) != 0)
@@ -637,7 +640,7 @@ void sl_status_namespace(sl_status *status, size_t item, const char *name, const
         *p = (sl_status_part){.taken = true, .item = item, .bytes = bytes};
         copy(p->name, sizeof p->name, name);
         /* It may not exist yet, so realpath would not find it. */
-        copy(p->folder, sizeof p->folder, status->directory);
+        copy(p->folder, sizeof p->folder, status->absolute_directory);
         size_t used = strlen(p->folder);
         copy(p->folder + used, sizeof p->folder - used, strrchr(folder, '/'));
         break;

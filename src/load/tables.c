@@ -23,6 +23,7 @@
 #include "util/interrupt.h"
 #include "util/log.h"
 #include "util/private_file.h"
+#include "util/text.h"
 #include "util/text_table.h"
 
 #define FOLDER_ROOM 140u /* of the name of a table's work directory */
@@ -210,8 +211,8 @@ static bool copy_pipe(sl_stream *stream, const char *path, sl_error *error) {
         return false;
     sl_log_info("the dump is copied to %s, because it is read once for each table", path);
     bool ok = sl_sql_dump_copy(sl_stream_dump(stream), file, part, error);
-    if (ok && (fsync(file) != 0 || rename(part, path) != 0))
-        ok = sl_error_errno(error, SL_EXIT_USAGE, "%s", path);
+    ok = ok && (fsync(file) == 0 || sl_error_errno(error, SL_EXIT_USAGE, "%s", path)) &&
+         sl_private_file_rename(part, SL_WORK_STDIN, error);
     close(file);
     return ok;
 }
@@ -478,9 +479,10 @@ static sl_exit run_all(tables *all, bool loads, sl_table_run *run, void *context
     if (!loads)
         return code;
     log_outcomes(all);
+    char folder[SL_WORD_ROOM(SL_WORK_DIRECTORY_ROOM)];
     if (!is_complete(code) && all->directory[0])
         sl_log_warning("to complete this load, give the same command with --resume --work-dir %s",
-                       all->directory);
+                       sl_shell_word(all->directory, folder, sizeof folder));
     return code;
 }
 

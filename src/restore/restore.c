@@ -746,10 +746,11 @@ static bool on_first_signal(void *context) {
 }
 
 static void log_how_to_complete(const sl_restore *restore) {
+    char folder[SL_WORD_ROOM(SL_WORK_DIRECTORY_ROOM)];
     if (restore->directory[0] && restore->connection)
         sl_log_warning("to complete this restore, give the same command with --resume --work-dir "
                        "%s",
-                       restore->directory);
+                       sl_shell_word(restore->directory, folder, sizeof folder));
 }
 
 static void on_second_signal(void *context) {

@@ -404,6 +404,7 @@ bool sl_restore_merged_collection(sl_restore *restore, size_t index, char name[S
 static bool merge(const step *s, sl_error *error) {
     const char *database = strcmp(s->item->database, "admin") == 0 ? "" : s->item->database;
     const char *what = sl_kinds[s->item->kind].name;
+    char word[SL_WORD_ROOM(sizeof s->name)];
     bool none = s->outcome->records == 0;
     if (none && !sl_collection_is_empty(s->connection, &s->target, &none, error))
         return false;
@@ -414,9 +415,8 @@ static bool merge(const step *s, sl_error *error) {
     return none || /* those on the server are kept */
            sl_merge_users(s->connection, sl_kinds[s->item->kind].merged_by, s->collection, database,
                           s->restore->config->load->drop, error) ||
-           sl_error_prefix(error,
-                           "%s: the %s cannot be restored (--ns-exclude '%s' leaves them out)",
-                           s->name, what, s->name);
+           sl_error_prefix(error, "%s: the %s cannot be restored (--ns-exclude %s leaves them out)",
+                           s->name, what, sl_shell_word(s->name, word, sizeof word));
 }
 
 /* After it has been merged, and that is known. */

@@ -282,6 +282,16 @@ void sl_private_file_remove(const char *path) {
     remove_name(path, RULE_WORK, 0);
 }
 
+bool sl_private_file_rename(const char *path, const char *name, sl_error *error) {
+    sl_place place;
+    if (!find_place(path, RULE_WORK, &place, error))
+        return false;
+    bool ok = renameat(place.folder, place.name, place.folder, name) == 0 ||
+              sl_error_errno(error, SL_EXIT_USAGE, "cannot rename %s", path);
+    leave(&place);
+    return ok;
+}
+
 void sl_private_folder_remove(const char *path) {
     remove_name(path, RULE_ANY, AT_REMOVEDIR);
 }

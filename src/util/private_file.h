@@ -36,6 +36,9 @@ FILE *sl_private_file_stream(const char *path, int flags, sl_error *error);
 /* Removes a file, if it exists and the folder is as above. */
 void sl_private_file_remove(const char *path);
 
+/* Gives a file another name in its folder. */
+bool sl_private_file_rename(const char *path, const char *name, sl_error *error);
+
 /* Creates the folder `path` with mode 0700, and sets `*created` (which may be NULL), or accepts an
  * existing one. False with error (SL_EXIT_USAGE); errno is 0 if an existing one was refused. */
 bool sl_private_folder_make(const char *path, bool *created, sl_error *error);

@@ -237,23 +237,15 @@ size_t sl_text_printable(sl_text text, char *out, size_t room) {
     return used;
 }
 
-size_t sl_shell_word(const char *text, char *out, size_t room) {
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.,/:=@%";
-    const bool quoted = *text == '\0' || text[strspn(text, plain)] != '\0';
-    size_t used = 0;
-    if (quoted)
-        out[used++] = '\'';
-    for (const char *at = text; *at && used + 6 <= room; at++) {
-        const char *put = *at == '\'' ? "'\\''" : at;
-        const size_t length = *at == '\'' ? 4 : 1;
-        memcpy(out + used, put, length);
-        used += length;
-    }
-    if (quoted)
-        out[used++] = '\'';
-    out[used] = '\0';
-    return used;
+char *sl_shell_word(const char *text, char *out, size_t room) {
+    static const char harmless[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                   "/._-+:@,";
+    const bool quoted = !*text || text[strspn(text, harmless)];
+    size_t used = (size_t)snprintf(out, room, quoted ? "'" : "");
+    for (; *text && used + 6 <= room; text++) /* with the longest piece, a quote and NUL */
+        used += (size_t)snprintf(out + used, room - used, *text == '\'' ? "'\\''" : "%c", *text);
+    snprintf(out + used, room - used, quoted ? "'" : "");
+    return *text ? strcpy(out, "...") : out;
 }
 
 char *sl_human_bytes(double bytes, char out[SL_HUMAN_ROOM]) {

@@ -100,9 +100,11 @@ size_t sl_text_next_printable(sl_text text, size_t *at, char out[SL_ESCAPED_ROOM
  * instead. */
 size_t sl_text_printable(sl_text text, char *out, size_t room);
 
-/* Writes the text as one word of a POSIX shell, in single quotes if it needs them. Text that does
- * not fit (room: at least 8 bytes) is truncated. Returns the number of bytes before the NUL. */
-size_t sl_shell_word(const char *text, char *out, size_t room);
+/* Writes the text as one word of a shell command: in single quotes, unless it consists of letters,
+ * digits and marks without meaning. For commands in messages, which users copy: a path or name may
+ * come from another user's file or from a server. Returns `out`; "..." if it does not fit. */
+#define SL_WORD_ROOM(bytes) (4 * (bytes) + 3) /* for a text of so many bytes */
+char *sl_shell_word(const char *text, char *out, size_t room);
 
 /* ---- numbers for people: all functions return `out` ---- */
 

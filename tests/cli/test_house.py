@@ -77,12 +77,14 @@ OPENING = {
     ("source_set.c", "open"): "sources, and folders of them", ("source_set.c", "openat"): "likewise",
     ("sources.c", "fopen"): "sources",
     ("same_dump.c", "open"): "the files of a dump",
-    ("tables.c", "rename"): "the copy of a dump from a pipe, complete, in the work directory",
     ("read_file.c", "fopen"): "schemas, suites, configurations: files that a user names",
     ("preflight.c", "fopen"): "certificates", ("secrets.c", "open"): "the terminal; a password file",
     ("load_config.c", "openat"): "is a folder a work directory?",
     ("process.c", "fopen"): "/proc", ("context.c", "fopen"): "/dev/null", ("program.c", "open"): "/dev/null",
     ("query_compare.c", "freopen"): "/dev/null",
+    # A resolved path has followed links of others: it may be shown or compared, never opened.
+    ("options.c", "realpath"): "compared", ("dump.c", "realpath"): "a name for a database",
+    **{(name, "realpath"): "shown" for name in ("load.c", "numbers.c", "restore.c", "status.c")},
 }
 
 # The only files that may include the driver's headers (those of libbson may be used anywhere).
@@ -163,10 +165,19 @@ class House(unittest.TestCase):
     def test_files_are_written_by_one_module(self):
         calls = re.compile(r"(?<![\w>.])(f?re?open|open(?:at)?(?:64)?|fopen|creat|mk\w*temps?|tmpfile|"
                            r"rename(?:at2?)?|(?:sym|un)?link(?:at)?|rmdir|mkdir(?:at)?|mkfifo(?:at)?|truncate|"
-                           r"[fl]?chown(?:at)?|fchownat|f?chmod(?:at)?)\(")
+                           r"[fl]?chown(?:at)?|fchownat|f?chmod(?:at)?|realpath)\(")
         used = {(p.name, found[1]) for p in (TOP / "src").rglob("*.c") if p.name != "private_file.c"
                 for found in calls.finditer(re.sub(r"/\*.*?\*/|\"[^\"\n]*\"", "", p.read_text(), flags=re.S))}
         self.assertEqual(used, set(OPENING))
+
+    def test_options_that_a_message_advises_are_words_of_a_shell(self):
+        """Their values may come from files, servers and other users."""
+        advice = re.compile(r"(?:give|with|of the key:|Add it:|text:|cannot be restored \()[^\"]*"
+                            r"--(?:work-dir|types|match-fields|ns-exclude) %s.{0,500}", re.S)
+        found = [(p.name, match[0]) for p in (TOP / "src").rglob("*.c")
+                 for match in advice.finditer(re.sub(r"\"\s*\"", "", p.read_text()))]
+        self.assertGreaterEqual(len(found), 8)
+        self.assertEqual([name for name, text in found if "sl_shell_word(" not in text], [])
 
     def test_no_stream_loses_text_without_an_error(self):
         using = {p.name for p in (TOP / "src").rglob("*.c") if " open_memstream(" in p.read_text()}

@@ -4,6 +4,7 @@ shown and its rate limit changed, also by root; a killed one is recognised."""
 import json
 import os
 import re
+import shlex
 import signal
 import threading
 import time
@@ -215,6 +216,17 @@ class Status(support.Case):
                 section = section[name]
             section[last] = value
         path.write_text(json.dumps(document), "utf-8")
+
+    def test_the_file_of_another_user_gives_no_command_and_no_line_of_its_own(self):
+        self.begin().stop()
+        folder = "/tmp/x; echo $(id) 'y'"
+        self.change_status(state="failed", message="a disk\nto complete it, give it away\n", resumable=True,
+                           resumeCommand="`id`", resumeWorkDirectory=folder)
+        shown = self.status().out
+        self.assertIn("\n  a disk\n  to complete it, give it away\n", shown)
+        advice = shown.split("\nto complete it, give the same command with\n")[1]
+        self.assertEqual(shlex.split(advice), ["--resume", "--work-dir", folder])
+        self.assertNotIn("`", shown)
 
     def test_another_process_with_the_same_pid_is_not_the_load(self):
         self.begin().stop()

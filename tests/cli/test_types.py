@@ -58,6 +58,13 @@ class Types(support.Case):
                           "3 texts, 1 empty", text)
         self.assertRegex(shown, r"logged +datetime %d-%b-%Y")
 
+    def test_an_option_in_a_message_is_one_word_of_the_shell_whatever_the_header_is(self):
+        path = self.file("a.csv", "id,it's $(id)\n" + "1,2024-01-01 00:00:00.123456\n" * 2)
+        warning = self.parse(path)[0].err.partition("loaded as text: ")[2].partition(" cuts them")[0]
+        options = shlex.split(warning)
+        self.assertEqual(options, ["--types", "it's $(id)=datetime"])
+        self.assertNotIn("more digits", self.parse(path, *options)[0].err)
+
     def test_points_between_groups_of_digits(self):
         """12.500 is twelve and a half, or twelve thousand five hundred where 2,75 is a number."""
         rows = "id;price;n;x\n1;1,50;1.000;0.125\n2;2,75;12.500;1.250\n"

@@ -4,7 +4,10 @@
 #include "job/job.h"
 #include "job/numbers.h"
 #include "ledger/rejects.h"
+#include "load/status.h"
+#include "send/rate_limit.h"
 #include "unit.h"
+#include "util/private_file.h"
 
 static sl_error error;
 
@@ -37,6 +40,24 @@ static sl_reject_files *open_rejects(const char *name) {
 static const char *read_back(const char *name) {
     size_t length;
     return unit_read(unit_path(name), &length);
+}
+
+/* Another user exchanged the folder after the load had checked it. */
+TEST(the_status_is_not_written_through_a_link) {
+    const char *link = unit_path("link");
+    if (geteuid() != 0) /* only root can give a link to another user */
+        skip();
+    assert_int_equal(symlink(unit_folder(), link), 0);
+    assert_int_equal(lchown(link, 65534, 65534), 0);
+    static const sl_load_config config = {.program_version = "1"};
+    sl_rate_limit limit;
+    sl_rate_limit_init(&limit, 0);
+    sl_status *status = sl_status_start(&(sl_status_setup){
+        .command = "load", .config = &config, .directory = link, .limit = &limit});
+    assert_non_null(status);
+    sl_status_end(status, SL_EXIT_OK, "", false);
+    sl_rate_limit_clear(&limit);
+    assert_int_equal(access(unit_path(SL_WORK_STATUS), F_OK), -1);
 }
 
 static void add(sl_reject_list *list, uint32_t line, uint64_t offset, const char *reason,

@@ -269,6 +269,19 @@ TEST(messages_contain_no_secret) {
     assert_string_equal(text, "<x://***@a>");
 }
 
+TEST(words_of_a_shell) {
+    char word[SL_WORD_ROOM(4)];
+    static const char *const pairs[][2] = {
+        {"/a-_.", "/a-_."},     {"", "''"},
+        {"a b", "'a b'"},       {"$(i)", "'$(i)'"},
+        {"`i`", "'`i`'"},       {"'", "''\\'''"},
+        {"a';b", "'a'\\'';b'"}, {"''''", "''\\'''\\'''\\'''\\'''"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        assert_string_equal(sl_shell_word(pairs[i][0], word, sizeof word), pairs[i][1]);
+    assert_string_equal(sl_shell_word("/a/path/longer/than/that", word, sizeof word), "...");
+    assert_string_equal(sl_shell_word("/a path longer than that", word, sizeof word), "...");
+}
+
 TEST(connection_strings_are_recognised_by_their_scheme) {
     static const char *const are[] = {"mongodb://h",     "mongodb+srv://h/", "MongoDB://h",
                                       "mongodb:ann:b@h", "mongodb:/ann:b",   "postgres://a:b@h",
