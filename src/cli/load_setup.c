@@ -475,16 +475,18 @@ static void append_repeated(void *context, const char *name, const char *value,
     sl_setup *setup = context;
     const char *group = sl_option_group(setup->given, name);
     const size_t used = strlen(setup->corrected_by), room = sizeof setup->corrected_by;
-    char word[600];
-    if (strcmp(origin, "default") == 0 || !value || strcmp(value, "false") == 0 ||
-        sl_list_has(apart, '|', sl_text_of(name)) || used + sizeof word + 40 > room ||
+    char word[SL_WORD_ROOM(500)];
+    if (used == 0 || strcmp(origin, "default") == 0 || !value || strcmp(value, "false") == 0 ||
+        sl_list_has(apart, '|', sl_text_of(name)) ||
         (strcmp(group, "Target") != 0 && strcmp(group, "Connection") != 0 &&
          strcmp(group, "Source") != 0))
         return;
-    sl_shell_word(value, word, sizeof word);
     const bool flag = strcmp(value, "true") == 0;
-    snprintf(setup->corrected_by + used, room - used, " --%s%s%s", name, flag ? "" : " ",
-             flag ? "" : word);
+    const int length =
+        snprintf(setup->corrected_by + used, room - used, " --%s%s%s", name, flag ? "" : " ",
+                 flag ? "" : sl_shell_word(value, word, sizeof word));
+    if (strlen(value) > 500 || (size_t)length >= room - used)
+        setup->corrected_by[0] = '\0'; /* a command without one of its options is not shown */
 }
 
 static void set_up_corrected_by(sl_setup *setup, const sl_options *options) {
@@ -494,7 +496,7 @@ static void set_up_corrected_by(sl_setup *setup, const sl_options *options) {
     strcpy(setup->corrected_by, "shardload load");
     setup->given = options;
     sl_options_each(options, append_repeated, setup);
-    setup->config.corrected_by = setup->corrected_by;
+    setup->config.corrected_by = setup->corrected_by[0] ? setup->corrected_by : NULL;
 }
 
 bool sl_set_up_load(sl_setup *setup, const sl_options *options, sl_error *error) {

@@ -53,8 +53,8 @@ double sl_replication_lag(const bson_t *status,
                           void (*found)(void *context, const char *member, double seconds),
                           void *context);
 
-/* The largest lag of the replica set, or of any shard, now. NAN: there are no secondaries, or the
- * user may not ask the shards. */
+/* The largest lag of the replica set, or of any shard, now. NAN: there are no secondaries, or it is
+ * unknown, because a shard cannot be reached from here within 3 s, or the user may not ask. */
 double sl_replication_lag_now(sl_connection *connection);
 
 /* Does every shard answer? True as well if the router refuses to say. */

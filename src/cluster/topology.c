@@ -350,23 +350,26 @@ double sl_replication_lag(const bson_t *status,
     return largest;
 }
 
-/* The lag in the replica set of a shard, "s0/host:port,...", according to its first host. */
-static double lag_of_shard(sl_connection *connection, const char *hosts, const bson_t *command) {
+/* The lag in the replica set of a shard, "s0/host:port,...", according to its first host. False:
+ * that host does not answer, or refuses the user. */
+static bool lag_of_shard(sl_connection *connection, const char *hosts, const bson_t *command,
+                         double *lag) {
     char name[SL_MEMBER_NAME_ROOM];
     const char *slash = strchr(hosts, '/');
     const char *first = slash ? slash + 1 : hosts;
-    double lag = NAN;
+    bool answered = false;
     int32_t code;
     bson_t reply;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(first, ","), first);
     sl_member *member = sl_member_open(connection, name, LAG_LIMIT_MS, NULL);
     if (member) {
-        if (sl_member_command(member, "admin", command, &reply, &code, NULL))
-            lag = sl_replication_lag(&reply, NULL, NULL);
+        answered = sl_member_command(member, "admin", command, &reply, &code, NULL);
+        if (answered)
+            *lag = fmax(*lag, sl_replication_lag(&reply, NULL, NULL));
         bson_destroy(&reply);
     }
     sl_member_close(member);
-    return lag;
+    return answered;
 }
 
 double sl_replication_lag_now(sl_connection *connection) {
@@ -378,8 +381,12 @@ double sl_replication_lag_now(sl_connection *connection) {
         sl_connection_command(connection, "admin", command, &reply, NULL, NULL))
         lag = sl_replication_lag(&reply, NULL, NULL);
     else if (deployment == SL_SHARDED && sl_topology_read(connection, &topology, NULL)) {
-        for (size_t i = 0; i < topology->count; i++)
-            lag = fmax(lag, lag_of_shard(connection, topology->shards[i].host, command));
+        for (size_t i = 0; i < topology->count; i++) {
+            if (!lag_of_shard(connection, topology->shards[i].host, command, &lag)) {
+                lag = NAN; /* that of the others would not be the largest */
+                break;
+            }
+        }
     }
     sl_topology_destroy(topology);
     bson_destroy(&reply);

@@ -174,9 +174,9 @@ static bool may_match(sl_job *job, const sl_destination *destination, sl_error *
 
 /* ---- where the _ids of the collection come from ----
  *
- * The registry lists it as a text: the fields of --id-field; "_id" for documents that have one; ""
- * for the position of the record. A load that takes the _id from elsewhere would store records a
- * second time, or match other documents. A registry without the list is older than it. */
+ * The registry has a list of origins, as texts: the fields of --id-field; "_id" if the records have
+ * an _id; "" for the position of the record in its file. A load with another origin would store
+ * records a second time, or match other documents. Older registries have no such list. */
 
 #define OWN_ID "_id"
 #define ORIGIN_ROOM 1000

@@ -228,8 +228,10 @@ static bool load_once(sl_tune *tune, const size_t *at, double share, tune_purpos
     load.index_count = purpose == SL_TUNE_FOR_STORAGE ? load.index_count : 0;
     sl_throwaway_register(&tune->throwaway, tune->connection, load.database, tune->scratch);
     ok = ok && run_load(tune, &load, &account, figures);
-    figures->lag =
-        ok && purpose == SL_TUNE_FOR_RATE ? sl_replication_lag_now(tune->connection) : NAN;
+    /* If it was unknown once, it is not asked again: each trial could wait for a hidden shard. */
+    const bool asks = ok && purpose == SL_TUNE_FOR_RATE && !tune->lag_unknown;
+    figures->lag = asks ? sl_replication_lag_now(tune->connection) : NAN;
+    tune->lag_unknown = tune->lag_unknown || (asks && isnan(figures->lag));
     sl_error removing = {0};
     /* Dropped now, so that the drop does not slow down the next trial. */
     if (purpose != SL_TUNE_FOR_STORAGE && !sl_throwaway_drop(&tune->throwaway, &removing) && ok) {

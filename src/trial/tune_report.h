@@ -38,6 +38,7 @@ typedef struct sl_tune {
     sl_connection *connection;
     char work_directory[512];
     sl_trial_target target;          /* as which the collection is sharded */
+    bool lag_unknown;                /* the replication lag was asked for, and is not known */
     sl_throwaway throwaway;          /* `scratch`, while it may exist */
     char scratch[SL_THROWAWAY_ROOM]; /* the collection, created again for each trial */
     int64_t begun;                   /* by sl_clock_ns */

@@ -33,6 +33,11 @@ class Types(support.ClusterCase):
             self.assertEqual(self.database.t.count_documents({names[0]: {"$type": "double"}}), 31)
             found = self.database.t.find_one({names[0]: 77.5, names[1]: {"$type": "date"}})
             self.assertIn("Gr\xf6\xdfe", found.values())
+        columns = [f"column{n}" for n in range(60)]  # a command that would lack its --types is not shown
+        path = self.file("wide.csv", ",".join(columns) + "\n" + "1," * 59 + "x\n" + "1," * 59 + "1\n")
+        outcome, _ = self.load("--drop", "--types", "=int,".join(columns) + "=int", path,
+                               code=support.EXIT_REJECTS)
+        self.assertNotIn("load them:", outcome.out)
 
     def test_a_load_that_rejected_most_records(self):
         """Its repetition shows what it stored and rejected, and how to complete it."""
