@@ -12,7 +12,7 @@ static void infer_types(const sl_plan *plan, sl_dialect *dialect, sl_text text) 
     sl_typing *typing = NULL;
     char *copy = copy_of(text.bytes, text.length, SL_SLACK, '9');
     require(sl_typing_create(&typing, &error), "allocation succeeds");
-    require(sl_typing_add(typing, plan, dialect, (sl_text){copy, text.length}, 0, &error),
+    require(sl_typing_add(typing, plan, dialect, (sl_text){copy, text.length}, 0, 0, &error),
             "a text is sampled");
     sl_typing_decide(typing);
     require(sl_typing_apply(typing, false, dialect, &error), "types are applied");
