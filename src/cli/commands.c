@@ -294,7 +294,7 @@ static void refuse_beside_model(void *context, const char *name, const char *val
                                 const char *origin) {
     const given_options *at = context;
     bool of_source = sl_list_has("Source|Generated records", '|',
-                                 sl_text_of(sl_option_group(at->options, name))) ||
+                                 sl_text_of(sl_option_row_of(at->options, name)->group)) ||
                      strcmp(name, "blocks") == 0;
     (void)value;
     if (strcmp(origin, "command line") != 0 || (of_source && at->sources) ||
@@ -361,7 +361,8 @@ static void refuse_without_uri(void *context, const char *name, const char *valu
     const given_options *at = context;
     (void)value;
     if (strcmp(origin, "default") != 0 &&
-        (sl_list_has("Target|Connection", '|', sl_text_of(sl_option_group(at->options, name))) ||
+        (sl_list_has("Target|Connection", '|',
+                     sl_text_of(sl_option_row_of(at->options, name)->group)) ||
          strcmp(name, "shard-existing") == 0))
         sl_option_problem(at->error, "--%s needs --uri: without it a plan does not read a cluster",
                           name);

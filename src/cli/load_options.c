@@ -49,14 +49,14 @@ const sl_option_row sl_load_rows[] = {
     {.name = "collection", SL_ROW_COMMON, .letter = 'c', SL_ROW_TEXT("NAME"),
      SL_ROW_OF(CONNECTED | MANAGING, "Target", NONE),
      .help = "Collection. restore: only this one of --db; its name, if the dump is one BSON file."},
-    {.name = "drop", SL_ROW_COMMON, SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | RESTORE, "Target", NONE),
+    {.name = "drop", .once = true, SL_ROW_COMMON, SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | RESTORE, "Target", NONE),
      .help = "Drop the collection first. restore: drop each collection and view that is restored."},
-    {.name = "again", SL_ROW_FLAG, SL_ROW_OF(LOAD | PLAN, "Target", NONE),
+    {.name = "again", .once = true, SL_ROW_FLAG, SL_ROW_OF(LOAD | PLAN, "Target", NONE),
      .help = "Load sources that have been loaded before. Each document gets the same _id as in "
              "the earlier load: stored documents are kept, and missing documents are inserted. "
              "(If the file now has another name, its documents get other _ids, and are stored a "
              "second time.)"},
-    {.name = "another-pipe", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD, "Target", NONE),
+    {.name = "another-pipe", .once = true, SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD, "Target", NONE),
      .help = "Load a pipe although an earlier load of a pipe into this collection was not "
              "completed. Without this option the load is refused, because both pipes may contain "
              "the same data, which would then be stored twice."},
@@ -68,14 +68,14 @@ const sl_option_row sl_load_rows[] = {
      .help = "Fields that modes other than insert compare; without this option, _id. They must contain the shard key, and either _id or all fields of a unique "
              "index.",
      .check = sl_check_key_names},
-    {.name = "sink", SL_ROW_FILE("WHERE", WRITTEN), .file_after = "bson:", .fallback = "cluster", SL_ROW_OF(LOAD, "Target", NONE),
+    {.name = "sink", .once = true, SL_ROW_FILE("WHERE", WRITTEN), .file_after = "bson:", .fallback = "cluster", SL_ROW_OF(LOAD, "Target", NONE),
      .help = "Where the documents go: cluster; null (parse and encode only, to measure the "
              "client); bson:FILE (a BSON dump; bson:- for standard output).",
      .check = sl_check_sink},
 
     SL_CONNECTION_ROWS(CONNECTED | MANAGING),
 
-    {.name = "format", SL_ROW_COMMON, SL_ROW_CHOICE("NAME", "auto" SL_FORMATS(FORMAT_CHOICE)),
+    {.name = "format", .once = true, SL_ROW_COMMON, SL_ROW_CHOICE("NAME", "auto" SL_FORMATS(FORMAT_CHOICE)),
      .fallback = "auto", SL_ROW_OF(READING, "Source", DOCUMENTS),
      .help = "Format of the sources. auto: detect that of each file." SL_FORMATS(FORMAT_HELP)},
     {.name = "schema", SL_ROW_COMMON, SL_ROW_FILE("FILE", READ), SL_ROW_OF(READING, "Source", FILE),
@@ -96,7 +96,7 @@ const sl_option_row sl_load_rows[] = {
     {.name = "columns", SL_ROW_TEXT("NAME,..."), SL_ROW_OF(READING, "Source", DOCUMENTS),
      .help = "Names of the columns of a text without header; with --header yes they replace the "
              "names in the header."},
-    {.name = "skip-lines", SL_ROW_COUNT("N", 0, 1000), .fallback = "0",
+    {.name = "skip-lines", .once = true, SL_ROW_COUNT("N", 0, 1000), .fallback = "0",
      SL_ROW_OF(READING, "Source", DOCUMENTS), .help = "Number of lines before the table. Without this option they are detected."},
     {.name = "ragged", SL_ROW_CHOICE("KIND", "reject|pad"), .fallback = "reject",
      SL_ROW_OF(READING, "Source", DOCUMENTS),
@@ -145,10 +145,10 @@ const sl_option_row sl_load_rows[] = {
      SL_ROW_OF(READING, "Source", DOCUMENTS),
      .help = "isd: omit missing values, or store the published numbers that mark them as missing "
              "(999.9)."},
-    {.name = "include", SL_ROW_TEXT("GLOB"), SL_ROW_OF(READING, "Source", DOCUMENTS),
+    {.name = "include", .once = true, SL_ROW_TEXT("GLOB"), SL_ROW_OF(READING, "Source", DOCUMENTS),
      .help = "If SOURCE is a folder or an archive, load only the files or entries whose names "
              "match."},
-    {.name = "skip-other", SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | VERIFY | RESTORE, "Source", NONE),
+    {.name = "skip-other", .once = true, SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | VERIFY | RESTORE, "Source", NONE),
      .help = "Skip and list files in folders and entries of archives that are not recognised, or "
              "that contain another kind of records than the first one, and pipes, devices and "
              "dangling links in folders. Without this option they end the load with exit code 3."},

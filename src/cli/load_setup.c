@@ -469,17 +469,13 @@ static void set_up_delivery(sl_setup *setup, const sl_options *options, sl_error
 /* Appends the options of a load that the load of its corrected rejects must have too. */
 static void append_repeated(void *context, const char *name, const char *value,
                             const char *origin) {
-    static const char apart[] =
-        "drop|again|another-pipe|sink|wait|wire-compression|password|"
-        "tlsCertificateKeyFilePassword|include|skip-other|skip-lines|format";
     sl_setup *setup = context;
-    const char *group = sl_option_group(setup->given, name);
+    const sl_option_row *row = sl_option_row_of(setup->given, name);
     const size_t used = strlen(setup->corrected_by), room = sizeof setup->corrected_by;
     char word[SL_WORD_ROOM(500)];
     if (used == 0 || strcmp(origin, "default") == 0 || !value || strcmp(value, "false") == 0 ||
-        sl_list_has(apart, '|', sl_text_of(name)) ||
-        (strcmp(group, "Target") != 0 && strcmp(group, "Connection") != 0 &&
-         strcmp(group, "Source") != 0))
+        row->once || row->secret == SL_SECRET ||
+        !sl_list_has("Target|Connection|Source", '|', sl_text_of(row->group)))
         return;
     const bool flag = strcmp(value, "true") == 0;
     const int length =

@@ -208,8 +208,8 @@ static bool read_bytes(const reading *r, option_value *into) {
     char low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
     return sl_option_problem(
         r->error, "%s: \"%s\" is not a size%s%s%s%s; write it like 500000, 64KiB or 8MB", r->where,
-        r->shown, row->maximum ? " from " : "",
-        row->maximum ? sl_human_bytes((double)row->minimum, low) : "", row->maximum ? " to " : "",
+        r->shown, row->maximum ? " from " : " of at least ",
+        sl_human_bytes((double)row->minimum, low), row->maximum ? " to " : "",
         row->maximum ? sl_human_bytes((double)row->maximum, high) : "");
 }
 

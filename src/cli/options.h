@@ -83,6 +83,7 @@ typedef struct sl_option_row {
     const char *file_after; /* the file's name follows this text; NULL: the value is the name */
     sl_option_effect effect;
     bool common; /* shown by the short --help */
+    bool once;   /* for one load or its files: not in the command for corrected records */
 } sl_option_row;
 
 /* Short forms for the fields that most rows of an option table set:
@@ -182,8 +183,8 @@ const char *sl_options_argument(const sl_options *options, size_t index);
 /* Values by name. A name that is not in the table, or of another kind, is a programming error and
  * aborts. Strings live as long as the options. */
 sl_option_origin sl_option_origin_of(const sl_options *options, const char *name);
-bool sl_option_given(const sl_options *options, const char *name);        /* false for a default */
-const char *sl_option_group(const sl_options *options, const char *name); /* heading in --help */
+bool sl_option_given(const sl_options *options, const char *name); /* false for a default */
+const sl_option_row *sl_option_row_of(const sl_options *options, const char *name);
 bool sl_option_flag(const sl_options *options, const char *name);
 const char *sl_option_string(const sl_options *options, const char *name); /* or CHOICE; or NULL */
 uint64_t sl_option_number(const sl_options *options, const char *name);    /* COUNT, BYTES */
