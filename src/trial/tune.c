@@ -737,8 +737,12 @@ static sl_trial_result measure(void *context, const size_t *at, double *rate) {
     tune->trials[cell * SL_TUNE_TIMES_MAX + tune->search.cells[cell].trials] = (sl_tune_trial){
         after, figures.documents, figures.seconds, figures.p50, figures.p99, figures.lag};
     *rate = (double)figures.documents / figures.seconds;
-    sl_log_info("trial %zu of at most %zu: %s: %s documents/s", tune->search.trials + 1,
-                tune->planned, setting, sl_human_count((uint64_t)*rate, human));
+    size_t done = tune->search.trials + 1, left = tune->planned - done;
+    double seconds = sl_seconds_since(tune->search_begun) / (double)done * (double)left;
+    char remaining[SL_HUMAN_ROOM];
+    sl_log_info("trial %zu of at most %zu: %s: %s documents/s%s%s%s", done, tune->planned, setting,
+                sl_human_count((uint64_t)*rate, human), left > 0 ? "; about " : "",
+                left > 0 ? sl_human_seconds(seconds, remaining) : "", left > 0 ? " left" : "");
     return SL_TRIAL_MEASURED;
 }
 
@@ -785,7 +789,7 @@ static void announce_trials(sl_tune *tune) {
                        tune->share < 1 ? "give a larger --trial-bytes to include them"
                                        : "the sample is all data: give larger sources to include "
                                          "them");
-    sl_log_info("at most %zu trials of %zu settings, about %s%s", tune->planned, cells,
+    sl_log_info("at most %zu trials of %zu settings, about %s at this rate%s", tune->planned, cells,
                 sl_human_seconds(seconds, duration),
                 tune->config->time_max > 0 && tune->config->time_max < seconds
                     ? ", limited by --max-time"
@@ -821,6 +825,7 @@ static bool search(sl_tune *tune, sl_error *error) {
         calloc(sl_search_grid_size(&tune->plan) * SL_TUNE_TIMES_MAX, sizeof *tune->trials);
     if (!tune->trials)
         return sl_error_memory(error, "starting the trials");
+    tune->search_begun = sl_clock_ns();
     if (!sl_search_run(&tune->plan, &tune->search, error))
         return false;
     if (tune->failure.code) {

@@ -42,6 +42,7 @@ typedef struct sl_tune {
     sl_throwaway throwaway;          /* `scratch`, while it may exist */
     char scratch[SL_THROWAWAY_ROOM]; /* the collection, created again for each trial */
     int64_t begun;                   /* by sl_clock_ns */
+    int64_t search_begun;
     int64_t begun_at;                /* milliseconds since 1970 */
 
     sl_search_dimension dimensions[SL_TUNE_DIMENSIONS];
