@@ -356,8 +356,8 @@ bool sl_option_given(const sl_options *options, const char *name) {
     return sl_option_origin_of(options, name) != SL_FROM_DEFAULT;
 }
 
-const char *sl_option_group(const sl_options *options, const char *name) {
-    return options->program->rows[index_of(options, name, ~0u)].group;
+const sl_option_row *sl_option_row_of(const sl_options *options, const char *name) {
+    return &options->program->rows[index_of(options, name, ~0u)];
 }
 
 bool sl_option_flag(const sl_options *options, const char *name) {

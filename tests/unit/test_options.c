@@ -23,7 +23,7 @@ static const sl_option_row rows[] = {
      .help = "How many."},
     {.name = "size",
      .letter = 's',
-     SL_ROW_BYTES(1024, 1 << 30),
+     SL_ROW_BYTES(1024, 0),
      .fallback = "1MiB",
      SL_ROW_OF(EAT, "A", NONE),
      .help = "How big."},
@@ -113,12 +113,12 @@ TEST(values_in_all_spellings) {
 }
 
 TEST(all_errors_are_reported_at_once) {
-    assert_null(parse("eat --thread 4 -j 0 --size 12parsecs --kind blue --glass x --limit 101% "
+    assert_null(parse("eat --thread 4 -j 0 --size 12 --kind blue --glass x --limit 101% "
                       "--wait soon -z"));
     static const char *const parts[] = {
         "--thread: there is no such option; did you mean --threads?",
         "--threads: \"0\" is not a whole number from 1 to 64, nor one of auto",
-        "--size: \"12parsecs\" is not a size",
+        "--size: \"12\" is not a size of at least 1.0 kB; write it like 500000",
         "--kind: \"blue\" is not one of red|green",
         "--glass does not belong to meal eat",
         "--limit: \"101%\"",
