@@ -206,11 +206,11 @@ static bool read_bytes(const reading *r, option_value *into) {
     if (sl_text_to_bytes(sl_text_of(r->text), &into->number) && in_range(row, into->number))
         return true;
     char low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
-    return sl_option_problem(
-        r->error, "%s: \"%s\" is not a size%s%s%s%s; write it like 500000, 64KiB or 8MB", r->where,
-        r->shown, row->maximum ? " from " : " of at least ",
-        sl_human_bytes((double)row->minimum, low), row->maximum ? " to " : "",
-        row->maximum ? sl_human_bytes((double)row->maximum, high) : "");
+    return sl_option_problem(r->error,
+                             "%s: \"%s\" is not a size%s%s%s%s; write it like 500000, 64KiB or 8MB",
+                             r->where, r->shown, row->maximum ? " from " : " of at least ",
+                             sl_human_bytes((double)row->minimum, low), row->maximum ? " to " : "",
+                             row->maximum ? sl_human_bytes((double)row->maximum, high) : "");
 }
 
 static bool read_value(const reading *r, option_value *into) {

@@ -43,7 +43,7 @@ typedef struct sl_tune {
     char scratch[SL_THROWAWAY_ROOM]; /* the collection, created again for each trial */
     int64_t begun;                   /* by sl_clock_ns */
     int64_t search_begun;
-    int64_t begun_at;                /* milliseconds since 1970 */
+    int64_t begun_at; /* milliseconds since 1970 */
 
     sl_search_dimension dimensions[SL_TUNE_DIMENSIONS];
     sl_search_plan plan;
