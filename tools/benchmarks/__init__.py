@@ -14,7 +14,7 @@
     rows_query.py      the query runner against plain sockets
     rows_tune.py       `shardload tune` against its grid search
     rows_auto.py       automatic threads and batch sizes against fixed ones
-    rows_reload.py     predictions of `shardload reload` against full reloads
+    rows_reload.py     predictions of `shardload reload` and `plan` against reloads and loads
     rows_loaders.py    several loaders at once against one
     rows_model.py      predictions of the capacity model `cluster` against larger loads
     report.py          tables and JSON

@@ -169,7 +169,7 @@ class Bench:
         shutil.rmtree(work, ignore_errors=True)
         run([self.bin / "shardload", name, "--uri", deployment.uri, "--db", DATABASE, "--collection",
              COLLECTION, "--work-dir", work, "--clustered", *words, data.path], (EXIT_OK, EXIT_REJECTS))
-        record = json.loads((work / f"{name}.json").read_text("utf-8"))
+        record = json.loads((work / f"{'run' if name == 'load' else name}.json").read_text("utf-8"))
         shutil.rmtree(work)
         return record
 

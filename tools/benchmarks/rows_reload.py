@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The row of `shardload reload`: times predicted from a sample, against those of full reloads."""
+"""The rows of predictions: times that `shardload reload` predicts from a sample, and `shardload plan`
+from the record of an earlier load, against those of the full reloads and loads."""
+import json
 from statistics import mean
 
-from .figures import at_most
+from .bench import COLLECTION, DATABASE
+from .figures import at_least, at_most
+from .process import run
 from .servers import NAMES
 
 SAMPLE = 10  # percent
 FEW = 3      # rounds
+INDEX = ("--index", '{"v": 1}')
 
 
 def drill(bench, deployment, data, *words):
     """Runs `shardload reload` on an emptied deployment. Returns its record."""
     return bench.command("reload", deployment, data, "--progress", "none", "--suite", "mot",
-                         "--index", '{"v": 1}', *words)
+                         *INDEX, *words)
 
 
 def phase(phases, name):
@@ -70,6 +75,46 @@ def reload(bench, result):
                 "ended; predictions and full reloads alternate, after one full reload as warm-up")
 
 
+PLANNED = ("prepare", "load", "indexes", "verify")  # the phases in the total of `plan`
+
+
+def plan(bench, result):
+    """Loads a fifth of the records and all records in turn. The time of each load of all records is
+    predicted from the load of the fifth before it, and from the load of all records before that."""
+    data, fifth = (bench.data.mot(bench.scaled(count)) for count in (6_000_000, 1_200_000))
+    record_file, plan_file = bench.folder / "earlier.json", bench.folder / "plan.json"
+
+    def planned(record):
+        record_file.write_text(json.dumps(record), "utf-8")
+        run([bench.bin / "shardload", "plan", "--uri", deployment.uri, "--db", DATABASE, "--collection",
+             COLLECTION, "--clustered", *INDEX, "--from", record_file, "--report", plan_file, data.path])
+        return json.loads(plan_file.read_text("utf-8"))["predicted"]
+
+    for kind in ("mongod", "cluster"):
+        deployment = bench.servers.start(kind, "--cache", 4)
+        earlier = {"a fifth": None, "all records": bench.command("load", deployment, data, *INDEX)}
+        lines = {origin: [result.line(f"{NAMES[kind]}, from a load of {origin}: {figure}", target)
+                          for figure, target in (("error, %", at_most(20)), ("the range ends above by, %", None),
+                                                 ("the range starts below by, %", None))]
+                 for origin in earlier}
+        inside = []
+        for _ in bench.rounds(what=NAMES[kind]):
+            earlier["a fifth"] = bench.command("load", deployment, fifth, *INDEX)
+            deployment.empty()
+            found = {origin: planned(record) for origin, record in earlier.items()}
+            record = earlier["all records"] = bench.command("load", deployment, data, *INDEX)
+            took = sum(phase(record["phases"], name) for name in PLANNED)
+            for origin, predicted in found.items():
+                error, above, below = lines[origin]
+                error.add(abs(predicted["seconds"] / took - 1) * 100)
+                above.add((predicted["high"] / predicted["seconds"] - 1) * 100)
+                below.add((1 - predicted["low"] / predicted["seconds"]) * 100)
+                inside.append(predicted["low"] <= took <= predicted["high"])
+        result.line(f"{NAMES[kind]}: loads within the predicted range, share", at_least(0.9)).add(mean(inside))
+    result.note("one index, clustered collection; the total of preparation, load, index and verification")
+
+
 ROWS = [
     ("reload", f"times predicted from {SAMPLE} % of the sources against a full reload", reload),
+    ("plan", "times predicted from the record of an earlier load against a load", plan),
 ]

@@ -1,41 +1,87 @@
 # SPDX-License-Identifier: Apache-2.0
 """The row of `shardload tune`: its adaptive search against its grid search."""
-from .figures import at_least, at_most
+from statistics import mean, median
 
-THREADS = "1,2,3,4,6,8"
-BATCHES = "100,300,1000,3000,10000,20000"
+from .figures import at_least, at_most
+from .servers import NAMES
+
+THREADS, BATCHES = "1,2,4,8", "1000,5000,20000"  # 12 settings, three trials each
 TRIAL_BYTES = 30 << 20
-LEAST_SCALE = 0.5  # below it the sample is too small for most of these settings
-SMALL = ("1,2", "100,300,1000", 5 << 20)
-FEW = 3  # rounds: each is a complete search
+CASES = [(kind, deployment) for deployment in ("cluster", "replica") for kind in ("mot", "csv")]
+SEARCHES = 3   # in each case
+CLOSE = 0.95   # a recommended setting is right if it has this share of the rate of the grid's best
+LOADS = 5      # of each setting that was recommended or is the grid's best
+ANNOUNCED = 3  # the time of a search is predicted after this trial
 
 
 def tuned(bench, deployment, data, *words):
     """Runs `shardload tune` over threads and batch sizes. Returns its record."""
-    threads, batches, trial = ((THREADS, BATCHES, bench.scaled(TRIAL_BYTES))
-                               if bench.scale >= LEAST_SCALE else SMALL)
-    return bench.command("tune", deployment, data, "--try-threads", threads, "--try-batch-sizes",
-                         batches, "--trial-bytes", trial, *words)
+    return bench.command("tune", deployment, data, "--try-threads", THREADS, "--try-batch-sizes",
+                         BATCHES, "--trial-bytes", bench.scaled(TRIAL_BYTES, 1 << 20), *words)
+
+
+def name_of(record, index):
+    setting = record["settings"][index]
+    return setting["threads"], setting["batchSize"]
+
+
+def middle(setting):
+    return median(trial["documents"] / trial["seconds"] for trial in setting["trials"])
+
+
+def ending_predicted(record):
+    """The time of all trials of a search, predicted after the first ones, against the real time."""
+    begins = sorted(trial["afterSeconds"] for setting in record["settings"] for trial in setting["trials"])
+    spent = [later - earlier for earlier, later in zip(begins, begins[1:])]
+    return mean(spent[:ANNOUNCED]) / mean(spent)
 
 
 def tune(bench, result):
-    """Runs a grid search once, then adaptive searches. The rate of a recommended setting is the one
-    that the grid search measured."""
-    data = bench.data.mot(bench.scaled(1_000_000, 80_000))
-    deployment = bench.servers.start("mongod")
-    share = result.line("rate of the recommended setting / grid's best", at_least(0.95))
-    cost = result.line("trials of the search / trials of the grid",
-                       at_most(0.25) if bench.scale >= LEAST_SCALE else None)
-    bench.say("the grid search")
-    grid = tuned(bench, deployment, data, "--search", "grid")
-    rates = [setting.get("rate", 0) for setting in grid["settings"]]
-    for _ in bench.rounds(FEW):
-        found = tuned(bench, deployment, data)
-        share.add(rates[found["recommended"]] / max(rates))
-        cost.add(found["trials"] / found["gridTrials"])
-    result.note(f"a grid of {grid['gridTrials']} trials; trials of one setting differ by "
-                f"{100 * grid['noise']:.0f} %; its best setting has {max(rates):,.0f} docs/s, its worst "
-                f"{min(rate for rate in rates if rate):,.0f}")
+    """Searches, and loads all records in turn with each setting that a search recommended or that the
+    grid found best. Trials of one setting differ more than the best settings do, so the rates of the
+    grid do not decide."""
+    small = bench.scale < 1
+    cases, searches, loads = (CASES[:1], 1, 2) if small else (CASES, SEARCHES, LOADS)
+    right = result.line(f"recommended settings with at least {CLOSE} of the rate of the grid's best, share",
+                        None if small else at_least(0.9))
+    covered = result.line("intervals that contain the median of the grid, share", at_least(0.8))
+    ending = result.line(f"time of the trials, predicted after {ANNOUNCED}, against the real time")
+    error = result.line("error of this prediction, %", at_most(20))
+    cost = result.line("trials of the search / trials of the grid", None if small else at_most(0.25))
+    shares, inside = [], []
+    for kind, where in cases:
+        what = f"{kind}, {NAMES[where]}"
+        data = bench.data.mot(bench.scaled(1_000_000)) if kind == "mot" else bench.data.csv(
+            "flights", bench.scaled(100 << 20))
+        deployment = bench.servers.start(where)
+        bench.say(f"{what}: the grid")
+        grid = tuned(bench, deployment, data, "--search", "grid")
+        medians = {name_of(grid, at): middle(setting)
+                   for at, setting in enumerate(grid["settings"]) if setting["trials"]}
+        best = max(medians, key=medians.get)
+        found = []
+        for number in range(1, searches + 1):
+            bench.say(f"{what}: search {number} of {searches}")
+            record = tuned(bench, deployment, data)
+            found.append(name_of(record, record["recommended"]))
+            cost.add(record["trials"] / record["gridTrials"])
+            ending.add(ending_predicted(record))
+            error.add(abs(ending.values[-1] - 1) * 100)
+            inside += [setting["low"] <= medians[name_of(record, at)] <= setting["high"]
+                       for at, setting in enumerate(record["settings"]) if setting.get("low")]
+        rates = {setting: [] for setting in {best, *found}}
+        for number in range(1, loads + 1):
+            bench.say(f"{what}: loads with {len(rates)} settings, round {number} of {loads}")
+            for (threads, batch), line in rates.items():
+                line.append(bench.load(deployment, data, threads=threads, batch=batch).rate)
+        each = [median(rates[setting]) / median(rates[best]) for setting in found]
+        shares += each
+        result.note(f"{what}: the grid's best is {best[0]} x {best[1]:,}; recommended: " + ", ".join(
+            f"{threads} x {batch:,} ({share:.3f} of its rate)" for (threads, batch), share in zip(found, each)))
+    right.add(mean(share >= CLOSE for share in shares))
+    if inside:
+        covered.add(mean(inside))
+    result.note(f"a grid of {grid['gridTrials']} trials; {len(inside)} intervals were printed")
 
 
 ROWS = [
