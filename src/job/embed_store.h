@@ -42,7 +42,7 @@ void sl_join_key_append(const uint8_t *key, size_t length, const char *const *na
  * out. */
 const char *sl_join_key_letters(const uint8_t *key, size_t length, char *out);
 
-/* Can a value of the type of one letter be equal to one of the other's? */
+/* Can two values be equal, if their types have these letters? */
 bool sl_join_may_equal(char one, char other);
 
 /* The name of a letter's type, such as "an integer". */

@@ -44,7 +44,7 @@ bool sl_option_matters(const char *name) {
 
 /* ---- queries ---- */
 
-#define IGNORED_SHARE 0.001 /* below the 1 % of the operations that p99 leaves out */
+#define IGNORED_SHARE 0.001 /* a tenth of the operations that are slower than the p99 */
 
 bool sl_look_unsound(const bson_t *entry, char why[SL_UNSOUND_ROOM]) {
     const char *answer = sl_look_string(entry, "answer");

@@ -856,7 +856,8 @@ static void sweep(sl_dump *dump) {
     sl_name_index_clear(&dump->names);
 }
 
-/* The buckets of a time-series collection may have its name or their own. */
+/* The same for a time-series collection and the collection of its buckets: a dump may contain
+ * the buckets under either name. */
 static uint64_t hash_of(const char *database, const char *collection) {
     const size_t prefix = strlen(SL_BUCKETS);
     return sl_name_hash(database,
