@@ -320,7 +320,8 @@ static bool prepare(sl_load *load, sl_error *error) {
         !sl_decide(job, destination, &view, error) ||
         !sl_route_open(job, destination, load->run.threads, error))
         return false;
-    if (!sl_sources_refuse_copies(job, destination, error) ||
+    if (!sl_sources_refuse_same_text(job, error) ||
+        !sl_sources_refuse_copies(job, destination, error) ||
         !sl_resume_begin(job, &load->ledger, error))
         return false;
     sl_decision_log(job, destination, &view);

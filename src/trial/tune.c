@@ -469,7 +469,8 @@ static bool warm_up(sl_tune *tune, tune_load *figures, sl_error *error) {
  * does not show the size of their text. */
 static void measure_sources(sl_tune *tune, const tune_load *look) {
     tune->splittable = look->splittable;
-    tune->total_text = look->splittable ? look->source_text : (double)look->text_bytes / tune->share;
+    tune->total_text =
+        look->splittable ? look->source_text : (double)look->text_bytes / tune->share;
     tune->total_blocks = look->source_blocks;
     if (!look->splittable)
         tune->total_blocks = fmax(tune->total_blocks, tune->total_text / (double)SL_BLOCK_BYTES);
