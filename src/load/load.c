@@ -702,7 +702,8 @@ static bool prepare_embedding(sl_load *load, sl_error *error) {
     sl_store_keys keys = begun ? SL_STORE_CONTINUED : SL_STORE_UNUSED;
     if (!load->job.config->embed_field)
         return true;
-    if (!sl_embedding_open(&load->job, load->ledger.work_directory, keys, error))
+    if (!sl_embedding_open(&load->job, load->ledger.work_directory, keys, error) ||
+        !sl_resume_embed(&load->job, &load->ledger, error))
         return false;
     load->ledger.store = load->job.embed->store;
     return true;
