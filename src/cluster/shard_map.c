@@ -434,9 +434,8 @@ struct sl_key_map {
 /* False when the key has a field that is neither ascending nor hashed. */
 static bool read_fields(sl_key_map *map) {
     bson_iter_t iter;
-    if (!bson_iter_init(&iter, &map->key))
-        return false;
-    while (bson_iter_next(&iter)) {
+    bool valid = bson_iter_init(&iter, &map->key);
+    while (valid && bson_iter_next(&iter)) {
         bool hashed =
             BSON_ITER_HOLDS_UTF8(&iter) && strcmp(bson_iter_utf8(&iter, NULL), "hashed") == 0;
         if (map->field_count == FIELDS_MAX ||

@@ -29,6 +29,7 @@ typedef struct sl_embed {
     sl_join join;
     sl_store_facts facts;
     sl_store *store;
+    char text[17];              /* a hash of all text of the records */
     _Atomic uint64_t documents; /* with an array */
     _Atomic uint64_t embedded;  /* records in these arrays */
     _Atomic uint64_t keyless;   /* documents without a join key */

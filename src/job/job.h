@@ -23,6 +23,8 @@
 
 #include "load_config.h"
 
+#define SL_COPIES_SHOWN 5 /* in messages */
+
 typedef struct sl_job_source {
     const sl_format *format;
     sl_dialect *dialect;              /* for an archive, the dialect of its first entry */
@@ -31,6 +33,7 @@ typedef struct sl_job_source {
     char fingerprint[SL_FINGERPRINT_ROOM];
     uint64_t device, inode; /* of a regular file, also if it is standard input; 0 otherwise */
     uint64_t beginning;     /* hash of its first text; 0: it has fewer than two lines */
+    size_t like;            /* index + 1 of an earlier file with this beginning; 0: none */
     uint32_t number;
     uint64_t sampled; /* offset up to which the text has been sampled for types; types.c */
     bool skipped;

@@ -11,6 +11,7 @@
 
 #include "bson/bson_lookup.h"
 #include "util/hash.h"
+#include "util/interrupt.h"
 #include "util/log.h"
 #include "util/text.h"
 
@@ -406,7 +407,7 @@ static void on_copy(void *context, const sl_registry_entry *entry, const char *n
     copies *c = context;
     char own[400];
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
-    if (c->count++ < 5)
+    if (c->count++ < SL_COPIES_SHOWN)
         c->used += sl_print_text(c->shown + c->used, sizeof c->shown - c->used, "\n  %s: as %s%s%s",
                                  own, name, when[0] ? ", on " : ", whose load has not ended", when);
 }
@@ -424,7 +425,7 @@ static bool refuse_copies(const sl_job *job, const sl_destination *destination,
         return true;
     if (!sl_registry_same_content(destination->registry, entries, count, on_copy, &found, error))
         return false;
-    const char *more = found.count > 5 ? "\n  ..." : "";
+    const char *more = found.count > SL_COPIES_SHOWN ? "\n  ..." : "";
     if (found.count > 0 && config->again)
         sl_log_warning("the registry %s.%s.sources lists files with the size, beginning and end of "
                        "these sources, under other names:" SL_LINES SL_LINES
@@ -444,7 +445,7 @@ static void on_namesake(void *context, const sl_registry_entry *entry, uint64_t 
     copies *c = context;
     char own[400];
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
-    if (!is_pipe(entry) && c->count++ < 5)
+    if (!is_pipe(entry) && c->count++ < SL_COPIES_SHOWN)
         c->used += sl_print_text(c->shown + c->used, sizeof c->shown - c->used,
                                  "\n  %s: %llu bytes were loaded, and it has %llu", own,
                                  (unsigned long long)size, (unsigned long long)entry->size);
@@ -472,7 +473,40 @@ static bool refuse_corrected(const sl_job *job, const sl_destination *destinatio
                         "work directory of the first load, corrected; or start again with --drop. "
                         "Without --again the files are loaded as new ones",
                         destination->target.database, destination->target.collection, found.shown,
-                        found.count > 5 ? "\n  ..." : "");
+                        found.count > SL_COPIES_SHOWN ? "\n  ..." : "");
+}
+
+bool sl_sources_refuse_same_text(sl_job *job, sl_error *error) {
+    const sl_load_config *config = job->config;
+    copies found = {.count = 0};
+    if (job->own_ids || job->resumed || config->again || config->part_of_trial ||
+        config->format_options.mode != SL_MODE_INSERT)
+        return true;
+    for (size_t i = 0; i < sl_source_set_count(job->set) && found.count <= SL_COPIES_SHOWN; i++) {
+        const sl_source *copy = sl_source_set_at(job->set, i);
+        if (job->sources[i].like == 0 || job->sources[i].skipped)
+            continue;
+        const size_t first = job->sources[i].like - 1;
+        const sl_source *like = sl_source_set_at(job->set, first);
+        uint64_t where;
+        bool same = false;
+        if (copy->kind == SL_SOURCE_PIPE || like->kind == SL_SOURCE_PIPE)
+            continue;
+        if (sl_interrupt_requested())
+            return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
+        sl_log_info("comparing the text of %s with %s", copy->shown, like->shown);
+        if (!sl_source_same_text(job->set, first, i, &same, &where, error))
+            return false;
+        if (same && found.count++ < SL_COPIES_SHOWN)
+            found.used += sl_print_text(found.shown + found.used, sizeof found.shown - found.used,
+                                        "\n  %s: as %s", copy->shown, like->shown);
+    }
+    return found.count == 0 ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "these files have the text of other sources:" SL_LINES
+                        "%s\nTheir documents would be stored twice: name each file once. --again "
+                        "loads them anyway",
+                        found.shown, found.count <= SL_COPIES_SHOWN ? "" : "\n  ...");
 }
 
 bool sl_sources_refuse_copies(sl_job *job, const sl_destination *destination, sl_error *error) {

@@ -16,6 +16,9 @@ bool sl_sources_number_offline(sl_job *job, sl_error *error);
  * can be resumed. */
 bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination,
                                    const char *work_directory, sl_error *error);
+/* Two sources of one load with the same text under different names, such as a.csv and a.csv.gz, are
+ * an error (unless --again): compares files that begin alike, before anything is created. */
+bool sl_sources_refuse_same_text(sl_job *job, sl_error *error);
 /* A source that is not loaded yet, and whose content is registered under another name, is an error
  * (with --again, a warning): its documents may be stored already. Called before anything is
  * created; sl_sources_number_by_registry looks again, for loaders that started at the same time. */

@@ -439,6 +439,8 @@ static bool read_map(const sl_job *job, sl_destination *destination, sl_preview 
 
 /* Numbers the sources: from the registry; new sources get the numbers after its last one. */
 static bool number(sl_job *job, sl_destination *destination, sl_preview *preview, sl_error *error) {
+    if (!sl_sources_refuse_same_text(job, error) && !refused(preview, error))
+        return false;
     if (!destination->connection || job->config->drop || sl_load_mode(job->config)->removes)
         return sl_sources_number_offline(job, error);
     destination->target_gone = !preview->target.exists;

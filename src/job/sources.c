@@ -228,7 +228,6 @@ static void misfits_sort(sl_misfit *misfits, size_t count, const char *name, sl_
 
 /* Each source has a number, ranges and an entry in the registry. */
 #define GENERATED_SOURCES_MAX 65536u
-#define COPIES_SHOWN 5
 
 #define ONE(id, name, help) 1 +
 
@@ -541,7 +540,7 @@ static bool take_copy(sl_job *job, size_t first, size_t second, size_t copy, sl_
                             "%s and %s have the same name, size, beginning and end, but differ at "
                             "byte %llu: one collection cannot hold both; rename one of them",
                             a, b, (unsigned long long)where);
-    if (job->copies++ < COPIES_SHOWN)
+    if (job->copies++ < SL_COPIES_SHOWN)
         sl_log_warning("%s is a copy of %s, with the same name and content: both are loaded. If "
                        "only one of them is wanted, name it",
                        b, a);
@@ -555,10 +554,12 @@ static bool take_same_beginning(sl_job *job, size_t first, size_t second, size_t
                                 sl_error *error) {
     const char *known = job->sources[first].fingerprint;
     (void)copy, (void)error;
-    if (strncmp(job->sources[second].fingerprint, known, strlen(known)) != 0 &&
-        job->copies++ < COPIES_SHOWN)
-        sl_log_warning("%s begins with the same text as %s: both are loaded. If one of them is a "
-                       "copy or an older version of the other, name only the other",
+    if (strncmp(job->sources[second].fingerprint, known, strlen(known)) == 0)
+        return true;
+    job->sources[second].like = first + 1;
+    if (job->copies++ < SL_COPIES_SHOWN)
+        sl_log_warning("%s begins with the same text as %s. If one of them is a copy or an older "
+                       "version of the other, name only the other",
                        sl_source_set_at(job->set, second)->shown,
                        sl_source_set_at(job->set, first)->shown);
     return true;
@@ -593,10 +594,8 @@ static bool take_repeated(sl_job *job, sl_error *error) {
         }
     }
     free(list);
-    if (job->copies > COPIES_SHOWN)
-        sl_log_warning("%zu files are copies of others, or begin with the same text; all are "
-                       "loaded",
-                       job->copies);
+    if (job->copies > SL_COPIES_SHOWN)
+        sl_log_warning("%zu files are copies of others, or begin with the same text", job->copies);
     return ok;
 }
 

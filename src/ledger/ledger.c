@@ -32,6 +32,7 @@
 
 #include "bson/bson_lookup.h"
 #include "cluster/cluster.h"
+#include "job/embed.h"
 #include "job/embed_store.h"
 #include "job/types.h"
 #include "report/json.h"
@@ -491,6 +492,16 @@ bool sl_resume_find_target(const sl_job *job, const sl_destination *destination,
             same_target(ledger, uuid, error));
 }
 
+bool sl_resume_embed(const sl_job *job, const sl_ledger *ledger, sl_error *error) {
+    const char *was = job->resumed ? sl_look_string(ledger->earlier->target, "embed") : "";
+    return !was[0] || strcmp(was, job->embed->text) == 0 ||
+           refuse_journal(ledger, SL_EXIT_SOURCE,
+                          "the records of --embed have changed since; give them again as they "
+                          "were, or start a new load: without --resume, with --drop and another "
+                          "--work-dir",
+                          error);
+}
+
 bool sl_resume_target(sl_job *job, sl_destination *destination, sl_ledger *ledger,
                       sl_error *error) {
     if (job->resumed) {
@@ -511,6 +522,8 @@ bool sl_resume_target(sl_job *job, sl_destination *destination, sl_ledger *ledge
     bson_t document = BSON_INITIALIZER;
     BSON_APPEND_UTF8(&document, "target", destination->target.uuid);
     append_numbers(&document, job);
+    if (job->embed)
+        BSON_APPEND_UTF8(&document, "embed", job->embed->text);
     sl_types_append(job, &document);
     sl_unregistered_append(ledger, &document);
     bool ok = sl_journal_write(ledger->journal, &document, error);

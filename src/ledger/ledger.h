@@ -84,6 +84,9 @@ sl_exit sl_resume_completed_code(const sl_ledger *ledger);
  * load. Called before anything is changed. */
 bool sl_resume_begin(const sl_job *job, sl_ledger *ledger, sl_error *error);
 
+/* With --embed, whose store is open: were its records the same in the earlier run? */
+bool sl_resume_embed(const sl_job *job, const sl_ledger *ledger, sl_error *error);
+
 /* Has an earlier run completed a block? */
 bool sl_resume_has_blocks(const sl_ledger *ledger);
 /* Does the collection of the journal still exist? Called before anything is created or changed. */

@@ -159,7 +159,7 @@ static bool compare_types(const sl_preparation *preparation, const char *documen
  * covers only the beginning and the end of a file. So the rules are those of the journal
  * (ledger.c). */
 
-#define TEXT_ROOM 17 /* 16 hexadecimal digits */
+#define TEXT_ROOM sizeof((sl_embed *)NULL)->text /* 16 hexadecimal digits */
 
 static const char *path_of(const char *folder, char path[SL_PARTITION_PATH + 16]) {
     snprintf(path, SL_PARTITION_PATH + 16, "%s/sources", folder);
@@ -181,6 +181,17 @@ static bool sources_write(const char *folder, const sl_job *records, uint64_t te
     bool ok = sl_json_write_file(path_of(folder, path), &document, error);
     bson_destroy(&document);
     return ok;
+}
+
+/* Reads the hash of the text of the records in the store. */
+static bool sources_read_text(const char *folder, char text[TEXT_ROOM], sl_error *error) {
+    char path[SL_PARTITION_PATH + 16];
+    bson_t *stored;
+    if (!sl_json_read_private(path_of(folder, path), &stored, error))
+        return false;
+    snprintf(text, TEXT_ROOM, "%s", sl_look_string(stored, "text"));
+    bson_destroy(stored);
+    return true;
 }
 
 /* Did the load with this run record read these sources, and are they unchanged since the job has
@@ -493,7 +504,8 @@ static bool open_store(sl_preparation *preparation, sl_store_keys used) {
         return sl_error_set(
             error, SL_EXIT_SOURCE, "--embed %s: no record has values in all fields of --on %s",
             preparation->job->config->embed_path, preparation->job->config->embed_on);
-    return sl_store_open(preparation->folder, facts, used, &embed->store, error);
+    return sources_read_text(preparation->folder, embed->text, error) &&
+           sl_store_open(preparation->folder, facts, used, &embed->store, error);
 }
 
 static bool begin(sl_preparation *preparation, const char *work_directory) {

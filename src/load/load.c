@@ -320,7 +320,8 @@ static bool prepare(sl_load *load, sl_error *error) {
         !sl_decide(job, destination, &view, error) ||
         !sl_route_open(job, destination, load->run.threads, error))
         return false;
-    if (!sl_sources_refuse_copies(job, destination, error) ||
+    if (!sl_sources_refuse_same_text(job, error) ||
+        !sl_sources_refuse_copies(job, destination, error) ||
         !sl_resume_begin(job, &load->ledger, error))
         return false;
     sl_decision_log(job, destination, &view);
@@ -701,7 +702,8 @@ static bool prepare_embedding(sl_load *load, sl_error *error) {
     sl_store_keys keys = begun ? SL_STORE_CONTINUED : SL_STORE_UNUSED;
     if (!load->job.config->embed_field)
         return true;
-    if (!sl_embedding_open(&load->job, load->ledger.work_directory, keys, error))
+    if (!sl_embedding_open(&load->job, load->ledger.work_directory, keys, error) ||
+        !sl_resume_embed(&load->job, &load->ledger, error))
         return false;
     load->ledger.store = load->job.embed->store;
     return true;

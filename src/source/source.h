@@ -213,8 +213,8 @@ void sl_source_replace_cr(char *text, size_t length);
 bool sl_source_fingerprint(sl_source_set *set, size_t index, char fingerprint[SL_FINGERPRINT_ROOM],
                            sl_error *error);
 
-/* Compares the stored bytes of two regular files completely. `*where` is the offset of the first
- * difference. `*same` is always true for generated records. */
+/* Compares the uncompressed text of two regular files completely. `*where` is the offset of the
+ * first difference. `*same` is always true for generated records. */
 bool sl_source_same_text(sl_source_set *set, size_t a, size_t b, bool *same, uint64_t *where,
                          sl_error *error);
 

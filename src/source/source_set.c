@@ -24,7 +24,6 @@
 #include "util/hash.h"
 #include "util/log.h"
 #include "util/private_file.h"
-#include "util/read_file.h"
 #include "util/text.h"
 
 #include "source.h"
@@ -514,51 +513,6 @@ bool sl_source_set_has_changed(const sl_source_set *set) {
     return atomic_load(&set->changed);
 }
 
-/* ---- comparing two files ---- */
-
-#define COMPARED_BYTES ((size_t)1 << 20)
-
-bool sl_source_same_text(sl_source_set *set, size_t a, size_t b, bool *same, uint64_t *where,
-                         sl_error *error) {
-    const size_t indexes[2] = {a, b};
-    int files[2] = {-1, -1};
-    char *bytes = malloc(2 * COMPARED_BYTES);
-    bool ok = bytes || sl_error_memory(error, "comparing sources");
-    *same = true;
-    *where = 0;
-    if (set->states[a].source.kind == SL_SOURCE_GENERATED) {
-        free(bytes);
-        return ok;
-    }
-    for (int i = 0; ok && i < 2; i++) {
-        const sl_source *source = &set->states[indexes[i]].source;
-        files[i] = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-        ok = files[i] >= 0 || sl_error_errno(error, SL_EXIT_SOURCE, "%s", source->shown);
-    }
-    for (bool more = true; ok && more && *same;) {
-        size_t got[2] = {0, 0};
-        for (int i = 0; ok && i < 2; i++) {
-            char *to = bytes + (size_t)i * COMPARED_BYTES;
-            got[i] = sl_read_at(files[i], to, COMPARED_BYTES, *where);
-            ok = got[i] == COMPARED_BYTES || errno == 0 ||
-                 sl_error_errno(error, SL_EXIT_SOURCE, "%s", set->states[indexes[i]].source.shown);
-        }
-        size_t common = got[0] < got[1] ? got[0] : got[1], at = 0;
-        while (ok && at < common && bytes[at] == bytes[COMPARED_BYTES + at])
-            at++;
-        *same = at == common && got[0] == got[1];
-        *where += at;
-        more = common == COMPARED_BYTES;
-    }
-    for (int i = 0; i < 2; i++) {
-        ok = ok && sl_identity_check_open(set, indexes[i], files[i], error);
-        if (files[i] >= 0)
-            close(files[i]);
-    }
-    free(bytes);
-    return ok;
-}
-
 /* ---- the set ---- */
 
 #define END_BYTES ((size_t)65536)
@@ -947,6 +901,62 @@ void sl_source_replace_cr(char *text, size_t length) {
 
 void sl_source_set_stop(sl_source_set *set) {
     atomic_store(&set->stopped, true);
+}
+
+/* ---- comparing two files ---- */
+
+#define COMPARED_BYTES ((size_t)1 << 20)
+
+/* Reads the next text of both streams, and moves to the next entries when both have ended. */
+static bool same_part(sl_stream *const streams[2], char *bytes, bool *more, bool *same,
+                      uint64_t *where, sl_error *error) {
+    size_t got[2], at = 0;
+    bool next[2] = {true, true};
+    sl_reader_times times = {0};
+    for (int i = 0; i < 2; i++) {
+        if (!sl_stream_read(streams[i], bytes + (size_t)i * COMPARED_BYTES, COMPARED_BYTES, &got[i],
+                            &times, error))
+            return false;
+    }
+    while (at < got[0] && at < got[1] && bytes[at] == bytes[COMPARED_BYTES + at])
+        at++;
+    *where += at;
+    *same = at == got[0] && at == got[1];
+    for (int i = 0; i < 2 && *same && at < COMPARED_BYTES; i++) {
+        if (!sl_stream_next_entry(streams[i], &next[i], &times, error))
+            return false;
+    }
+    *same = *same && next[0] == next[1];
+    *more = next[0];
+    return true;
+}
+
+bool sl_source_same_text(sl_source_set *set, size_t a, size_t b, bool *same, uint64_t *where,
+                         sl_error *error) {
+    const sl_source *x = &set->states[a].source, *y = &set->states[b].source;
+    const size_t indexes[2] = {a, b};
+    sl_stream *streams[2] = {NULL, NULL};
+    bool more = x->kind != SL_SOURCE_GENERATED, has[2] = {more, more};
+    *where = 0;
+    *same = x->kind != SL_SOURCE_PLAIN || y->kind != SL_SOURCE_PLAIN ||
+            x->stored_bytes == y->stored_bytes;
+    char *bytes = malloc(2 * COMPARED_BYTES);
+    bool ok = bytes || sl_error_memory(error, "comparing sources");
+    sl_reader_times times = {0};
+    for (int i = 0; ok && more && *same && i < 2; i++)
+        ok = sl_source_set_open(set, indexes[i], &streams[i], error) &&
+             sl_stream_next_entry(streams[i], &has[i], &times, error);
+    *same = *same && has[0] == has[1];
+    more = has[0];
+    while (ok && more && *same)
+        ok = same_part(streams, bytes, &more, same, where, error);
+    for (int i = 0; i < 2; i++) {
+        ok = ok && (!streams[i] ||
+                    sl_identity_check_open(set, indexes[i], sl_stream_file(streams[i]), error));
+        sl_stream_close(streams[i]);
+    }
+    free(bytes);
+    return ok;
 }
 
 /* Keeps the schema of an SQL dump's first table. A dump without rows is left out like other files

@@ -411,7 +411,6 @@ static bool is_usable(void *context, const size_t *at) {
 static bool estimate_sources(sl_tune *tune, sl_error *error) {
     const sl_load_config *load = tune->config->load;
     if (load->path_count == 0) { /* generated records */
-        tune->generated = true;
         tune->total_text = (double)load->format_options.ycsb.records *
                            sl_ycsb_record_bytes(&load->format_options.ycsb);
         return true;
@@ -466,18 +465,12 @@ static bool warm_up(sl_tune *tune, tune_load *figures, sl_error *error) {
     return true;
 }
 
-/* Bytes of text; for generated records, the bytes that each counts as. */
-static double text_of(const sl_tune *tune, const tune_load *figures) {
-    return tune->generated ? (double)figures->documents *
-                                 sl_ycsb_record_bytes(&tune->config->load->format_options.ycsb)
-                           : (double)figures->text_bytes;
-}
-
 /* Corrects the estimate of the sources by the first load: the stored size of compressed sources
  * does not show the size of their text. */
 static void measure_sources(sl_tune *tune, const tune_load *look) {
     tune->splittable = look->splittable;
-    tune->total_text = look->splittable ? look->source_text : text_of(tune, look) / tune->share;
+    tune->total_text =
+        look->splittable ? look->source_text : (double)look->text_bytes / tune->share;
     tune->total_blocks = look->source_blocks;
     if (!look->splittable)
         tune->total_blocks = fmax(tune->total_blocks, tune->total_text / (double)SL_BLOCK_BYTES);

@@ -274,7 +274,7 @@ class Copies(Case):
         files |= {"in/a.csv": long, "in/a.csv.bak": long, "in/a.csv.gz": gzip.compress(long.encode()),
                   "in/old.csv": long[:long.index("\n", 100000) + 1]}
         outcome, work = self.parse(*(self.file(name, content) for name, content in files.items()))
-        warned = re.findall(r"in/(\S+) begins with the same text as \S+in/(\S+): both are loaded", outcome.err)
+        warned = re.findall(r"in/(\S+) begins with the same text as \S+in/(\S+)\. If", outcome.err)
         self.assertEqual(sorted(warned), [(name, "a.csv") for name in ("a.csv.bak", "a.csv.gz", "old.csv")])
         self.assertNotIn("the same name and content", outcome.err)
 

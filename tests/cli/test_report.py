@@ -521,6 +521,9 @@ class Files(ReportCase):
             self.assertLessEqual(max(map(len, pictures)), columns)
         environment = {**support.clean_environment(), "LC_ALL": "C"}
         self.assertTrue(self.text(record, environment=environment).isascii())
+        many = self.record("many", record_maker.load(9, shards=9))    # a heat map: a row for each shard
+        text = self.text(many, environment=environment)
+        self.assertEqual(re.findall(r"^  (s\d)     [-.:=+*#@ ]{9}$", text, re.M), [f"s{number}" for number in range(9)])
 
 
 class Loads(ReportCase):

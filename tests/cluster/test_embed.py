@@ -108,6 +108,21 @@ class Embedding(support.ClusterCase):
         outcome = self.shardload(*self.words("--resume"), code=support.EXIT_SOURCE)
         self.assertIn("are no longer in the work directory", outcome.err)
 
+    def test_other_records_whose_store_was_made_again_are_no_resume(self):
+        """The store was removed before a block was completed."""
+        running = self.start("shardload", *self.words("-j", 1, "--batch-size", 10, "--rate-limit", 20))
+        self.wait_for(lambda: self.database["t"].estimated_document_count() > 0, "documents")
+        running.kill()
+        kept = self.records.read_bytes(), self.records.stat().st_mtime_ns
+        self.change_middle()
+        shutil.rmtree(self.work / "embed")
+        outcome = self.shardload(*self.words("--resume"), code=support.EXIT_SOURCE)
+        self.assertIn("the records of --embed have changed since", outcome.err)
+        self.records.write_bytes(kept[0])
+        os.utime(self.records, ns=(kept[1], kept[1]))
+        shutil.rmtree(self.work / "embed")
+        self.shardload(*self.words("--resume"), code=support.EXIT_REJECTS)
+
     def change_middle(self):
         """Changes a record in the middle of the second source, which keeps its size."""
         lines = self.records.read_text().splitlines(keepends=True)

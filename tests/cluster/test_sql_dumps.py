@@ -17,7 +17,7 @@ POSTGRES = """--
 
 \\restrict word
 SET client_encoding = 'UTF8';
-CREATE FUNCTION public.f() RETURNS text LANGUAGE sql AS $_$ SELECT 'COPY public.no (a) FROM stdin;' $_$;
+CREATE FUNCTION public.f() RETURNS text LANGUAGE sql AS $a_1$ SELECT 'a'; COPY no FROM stdin; -- it's $a_1$;
 COMMENT ON FUNCTION public.f() IS 'it''s; "a" -- comment';
 CREATE TABLE public.orders (
     id integer NOT NULL,

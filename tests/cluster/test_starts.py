@@ -3,6 +3,9 @@
 also under another name, a mistyped shard key, and hosts in --uri that are not the routers of one
 cluster."""
 
+import gzip
+import zipfile
+
 import proxy
 import servers
 import support
@@ -59,6 +62,33 @@ class LoadedBefore(support.ClusterCase):
         self.assertEqual(self.count(), 98)
         self.load("--drop", self.file("third.csv", TABLE))
         self.assertEqual(self.count(), 49)
+
+    def test_the_same_text_twice_in_one_load_is_refused(self):
+        """Also packed. A longer text, and one that differs at its end, are loaded."""
+        packed = self.scratch / "packed.csv.gz"
+        packed.write_bytes(gzip.compress(TABLE.encode()))
+        archive = self.scratch / "two.zip"
+        with zipfile.ZipFile(archive, "w") as out:
+            out.writestr("a.csv", TABLE)
+            out.writestr("b.csv", TABLE)
+        for words in ([self.first, self.second], [packed, self.first], ["--drop", packed, self.first]):
+            with self.subTest(words):
+                outcome, work = self.load(*words, code=EXIT_SOURCE, message=("would be stored twice", "--again"))
+                self.assertIn(f"\n  {words[-1]}: as {words[-2]}\n", outcome.err)
+                self.assertFalse(work.exists())
+                self.assertEqual(self.count(), 0)
+        outcome = self.shardload("plan", *self.target(), packed, self.first, code=EXIT_SOURCE)
+        self.assertIn("would be stored twice", outcome.text)
+        self.load("--again", packed, self.first)
+        self.assertEqual(self.count(), 98)
+        self.load("--id-field", "id", packed, self.first, collection="ids", code=None)
+        self.assertEqual(self.count("ids"), 49)
+        long = TABLE * 60
+        others = [long, long + "1,FORD,KA\n", long[:-3] + "XY\n"]
+        paths = [self.file(f"long{n}.csv", text) for n, text in enumerate(others)]
+        outcome, _ = self.load(*paths, archive, self.first, collection="longs", code=None)
+        self.assertNotIn("would be stored twice", outcome.text)
+        self.assertGreater(self.count("longs"), 3 * 49 * 60)
 
     def test_two_loads_of_copies_that_start_at_once(self):
         for n in range(3):

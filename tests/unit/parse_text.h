@@ -4,6 +4,7 @@
 #define PARSE_TEXT_H
 
 #include "format/format.h"
+#include "format/key_fields.h"
 #include "format/notation.h"
 #include "unit.h"
 #include "util/document_id.h"
@@ -33,6 +34,7 @@ typedef struct parsed {
     bool stopped;
     bool misread;        /* rejects[reject_count] ended the parsing; it is not counted */
     uint32_t stop_after; /* documents; 0: never */
+    sl_key_fields *keys; /* of the options; NULL after parsing */
 } parsed;
 
 /* A small batch, which becomes full often. */
@@ -89,7 +91,10 @@ static void parse_block(parsed *p, const sl_plan *plan, const sl_dialect *dialec
                     .full = keep_documents,
                     .reject = keep_reject,
                     .context = p};
-    sl_block block = {.text = {copy, to - from}, .offset = from, .id_base = sl_document_id(1, 0)};
+    sl_block block = {.text = {copy, to - from},
+                      .offset = from,
+                      .id_base = sl_document_id(1, 0),
+                      .keys = p->keys};
     p->stopped = !p->format->parse(plan, dialect, &block, &sink, &p->counts);
     uint32_t stop_after = p->stop_after;
     p->stop_after = 0;
@@ -122,6 +127,7 @@ static parsed parse_in_blocks(const char *name, const sl_format_options *options
     }
     if (!p.format)
         return p;
+    assert_true(sl_key_fields_create(options, &p.keys, &p.error));
     sl_format_describe(p.format, dialect, p.described, sizeof p.described);
     snprintf(p.kind, sizeof p.kind, "%s", sl_format_record_kind(p.format, dialect));
     sl_text header = sl_format_header(p.format, dialect);
@@ -142,6 +148,8 @@ static parsed parse_in_blocks(const char *name, const sl_format_options *options
     }
     sl_format_dialect_destroy(p.format, dialect);
     sl_format_plan_destroy(p.format, plan);
+    sl_key_fields_destroy(p.keys);
+    p.keys = NULL;
     if (p.bytes)
         unit_keep(p.bytes);
     assert_int_equal(p.counts.records, p.counts.documents + p.counts.rejects);

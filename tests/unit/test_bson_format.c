@@ -62,6 +62,18 @@ TEST(an_id_becomes_the_first_field) {
         assert_int_equal(id_at(&p, i), sl_document_id(1, 0) + (int64_t)d.starts[i]);
 }
 
+TEST(a_document_without_its_key_is_rejected_and_not_stored) {
+    dump d = {0};
+    static const char *const documents[] = {"{\"a\": 1}", "{\"b\": 2}", "{\"a\": 3}"};
+    for (size_t i = 0; i < 3; i++)
+        add(&d, unit_json(documents[i]));
+    parsed p = parse_in_blocks("bson", &(sl_format_options){.id_fields = "a"},
+                               (sl_text){(const char *)d.bytes, d.length}, 0, 0);
+    assert_one_reject(&p, "a", "the field is missing, and --id-field needs it");
+    assert_int_equal(p.rejects[0].offset, d.starts[1]);
+    assert_int_equal(p.documents, 2);
+}
+
 TEST(an_id_that_no_server_stores_is_rejected) {
     dump d = {0};
     bson_t *bad[] = {BCON_NEW("_id", "[", BCON_INT32(1), "]"), BCON_NEW("_id", BCON_REGEX("a", "")),

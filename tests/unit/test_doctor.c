@@ -13,6 +13,7 @@ typedef struct scene {
     sl_examined_server server;
     sl_examined examined;
     sl_check_findings findings;
+    char figure[400]; /* of the finding */
 } scene;
 
 /* Sets the reply to a question, in JSON. */
@@ -43,6 +44,7 @@ static sl_check_verdict end(scene *s, const char *name) {
         check->each(&s->server, &s->findings);
     assert_int_equal(s->findings.count, 1);
     sl_check_verdict verdict = s->findings.items[0].verdict;
+    snprintf(s->figure, sizeof s->figure, "%s", s->findings.items[0].figure);
     bson_destroy(s->findings.items[0].values);
     bson_destroy(s->findings.spare.values);
     free(s->findings.items);
@@ -95,6 +97,28 @@ TEST(lag_in_seconds) {
                  1e9 - 1000 * rows[i].figure);
         reply(&s, SL_ASK_REPLICAS, json);
         assert_int_equal(end(&s, "replication lag"), rows[i].verdict);
+    }
+}
+
+TEST(versions_of_the_servers) {
+    static const struct {
+        const char *versions[3];
+        sl_check_verdict verdict;
+        const char *figure;
+    } rows[] = {
+        {{"6.0.5", "6.0.5", "6.0.5"}, SL_CHECK_OK, "6.0.5 on 3 servers"},
+        {{"6.0.5", "6.0.4", "6.0.5"}, SL_CHECK_WARNING, "6.0.5 on 2 servers, 6.0.4 on 1 server"},
+        {{"", "6.0.5", ""}, SL_CHECK_OK, "6.0.5 on 1 server; some do not answer"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        scene s;
+        begin(&s);
+        sl_examined_server servers[3] = {s.server, s.server, s.server};
+        for (size_t k = 0; k < 3; k++)
+            snprintf(servers[k].version, sizeof servers[k].version, "%s", rows[i].versions[k]);
+        s.examined = (sl_examined){.servers = servers, .count = 3};
+        assert_int_equal(end(&s, "versions"), rows[i].verdict);
+        assert_string_equal(s.figure, rows[i].figure);
     }
 }
 

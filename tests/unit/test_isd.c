@@ -49,6 +49,14 @@ TEST(an_empty_document_is_left_out_except_from_an_array) {
     assert_at(&p, "crnPrimaryPrecipitation.1.flag", "text 0");
 }
 
+TEST(a_record_without_its_key_is_rejected_and_not_stored) {
+    const record r = record_of("");
+    parsed p = parse_in_blocks("isd", &(sl_format_options){.id_fields = "seaSurfaceTemperature"},
+                               (sl_text){r.bytes, r.length}, 0, 0);
+    assert_one_reject(&p, "seaSurfaceTemperature", "the field is missing, and --id-field needs it");
+    assert_int_equal(p.documents, 0);
+}
+
 /* ---- recognition and names ---- */
 
 TEST(isd_is_recognised_by_its_columns) {

@@ -380,6 +380,16 @@ TEST(lines_are_recognised) {
     }
 }
 
+TEST(a_document_without_its_key_is_rejected_and_not_stored) {
+    parsed p = parse_with("json", &(sl_format_options){.id_fields = "a"},
+                          "{\"a\":1,\"b\":2}\n{\"b\":3}\n{\"a\":4}\n");
+    assert_one_reject(&p, "a", "the field is missing, and --id-field needs it");
+    assert_string_equal(p.rejects[0].record, "{\"b\":3}");
+    assert_int_equal(p.documents, 2);
+    bson_iter_t id = element_at(&p, 1, "_id");
+    assert_int_equal(bson_iter_type(&id), BSON_TYPE_INT32);
+}
+
 TEST(the_offsets_of_documents_are_reported) {
     static const char text[] = "{\"_id\":5}\n{}\n {\"a\":1,\"_id\":\"x\"}\n\n";
     char copy[sizeof text + SL_SLACK] = {0};

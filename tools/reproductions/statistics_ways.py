@@ -105,7 +105,7 @@ documents per millisecond were published.
 You need one server, and ten copies of a log of 130,000 rows with the columns of `schemas/obd.yaml`; or a generated
 log, by `--scale 10`:
 
-    shardload load -d cars -c obd --schema schemas/obd.yaml copy-1.csv copy-2.csv ... copy-10.csv
+    shardload load -d cars -c obd --again --schema schemas/obd.yaml copy-1.csv copy-2.csv ... copy-10.csv
     shardquery run -d cars -c obd --limit 1,10,100,1000,10000,100000,1000000 --repeat 10 statistics
 """,
     differs="""
