@@ -225,7 +225,8 @@ static bool check_labels(const bson_iter_t *field, const sl_rule *rule, char why
     return open_array(field, rule->name, &item, why);
 }
 
-/* The server chooses how many hashes the client computes for SCRAM: "r=...,s=...,i=15000". */
+/* The server chooses how many hashes the client computes for SCRAM: "r=...,s=...,i=15000". Where the
+ * text ends in a name without "=", the driver reads on after its end, until the process crashes. */
 static bool check_scram(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
     const uint8_t *bytes;
     uint32_t length;
@@ -233,6 +234,8 @@ static bool check_scram(const bson_iter_t *field, const sl_rule *rule, char why[
     if (!BSON_ITER_HOLDS_BINARY(field))
         return true;
     bson_iter_binary(field, NULL, &length, &bytes);
+    if (length > 0 && bytes[length - 1] != ',' && (length == 1 || bytes[length - 2] == ','))
+        return wrong(why, "its SCRAM payload ends in an attribute without a value");
     for (uint32_t at = 0; at + 2 < length; at++) {
         if ((at > 0 && bytes[at - 1] != ',') || bytes[at] != 'i' || bytes[at + 1] != '=')
             continue;

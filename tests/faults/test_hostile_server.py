@@ -226,6 +226,22 @@ class HostileServer(fault_case.ProxyCase):
             self.refused("more than 1000000 SCRAM iterations", through=hostile, userinfo="a:b@",
                          more=["--authenticationMechanism", mechanism])
 
+    def test_a_payload_that_ends_in_an_attribute_without_a_value(self):
+        """Of the length of the client's payload without its final "=": the driver found this one after the end of
+        its buffer's new text, and read on until the process crashed."""
+        def start(message):
+            nonce = bytes(message["payload"]).rpartition(b"r=")[2] + b"server"
+            return {"conversationId": 1, "done": False, "ok": 1.0,
+                    "payload": b"r=" + nonce + b",s=" + b"QUFBQUFBQUFBQUFBQUFBQQ==" + b",i=4096"}
+
+        def final(message):
+            return {"conversationId": 1, "done": True, "ok": 1.0,
+                    "payload": b"v=" + b"A" * (len(message["payload"]) - 5) + b",v"}
+        hostile = Commands(support.port_of(self.uri), saslStart=start, saslContinue=final)
+        self.addCleanup(hostile.close)
+        self.refused("ends in an attribute without a value", through=hostile, userinfo="a:b@",
+                     more=["--authenticationMechanism", "SCRAM-SHA-1"])
+
     def test_an_error_without_a_reason(self):
         silent = Commands(support.port_of(self.uri), hello=lambda command: {"ok": 0.0, "errmsg": "", "code": 8000})
         self.addCleanup(silent.close)
