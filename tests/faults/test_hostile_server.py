@@ -333,6 +333,25 @@ class Relay:
         self.listener.close()
 
 
+class Responder(fault_case.ProxyCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+    rows = 100
+
+    def test_the_responder_that_a_certificate_names_is_not_asked(self):
+        """It is asked in clear text, so the network can answer without end."""
+        secure_servers.need_openssl()
+        authority = secure_servers.Authority(secure_servers.folder_of_tests(type(self)) / "ours", "ours")
+        with socket.create_server((support.HOST, 0)) as responder:
+            responder.setblocking(False)
+            relay = Relay(authority.issue("server", "/CN=x", "IP:127.0.0.1\nauthorityInfoAccess = "
+                                          f"OCSP;URI:http://127.0.0.1:{responder.getsockname()[1]}/"),
+                          self.proxy.port)
+            self.addCleanup(relay.close)
+            self.assert_nothing_lost(self.begin("--tlsCAFile", authority.certificate,
+                                                uri=f"mongodb://{support.HOST}:{relay.port}/").wait())
+            self.assertRaises(BlockingIOError, responder.accept)
+
+
 class Redirected(fault_case.FaultCase):
     """The hosts of the shards, which the loader reads from the router for --route direct. Router and
     shards are reached by TLS; an impostor has a certificate of another authority, and would forward
