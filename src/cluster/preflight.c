@@ -302,9 +302,15 @@ void sl_tls_subject(const mongoc_uri_t *uri, char *out, size_t room) {
 
 /* ---- the server's certificate ---- */
 
+static bool is_address(const char *host) {
+    struct in6_addr address;
+    return inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1;
+}
+
+/* As the driver: the name of a certificate does not count for an address. */
 static bool is_for_host(X509 *certificate, const char *host) {
-    return X509_check_ip_asc(certificate, host, 0) == 1 ||
-           X509_check_host(certificate, host, strlen(host), 0, NULL) == 1;
+    return is_address(host) ? X509_check_ip_asc(certificate, host, 0) == 1
+                            : X509_check_host(certificate, host, strlen(host), 0, NULL) == 1;
 }
 
 /* The names in a certificate: "localhost, 127.0.0.1". */
@@ -371,10 +377,10 @@ static bool tls_check_peer(SSL *tls, const mongoc_uri_t *uri, const char *host, 
         return true;
     names_of(certificate, text, sizeof text);
     return sl_error_set(error, SL_EXIT_CLUSTER,
-                        "the server's certificate is for %s, not for %s; connect by a name "
+                        "the server's certificate is for %s, not for %s%s; connect by a name "
                         "in the certificate (or give --tlsAllowInvalidHostnames, if you connect "
                         "through your own tunnel)",
-                        text, host);
+                        text, is_address(host) ? "the address " : "", host);
 }
 
 /* ---- the first hello ---- */
@@ -428,11 +434,11 @@ static size_t make_hello(uint8_t out[128]) {
     return length;
 }
 
-/* A reply begins with a header whose last field is OP_MSG, or OP_REPLY. An HTTP server sends
- * text. */
+/* A reply begins with a header whose last field is OP_MSG, or OP_REPLY. An HTTP server sends text,
+ * a server of TLS an alert, which is shorter. */
 static bool is_foreign(const uint8_t reply[HEADER_BYTES], ssize_t length) {
     unsigned operation = reply[12] | (unsigned)reply[13] << 8;
-    return length == HEADER_BYTES && operation != 2013 && operation != 1;
+    return length < HEADER_BYTES || (operation != 2013 && operation != 1);
 }
 
 static answer plain_hello(const mongoc_host_list_t *host, sl_socket_failure *failure) {
@@ -469,11 +475,6 @@ static bool without_pipe_signal(bool (*function)(void *context), void *context) 
         sigtimedwait(&pipe_signal, NULL, &(struct timespec){0});
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return result;
-}
-
-static bool is_address(const char *host) {
-    struct in6_addr address;
-    return inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1;
 }
 
 /* A BIO_callback_fn_ex whose argument is a time by sl_clock_ns: after it, reads fail as if nothing
@@ -539,6 +540,9 @@ static bool try_tls(void *context) {
         SSL_set_tlsext_host_name(tls, t->host->host);
     bool shaken = SSL_connect(tls) == 1;
     unsigned long reason = ERR_peek_last_error();
+    if (ERR_GET_LIB(reason) == ERR_LIB_SSL)
+        snprintf(t->failure.why, sizeof t->failure.why, "the TLS handshake fails (%s)",
+                 ERR_reason_error_string(reason));
     if (!t->uri) {
         t->silent = !shaken;
         goto done;
@@ -584,7 +588,7 @@ static bool check_host(const mongoc_uri_t *uri, const mongoc_host_list_t *host, 
                        answer *result, sl_socket_failure *failure, sl_error *error) {
     if (!context || strchr(host->host, '/')) { /* a Unix socket is used without TLS */
         *result = plain_hello(host, failure);
-        return *result != CLOSED || !speaks_tls(host) ||
+        return (*result != CLOSED && *result != FOREIGN) || !speaks_tls(host) ||
                sl_error_set(error, SL_EXIT_CLUSTER,
                             "the server requires TLS; give --tls, and --tlsCAFile if its "
                             "certificate is signed by a private authority");

@@ -225,7 +225,8 @@ static bool check_labels(const bson_iter_t *field, const sl_rule *rule, char why
     return open_array(field, rule->name, &item, why);
 }
 
-/* The server chooses how many hashes the client computes for SCRAM: "r=...,s=...,i=15000". */
+/* The server chooses how many hashes the client computes for SCRAM: "r=...,s=...,i=15000". Where the
+ * text ends in a name without "=", the driver reads on after its end, until the process crashes. */
 static bool check_scram(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
     const uint8_t *bytes;
     uint32_t length;
@@ -233,6 +234,8 @@ static bool check_scram(const bson_iter_t *field, const sl_rule *rule, char why[
     if (!BSON_ITER_HOLDS_BINARY(field))
         return true;
     bson_iter_binary(field, NULL, &length, &bytes);
+    if (length > 0 && bytes[length - 1] != ',' && (length == 1 || bytes[length - 2] == ','))
+        return wrong(why, "its SCRAM payload ends in an attribute without a value");
     for (uint32_t at = 0; at + 2 < length; at++) {
         if ((at > 0 && bytes[at - 1] != ',') || bytes[at] != 'i' || bytes[at + 1] != '=')
             continue;
@@ -977,8 +980,21 @@ static ssize_t patient_readv(mongoc_stream_t *stream, mongoc_iovec_t *parts, siz
 
 /* ---- connecting patient streams ---- */
 
+/* What `internal` of mongoc_ssl_opt_t refers to in all versions 1.x of the driver; no function sets
+ * it. Without it, the driver asks the OCSP responder that a certificate names, without encryption,
+ * and keeps a reply of any length in memory. */
+typedef struct sl_tls_internal {
+    bool no_revocation_check, no_responder;
+} sl_tls_internal;
+_Static_assert(MONGOC_MAJOR_VERSION == 1, "compare sl_tls_internal with the driver's source");
+
 static mongoc_stream_t *wrap_in_tls(mongoc_stream_t *inner, const mongoc_uri_t *uri,
                                     const char *host, int32_t timeout_ms, bson_error_t *error) {
+    sl_tls_internal internal = {
+        .no_revocation_check = mongoc_uri_get_option_as_bool(
+            uri, MONGOC_URI_TLSDISABLECERTIFICATEREVOCATIONCHECK, false),
+        .no_responder = true,
+    };
     bool insecure = mongoc_uri_get_option_as_bool(uri, MONGOC_URI_TLSINSECURE, false);
     mongoc_ssl_opt_t options = {
         .pem_file = mongoc_uri_get_option_as_utf8(uri, MONGOC_URI_TLSCERTIFICATEKEYFILE, NULL),
@@ -989,6 +1005,7 @@ static mongoc_stream_t *wrap_in_tls(mongoc_stream_t *inner, const mongoc_uri_t *
                                                 uri, MONGOC_URI_TLSALLOWINVALIDCERTIFICATES, false),
         .allow_invalid_hostname = insecure || mongoc_uri_get_option_as_bool(
                                                   uri, MONGOC_URI_TLSALLOWINVALIDHOSTNAMES, false),
+        .internal = &internal,
     };
     mongoc_stream_t *tls = mongoc_stream_tls_new_with_hostname(inner, host, &options, 1);
     if (!tls) {

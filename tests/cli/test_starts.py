@@ -96,6 +96,10 @@ class WrongHosts(StartCase):
         outcome = self.load(f"mongodb://127.0.0.1:{port}/")
         self.assertIn("the program that answers there is not a MongoDB server", outcome.err)
 
+    def test_a_tls_server_that_sends_no_handshake_is_recognised(self):
+        outcome = self.load(f"mongodb://127.0.0.1:{self.mute(b'garbage')}/?tls=true")
+        self.assertIn("the TLS handshake fails (wrong version number)", outcome.err)
+
     def test_a_tls_server_that_sends_single_bytes_is_not_read_without_end(self):
         """They begin a handshake message of 16 KiB; none is later than the timeout of a read."""
         port = self.mute(b"\x16\x03\x03\x3f\xff\x02\x00\x3f\xf0" + bytes(16375), pause=0.2)

@@ -297,6 +297,13 @@ class Tls(SecureCase):
             self.load("--uri", self.uri(impostor), "--tlsCAFile", self.ours.certificate, code=None),
             "the server's certificate expired on Jan  1 00:00:00 2002")
 
+    def test_a_name_that_looks_like_the_address_does_not_count(self):
+        impostor = Impostor(self.ours.issue("named", "/O=servers/CN=127.0.0.1", "DNS:127.0.0.1"))
+        self.addCleanup(impostor.close)
+        self.assert_refused(
+            self.load("--uri", f"mongodb://127.0.0.1:{impostor.port}/", "--tlsCAFile", self.ours.certificate,
+                      code=None), "is for 127.0.0.1, not for the address 127.0.0.1")
+
     def test_a_server_that_requires_a_client_certificate_is_reported(self):
         strict = Server(self.scratch / "strict", ["--standalone", "--cache", "0.25"],
                         ["--tlsMode=requireTLS", *self.tls_options[:2]])

@@ -226,6 +226,22 @@ class HostileServer(fault_case.ProxyCase):
             self.refused("more than 1000000 SCRAM iterations", through=hostile, userinfo="a:b@",
                          more=["--authenticationMechanism", mechanism])
 
+    def test_a_payload_that_ends_in_an_attribute_without_a_value(self):
+        """Of the length of the client's payload without its final "=": the driver found this one after the end of
+        its buffer's new text, and read on until the process crashed."""
+        def start(message):
+            nonce = bytes(message["payload"]).rpartition(b"r=")[2] + b"server"
+            return {"conversationId": 1, "done": False, "ok": 1.0,
+                    "payload": b"r=" + nonce + b",s=" + b"QUFBQUFBQUFBQUFBQUFBQQ==" + b",i=4096"}
+
+        def final(message):
+            return {"conversationId": 1, "done": True, "ok": 1.0,
+                    "payload": b"v=" + b"A" * (len(message["payload"]) - 5) + b",v"}
+        hostile = Commands(support.port_of(self.uri), saslStart=start, saslContinue=final)
+        self.addCleanup(hostile.close)
+        self.refused("ends in an attribute without a value", through=hostile, userinfo="a:b@",
+                     more=["--authenticationMechanism", "SCRAM-SHA-1"])
+
     def test_an_error_without_a_reason(self):
         silent = Commands(support.port_of(self.uri), hello=lambda command: {"ok": 0.0, "errmsg": "", "code": 8000})
         self.addCleanup(silent.close)
@@ -315,6 +331,25 @@ class Relay:
     def close(self):
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
+
+
+class Responder(fault_case.ProxyCase):
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+    rows = 100
+
+    def test_the_responder_that_a_certificate_names_is_not_asked(self):
+        """It is asked in clear text, so the network can answer without end."""
+        secure_servers.need_openssl()
+        authority = secure_servers.Authority(secure_servers.folder_of_tests(type(self)) / "ours", "ours")
+        with socket.create_server((support.HOST, 0)) as responder:
+            responder.setblocking(False)
+            relay = Relay(authority.issue("server", "/CN=x", "IP:127.0.0.1\nauthorityInfoAccess = "
+                                          f"OCSP;URI:http://127.0.0.1:{responder.getsockname()[1]}/"),
+                          self.proxy.port)
+            self.addCleanup(relay.close)
+            self.assert_nothing_lost(self.begin("--tlsCAFile", authority.certificate,
+                                                uri=f"mongodb://{support.HOST}:{relay.port}/").wait())
+            self.assertRaises(BlockingIOError, responder.accept)
 
 
 class Redirected(fault_case.FaultCase):

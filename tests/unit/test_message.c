@@ -95,6 +95,12 @@ TEST(fields_that_would_end_the_process_are_refused) {
         {"{\"payload\": {\"$binary\": {\"base64\": \"cj14LHM9eSxpPTEwMDAwMDE=\", \"subType\": "
          "\"00\"}}}",
          "SCRAM iterations"},
+        /* r=x,s and v */
+        {"{\"payload\": {\"$binary\": {\"base64\": \"cj14LHM=\", \"subType\": \"00\"}}}",
+         "ends in an attribute without a value"},
+        {"{\"speculativeAuthenticate\": {\"payload\": {\"$binary\": {\"base64\": \"dg==\","
+         " \"subType\": \"00\"}}}}",
+         "ends in an attribute without a value"},
     };
     for (size_t i = 0; i < sizeof replies / sizeof replies[0]; i++) {
         assert_false(accepts(replies[i][0]));
