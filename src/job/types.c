@@ -794,6 +794,11 @@ uint64_t sl_types_sampled_of(const sl_job *job, const sl_job_source *source) {
     return layout ? layout->records : 0;
 }
 
+char *sl_types_write_schema(const sl_job *job, const sl_job_source *source) {
+    return sl_typing_write_schema(typing_plan(job), source->dialect, "records",
+                                  sl_types_sampled_of(job, source));
+}
+
 bool sl_types_same_columns(const sl_job *job, const sl_job_source *a, const sl_job_source *b) {
     const sl_typing *typing = typing_plan(job)->typing;
     return sl_typing_layout_of(typing, a->dialect) == sl_typing_layout_of(typing, b->dialect);
