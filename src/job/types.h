@@ -24,7 +24,10 @@ bool sl_types_infer(sl_job *job, sl_error *error);
  * registry. A collection that does not exist has no types. */
 bool sl_types_adopt(sl_job *job, const sl_destination *destination, bool comparing,
                     sl_error *error);
-/* Adds the types of this load to those of the collection, before the first document. False with
+/* Reports the columns that are stored under other names because no query could reach theirs. */
+void sl_types_log_names(const sl_job *job);
+/* Adds the types of this load to those of the collection, before the first document, and reports
+ * columns with other names, as above, that the collection does not have yet. False with
  * error (SL_EXIT_SOURCE) if a load that began at the same time has added others. */
 bool sl_types_record(const sl_job *job, const sl_destination *destination, sl_error *error);
 
