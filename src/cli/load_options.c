@@ -354,7 +354,7 @@ const sl_option_row sl_load_rows[] = {
      .help = "Compare a mongodump folder or archive with the cluster, instead of sources: kinds, "
              "options, indexes and documents of all namespaces, or of those that --ns-include "
              "and --ns-exclude select."},
-    {.name = "max-problems", SL_ROW_COUNT("N", 0, 1000000000), .fallback = "100",
+    {.name = "max-problems", SL_ROW_COUNT("N", 0, 1000000000), .fallback = "10",
      SL_ROW_OF(VERIFY, "Verification", NONE),
      .help = "Number of problems to print. With --work-dir, problems.tsv in that folder lists "
              "all of them, up to 64 MiB."},

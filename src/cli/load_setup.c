@@ -10,6 +10,7 @@
 
 #include "cluster/cluster.h"
 #include "format/notation.h"
+#include "format/schema.h"
 #include "util/hash.h"
 #include "util/log.h"
 #include "util/read_file.h"
@@ -115,6 +116,70 @@ static sl_header_choice header_named(const char *word) {
                                      : SL_HEADER_AUTO;
 }
 
+/* Reads the text of a schema for the options in it. Errors are left to the format, and so are
+ * schemas of other formats. */
+static sl_schema *schema_of(const char *text, const char *name) {
+    sl_schema *schema = NULL;
+    sl_error ignored;
+    if (text && !sl_schema_read(sl_text_of(text), name, &schema, &ignored))
+        return NULL;
+    return schema;
+}
+
+/* Adds a problem if an option that is given differs from the schema. */
+static void check_contradiction(const sl_options *options, const char *name, const char *given,
+                                const char *declared, const char *file, sl_error *error) {
+    if (!sl_option_given(options, name) || strcmp(given, declared) == 0)
+        return;
+    char word[300];
+    sl_option_problem(error,
+                      "--%s %s contradicts the schema %s, which declares %s: leave out the option, "
+                      "or change the schema",
+                      name, sl_shell_word(given, word, sizeof word), file, declared);
+}
+
+/* The value of an option that a schema can declare too. */
+static const char *declared_or_given(const sl_options *options, const char *name,
+                                     const char *declared, const char *file, sl_error *error) {
+    char where[340];
+    const char *given = sl_option_string(options, name);
+    snprintf(where, sizeof where, "%.300s: %s", file ? file : "", name);
+    if (!declared || !sl_option_accepts(options, name, declared, where, error))
+        return given;
+    check_contradiction(options, name, given ? given : "", declared, file, error);
+    return declared;
+}
+
+/* Replaces options of the command line by those of a schema, or NULL. */
+static void take_schema_options(const sl_options *options, const sl_schema *schema,
+                                sl_format_options *into, sl_error *error) {
+    static const sl_schema none = {0};
+    const char *file = into->schema_name;
+    const sl_schema *of = schema ? schema : &none;
+#define VALUE(key, option)                                                                         \
+    const char *key = declared_or_given(options, option, of->key, file, error);
+    SL_SCHEMA_OPTIONS(VALUE)
+#undef VALUE
+    into->encoding = strcasecmp(encoding, "utf-8") == 0 ? NULL : encoding;
+    into->id_fields = id_field;
+    into->escape = sl_option_escape(escape);
+    into->store_null = strcmp(null_as, "null") == 0;
+    into->quoted_lines = strcmp(quoted_lines, "yes") == 0;
+    into->pad = strcmp(ragged, "pad") == 0;
+    bool same = into->null_count == of->nulls.count;
+    for (size_t i = 0; same && i < of->nulls.count; i++)
+        same = strcmp(into->nulls[i], of->nulls.words[i]) == 0;
+    if (of->nulls.count > 0 && into->null_count > 0 && !same)
+        sl_option_problem(error,
+                          "--null differs from `null` in the schema %s: leave out the option, or "
+                          "change the schema",
+                          file);
+    if (of->nulls.count > 0) {
+        into->nulls = of->nulls.words;
+        into->null_count = of->nulls.count;
+    }
+}
+
 bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *error) {
     sl_load_config *config = &setup->config;
     config->path_count = sl_options_argument_count(options);
@@ -129,23 +194,17 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
     config->format = sl_option_string(options, "format");
     config->format_options = (sl_format_options){
         .long_names = strcmp(sl_option_string(options, "names"), "long") == 0,
-        .encoding = sl_option_string(options, "encoding"),
         .trim = sl_option_flag(options, "trim"),
-        .quoted_lines = strcmp(sl_option_string(options, "quoted-lines"), "yes") == 0,
-        .escape = sl_option_escape(sl_option_string(options, "escape")),
         .notation = sl_notation_named(sl_option_string(options, "dialect")),
-        .store_null = strcmp(sl_option_string(options, "null-as"), "null") == 0,
         .delimiter = sl_option_delimiter(sl_option_string(options, "delimiter")),
         .quote = sl_option_quote(sl_option_string(options, "quote")),
         .header = header_named(sl_option_string(options, "header")),
         .columns = sl_option_string(options, "columns"),
         .skip_lines = sl_option_number(options, "skip-lines"),
-        .pad = strcmp(sl_option_string(options, "ragged"), "pad") == 0,
         .infer_types = strncmp(sl_option_string(options, "types"), "text", 4) != 0,
         .declared = sl_option_declared(sl_option_string(options, "types")),
         .keep_missing = strcmp(sl_option_string(options, "missing"), "raw") == 0,
         .schema_name = sl_option_string(options, "schema"),
-        .id_fields = sl_option_string(options, "id-field"),
     };
     size_t nulls = sl_option_list_count(options, "null");
     setup->nulls = calloc(nulls + 1, sizeof *setup->nulls);
@@ -158,10 +217,11 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
     if (config->format_options.schema_name) {
         setup->schema_text = read_text("schema", config->format_options.schema_name, error);
         config->format_options.schema_text = setup->schema_text;
-    }
-    if (config->format_options.schema_name)
-        sl_options_refuse(options, "delimiter|quote|header|columns|skip-lines|ragged",
+        sl_options_refuse(options, "delimiter|quote|header|columns|skip-lines",
                           "is for text without --schema", error);
+    }
+    setup->schema = schema_of(setup->schema_text, config->format_options.schema_name);
+    take_schema_options(options, setup->schema, &config->format_options, error);
     const sl_format_options *format = &config->format_options;
     if (format->delimiter && format->delimiter == format->quote)
         sl_option_problem(error, "--quote and --delimiter: %c cannot be both", format->quote);
@@ -178,9 +238,9 @@ void sl_set_up_embed(sl_setup *setup, const sl_options *options, sl_error *error
         return;
     const char *text = sl_option_string(options, "embed");
     config->embed_on = sl_option_string(options, "on");
-    config->embed_schema_name = sl_option_string(options, "embed-schema");
+    const char *schema = sl_option_string(options, "embed-schema");
     if (!text) {
-        if (config->embed_on || config->embed_schema_name)
+        if (config->embed_on || schema)
             sl_option_problem(error, "--on and --embed-schema are for --embed: add --embed "
                                      "FIELD=FILE, or leave them out");
         return;
@@ -193,10 +253,16 @@ void sl_set_up_embed(sl_setup *setup, const sl_options *options, sl_error *error
         sl_option_problem(error,
                           "--embed needs --on: name the field by which the records belong to "
                           "documents");
-    if (config->embed_schema_name) {
-        setup->embed_schema_text = read_text("embed-schema", config->embed_schema_name, error);
-        config->embed_schema_text = setup->embed_schema_text;
-    }
+    if (schema)
+        setup->embed_schema_text = read_text("embed-schema", schema, error);
+    setup->embed_schema = schema_of(setup->embed_schema_text, schema);
+    sl_format_options *of_records = &config->embed_format_options;
+    *of_records = config->format_options;
+    of_records->schema_name = schema;
+    of_records->schema_text = setup->embed_schema_text;
+    of_records->nulls = setup->nulls;
+    of_records->null_count = sl_option_list_count(options, "null");
+    take_schema_options(options, setup->embed_schema, of_records, error);
     if (!config->work_directory &&
         (config->sink == SL_SINK_NULL || sl_options_command(options)->bit & SL_COMMAND_VERIFY))
         sl_option_problem(error, "--embed needs --work-dir: the records are stored there");
@@ -557,6 +623,8 @@ static void clear(sl_setup *setup) {
     free(setup->indexes);
     free(setup->paths);
     free(setup->nulls);
+    sl_schema_destroy(setup->schema);
+    sl_schema_destroy(setup->embed_schema);
     free(setup->schema_text);
     free(setup->embed_schema_text);
     free(setup->shard_keys_text);

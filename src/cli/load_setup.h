@@ -19,7 +19,8 @@ typedef struct sl_setup {
     const char **nulls;
     char *schema_text;
     char *embed_schema_text;
-    char *shard_keys_text; /* of restore */
+    struct sl_schema *schema, *embed_schema; /* of these texts; NULL: they are none of tables */
+    char *shard_keys_text;                   /* of restore */
     char embed_field[SL_EMBED_FIELD_MAX + 1];
     char *uri;
     char write_concern[24];

@@ -300,6 +300,15 @@ static void store_value(sl_options *options, size_t index, const char *text, sl_
     into->from = from;
 }
 
+bool sl_option_accepts(const sl_options *options, const char *name, const char *value,
+                       const char *where, sl_error *error) {
+    const sl_option_row *row = &options->program->rows[row_named(options, name, strlen(name))];
+    char problem[300];
+    return read_value(&(reading){row, value, value, where, error}, &(option_value){0}) &&
+           (!row->check || row->check(value, problem, sizeof problem) ||
+            sl_option_problem(error, "%s: %s", where, problem));
+}
+
 /* Overwrites a text on the command line, in the environment or in memory with its redacted form.
  * Other processes and reports get only this form of a value. */
 static void wipe(char *text, sl_option_secrecy secrecy) {

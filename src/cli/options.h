@@ -200,6 +200,11 @@ bool sl_option_is_percentage(const sl_options *options, const char *name);
 size_t sl_option_list_count(const sl_options *options, const char *name);
 const char *sl_option_list_item(const sl_options *options, const char *name, size_t index);
 
+/* Checks a value that another text than the command line gives for a STRING or CHOICE option. False
+ * with a problem added, which begins with `where`. */
+bool sl_option_accepts(const sl_options *options, const char *name, const char *value,
+                       const char *where, sl_error *error);
+
 /* Compares all files that the command reads and writes: those of its options, by `file` of their
  * rows, of --config and of --uri, its arguments, and the files in folders. Refuses (SL_EXIT_USAGE)
  * an output that is an input, another output or a file of the work directory, or that lies in a

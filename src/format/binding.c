@@ -471,6 +471,7 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
     d->nulls = plan->options.nulls;
     d->null_count = plan->options.null_count;
     d->stores_null = plan->options.store_null;
+    d->pad = plan->options.pad;
     d->simd = plan->simd;
     d->kind = schema ? schema->kind : "records";
     d->column_count = count;
@@ -534,7 +535,6 @@ static bool dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_di
     if (!sl_dialect_bind(plan, NULL, &table->first, table->names, table->count, out, error))
         return false;
     sl_dialect *d = *out;
-    d->pad = plan->options.pad;
     d->blanks = table->blanks;
     d->skip_lines = table->skipped;
     memcpy(d->skipped_text, table->skipped_text, sizeof d->skipped_text);

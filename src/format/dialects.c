@@ -15,7 +15,6 @@
 #define WARNINGS_MAX 3u /* about texts of one kind */
 #define SKIPPED_SHOWN 5u
 #define NAMES_ROOM 200
-#define REPAIRED_SHOWN 4u
 #define KINDS_MAX 4096u /* each text is compared with the texts of at most this many kinds */
 
 /* Texts with the same columns that also agree in the fields up to `blanks`. */
@@ -372,27 +371,6 @@ static void show_skipped(sl_dialects *dialects, const sl_dialect *d, const char 
                    dialects->shown_count == SKIPPED_SHOWN ? " (not shown for further texts)" : "");
 }
 
-/* Reports the keys that differ from the names of their columns because no query could reach
- * them. */
-static void show_repaired(const sl_dialect *d, const char *name) {
-    char list[400] = "";
-    size_t used = 0, count = 0;
-    for (size_t i = 0; i < d->column_count; i++) {
-        char published[60], key[60];
-        if (!d->columns[i].repaired || count++ >= REPAIRED_SHOWN)
-            continue;
-        sl_text_printable(sl_text_of(d->columns[i].published), published, sizeof published);
-        sl_text_printable(sl_text_of(d->columns[i].repaired), key, sizeof key);
-        used += sl_print_text(list + used, sizeof list - used, "%s\"%s\" as \"%s\"",
-                              used > 0 ? ", " : "", published, key);
-    }
-    if (count > 0)
-        sl_log_warning("%s: %zu column%s stored under another name, without dots and $, because "
-                       "no query or index could reach it: %s%s",
-                       name, count, count == 1 ? " is" : "s are", list,
-                       count > REPAIRED_SHOWN ? " ..." : "");
-}
-
 /* Reports that another delimiter than the given one fits the text better. */
 static void show_other(const sl_dialect *d, const char *name) {
     const char given[2] = {d->delimiter, '\0'}, other[2] = {d->other, '\0'};
@@ -424,7 +402,6 @@ static bool add_kind(sl_dialects *dialects, text_kind *kind, const sl_dialect *d
     if (!kinds || !kind->first)
         return sl_error_memory(error, "examining the sources");
     kind->fixed = !dialects->fixed;
-    show_repaired(dialect, name);
     show_other(dialect, name);
     dialects->kinds[dialects->count++] = *kind;
     *kind = (text_kind){0};

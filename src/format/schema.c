@@ -273,7 +273,11 @@ static bool read_document(sl_yaml *r, const yaml_node_t *root, sl_schema *schema
         {"skip_lines", read_int64, offsetof(sl_schema, skip_lines), false},
         {"blanks", read_int64, offsetof(sl_schema, blanks), false},
         {"missing", read_words, offsetof(sl_schema, missing), false},
-        {"lossless", read_bool, offsetof(sl_schema, lossless), false},
+        {"null", read_words, offsetof(sl_schema, nulls), false},
+#define OPTION(key, option) {#key, read_text, offsetof(sl_schema, key), false},
+        SL_SCHEMA_OPTIONS(OPTION)
+#undef OPTION
+            {"lossless", read_bool, offsetof(sl_schema, lossless), false},
         {"columns", read_columns, 0, false},
         {0},
     };
@@ -329,6 +333,7 @@ void sl_schema_destroy(sl_schema *schema) {
             free(schema->columns[i].missing.words);
     }
     free(schema->missing.words);
+    free(schema->nulls.words);
     free(schema->columns);
     yaml_document_delete(&schema->document);
     free(schema);

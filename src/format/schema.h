@@ -63,6 +63,11 @@ typedef struct sl_schema_column {
     char mixed[96]; /* an inferred text, dates in several formats: the type and the formats */
 } sl_schema_column;
 
+/* The options of the command line that a schema can declare: row(key of the schema, option). */
+#define SL_SCHEMA_OPTIONS(row)                                                                     \
+    row(encoding, "encoding") row(id_field, "id-field") row(escape, "escape")                      \
+        row(null_as, "null-as") row(quoted_lines, "quoted-lines") row(ragged, "ragged")
+
 typedef struct sl_schema {
     const char *name;
     const char *kind;
@@ -74,6 +79,10 @@ typedef struct sl_schema {
     char quote;     /* the byte that quotes fields, SL_QUOTE_AUTO or SL_QUOTE_NONE */
     const struct sl_notation *notation; /* NULL: not given */
     sl_choice header;
+#define SL_SCHEMA_OPTION_FIELD(key, option) const char *key;
+    SL_SCHEMA_OPTIONS(SL_SCHEMA_OPTION_FIELD) /* unchecked; NULL when not given */
+#undef SL_SCHEMA_OPTION_FIELD
+    sl_words nulls; /* --null */
     bool exact;
     bool trim;
     uint32_t field_counts[8]; /* ended by 0 */

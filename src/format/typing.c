@@ -382,25 +382,51 @@ static void put_column(FILE *out, const sl_bound_column *column) {
                                                       : schema->mixed);
 }
 
-char *sl_typing_write_schema(const sl_dialect *dialect, const char *name, uint64_t records) {
+/* Writes the options that describe the text, as --schema reads them. */
+static void put_options(FILE *out, const sl_format_options *options) {
+    const char escape[2] = {options->escape, '\0'};
+    const struct {
+        const char *key, *value;
+        bool given;
+    } all[] = {
+        {"encoding", options->encoding, options->encoding != NULL},
+        {"id_field", options->id_fields, options->id_fields != NULL},
+        {"escape", escape[0] == '\\' ? "backslash" : escape, escape[0] != '\0'},
+        {"null_as", "null", options->store_null},
+        {"quoted_lines", "yes", options->quoted_lines},
+        {"ragged", "pad", options->pad},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (!all[i].given)
+            continue;
+        fprintf(out, "%s: ", all[i].key);
+        put_quoted(out, all[i].value);
+        fputc('\n', out);
+    }
+    if (options->null_count > 0)
+        put_words(out, "null: [", &(sl_words){(const char **)options->nulls, options->null_count},
+                  "]\n");
+}
+
+char *sl_typing_write_schema(const sl_plan *plan, const sl_dialect *dialect, const char *name,
+                             uint64_t records) {
     char *text = NULL;
     size_t length = 0;
     FILE *out = sl_memory_stream(&text, &length);
     if (!out)
         return NULL;
     char delimiter[2] = {dialect->delimiter, '\0'};
-    fprintf(
-        out,
-        "# Types inferred from %llu sampled records. Edit them, and load with --schema FILE%s%s.\n"
-        "# A value that does not fit its type is a reject.\n"
-        "name: ",
-        (unsigned long long)records, dialect->encoding ? " --encoding " : "",
-        dialect->encoding ? dialect->encoding->name : "");
+    fprintf(out,
+            "# Types inferred from %llu sampled records. Edit them, and load with --schema FILE.\n"
+            "# A value that does not fit its type is a reject.\n"
+            "name: ",
+            (unsigned long long)records);
     put_quoted(out, name);
-    fprintf(out, "\nkind: records");
+    fprintf(out, "\nkind: records\n");
+    put_options(out, &plan->options);
     if (dialect->notation && (dialect->notation_given || dialect->why[0]))
-        fprintf(out, "\ndialect: %s", dialect->notation->name);
-    fprintf(out, "\ndelimiter: ");
+        fprintf(out, "dialect: %s\n", dialect->notation->name);
+    fprintf(out, "delimiter: ");
     put_quoted(out, delimiter);
     const char quote[2] = {dialect->quote, '\0'};
     fprintf(out, "\nquotes: ");

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "bson/bson_writer.h"
+#include "format/column_types.h"
 #include "format/delimited.h"
-#include "format/typing.h"
 #include "report/json.h"
 #include "util/log.h"
 #include "util/print.h"
@@ -196,9 +196,7 @@ static bool write_schema(const sl_job *job, const char *path, sl_error *error) {
         if (!first)
             first = source;
     }
-    char *text =
-        first ? sl_typing_write_schema(first->dialect, "records", sl_types_sampled_of(job, first))
-              : NULL;
+    char *text = first ? sl_types_write_schema(job, first) : NULL;
     bool ok = text ? sl_private_file_replace(path, text, strlen(text), error)
                    : sl_error_memory(error, "writing the schema");
     free(text);

@@ -71,11 +71,14 @@ typedef struct sl_job {
     struct sl_key_fields *keys; /* of --id-field and --match-fields; NULL: neither applies */
     const char *schema; /* of the tables of an SQL dump, in `set`; NULL: the sources are no dumps */
     struct sl_dialects *dialects; /* of delimited texts (format/dialects.h). Owned */
-    bool spans_lines; /* the sample has found quoted fields with line ends, which the first text of
+    bool spans_lines;  /* the sample has found quoted fields with line ends, which the first text of
                          the sources did not show */
-    bool own_ids;     /* documents may have their own _id, or none: the _id is not a position */
-    bool other_ids;   /* --again: earlier loads have taken the _id from elsewhere */
-    bool resumed;     /* documents may have been sent by an earlier run */
+    bool own_ids;      /* documents may have their own _id, or none: the _id is not a position */
+    bool other_ids;    /* --again: earlier loads have taken the _id from elsewhere */
+    bool resumed;      /* documents may have been sent by an earlier run */
+    uint64_t rejected; /* records of these sources that earlier loads have rejected, and the
+                              first work directory that lists some; verify only */
+    char rejected_in[300];
     sl_not_loaded not_loaded;
     struct sl_embed *embed; /* --embed (embed.h); NULL without it. Owned */
 

@@ -53,7 +53,7 @@ typedef struct sl_load_config {
     const char *embed_field;    /* --embed: the field of the array; NULL: nothing is embedded */
     const char *embed_path;     /* the source of its records */
     const char *embed_on;       /* --on */
-    const char *embed_schema_text, *embed_schema_name; /* as in format_options, for that source */
+    sl_format_options embed_format_options; /* of that source */
     const char *uri;
     /* The connection of a command that runs several loads; NULL: the load opens its own. Borrowed.
      * The load sets the retry check of the connection, and no other thread uses it meanwhile. */

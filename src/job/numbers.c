@@ -670,6 +670,11 @@ bool sl_sources_number_as_loaded(sl_job *job, const sl_destination *destination,
               refuse_unknown(destination, entries, count, error);
     if (ok)
         take_numbers(job, entries);
+    for (size_t i = 0; ok && i < count; i++) {
+        job->rejected += entries[i].rejected;
+        if (!job->rejected_in[0])
+            memcpy(job->rejected_in, entries[i].rejected_in, sizeof job->rejected_in);
+    }
     free(entries);
     return ok;
 }

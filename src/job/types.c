@@ -510,6 +510,47 @@ static void record_columns(const sl_job *job, recording *r) {
     }
 }
 
+#define REPAIRED_SHOWN 4u
+
+/* Writes the columns whose keys differ from their names because no query could reach them, unless
+ * the collection has them already. Returns their number. */
+static size_t write_repaired(const sl_dialect *d, const known_types *known, char *out,
+                             size_t room) {
+    size_t used = 0, count = 0, types;
+    *out = '\0';
+    for (size_t i = 0; i < d->column_count; i++) {
+        char published[60], key[60];
+        known_of(known, d->columns[i].published, &types);
+        if (!d->columns[i].repaired || types > 0 || count++ >= REPAIRED_SHOWN)
+            continue;
+        sl_text_printable(sl_text_of(d->columns[i].published), published, sizeof published);
+        sl_text_printable(sl_text_of(d->columns[i].repaired), key, sizeof key);
+        used += sl_print_text(out + used, room - used, "%s\"%s\" as \"%s\"", used > 0 ? ", " : "",
+                              published, key);
+    }
+    return count;
+}
+
+/* Reports such columns of each set of columns. `known` may be NULL. */
+static void log_repaired(const sl_job *job, const known_types *known) {
+    static const known_types none = {.count = 0};
+    char list[400], last[400] = "";
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const sl_job_source *source = &job->sources[i];
+        size_t count =
+            source->skipped || source->format != &sl_format_delimited
+                ? 0
+                : write_repaired(source->dialect, known ? known : &none, list, sizeof list);
+        if (count == 0 || strcmp(list, last) == 0)
+            continue;
+        sl_log_warning("%s: %zu column%s stored under another name, without dots and $, because "
+                       "no query or index could reach it: %s%s",
+                       sl_source_set_at(job->set, i)->shown, count, count == 1 ? " is" : "s are",
+                       list, count > REPAIRED_SHOWN ? " ..." : "");
+        strcpy(last, list);
+    }
+}
+
 /* Adds the types once. `*done`: the list in the registry has them all. */
 static bool record_once(const sl_job *job, const sl_destination *destination, bool *done,
                         sl_error *error) {
@@ -522,8 +563,10 @@ static bool record_once(const sl_job *job, const sl_destination *destination, bo
     } else if (ok) {
         bson_concat(&now, &known.list);
     }
-    if (ok)
+    if (ok) {
         record_columns(job, &r);
+        log_repaired(job, &known);
+    }
     for (size_t i = 0; i < r.added_count; i++) {
         sl_record_begin_item(&now, bson_count_keys(&now), &item);
         BSON_APPEND_UTF8(&item, "column", r.added[i].column);
@@ -547,6 +590,11 @@ static bool record_once(const sl_job *job, const sl_destination *destination, bo
     bson_destroy(&now);
     known_clear(&known);
     return ok;
+}
+
+void sl_types_log_names(const sl_job *job) {
+    if (!job->config->part_of_trial)
+        log_repaired(job, NULL);
 }
 
 bool sl_types_record(const sl_job *job, const sl_destination *destination, sl_error *error) {
@@ -792,6 +840,11 @@ uint64_t sl_types_sampled_of(const sl_job *job, const sl_job_source *source) {
         return 0;
     const sl_typed_layout *layout = sl_typing_layout_of(typing_plan(job)->typing, source->dialect);
     return layout ? layout->records : 0;
+}
+
+char *sl_types_write_schema(const sl_job *job, const sl_job_source *source) {
+    return sl_typing_write_schema(typing_plan(job), source->dialect, "records",
+                                  sl_types_sampled_of(job, source));
 }
 
 bool sl_types_same_columns(const sl_job *job, const sl_job_source *a, const sl_job_source *b) {

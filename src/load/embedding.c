@@ -290,7 +290,7 @@ static void configure(sl_preparation *preparation) {
         .paths = &of->embed_path,
         .path_count = 1,
         .skip_other = of->skip_other,
-        .format_options = of->format_options,
+        .format_options = of->embed_format_options,
         .sink = SL_SINK_DIVIDED,
         .divided = &preparation->divided,
         .database = of->database,
@@ -310,9 +310,9 @@ static void configure(sl_preparation *preparation) {
     config->format_options.declared = NULL; /* of the documents */
     for (size_t i = 0; i < NOT_PASSED_COUNT; i++)
         memset((char *)config + not_passed[i].at, 0, not_passed[i].size);
-    config->format = of->embed_schema_text ? "delimited" : "auto";
-    config->format_options.schema_text = of->embed_schema_text;
-    config->format_options.schema_name = of->embed_schema_name;
+    config->format_options.schema_text = of->embed_format_options.schema_text;
+    config->format_options.schema_name = of->embed_format_options.schema_name;
+    config->format = config->format_options.schema_text ? "delimited" : "auto";
 }
 
 /* Opens the sources of the records, and finds the keys and their types. */

@@ -364,6 +364,7 @@ static bool prepare(sl_load *load, sl_error *error) {
 /* Numbers the sources of a load into another sink. */
 static bool prepare_offline(sl_load *load, sl_error *error) {
     load->job.shards = 1;
+    sl_types_log_names(&load->job);
     return sl_sources_number_offline(&load->job, error) &&
            sl_ranges_lay_out(&load->job, &load->destination, error);
 }

@@ -1011,6 +1011,29 @@ static bool prepare(sl_restore *restore, sl_error *error) {
            begin_or_resume(restore, error);
 }
 
+#define UNSHARDED_SHOWN 3u
+
+/* Names the collections that --shard-keys does not shard. */
+static void log_unsharded(const sl_restore *restore) {
+    char names[UNSHARDED_SHOWN * 2 * SL_NAME_ROOM] = "";
+    size_t used = 0, count = 0;
+    if (sl_connection_server(restore->connection)->deployment != SL_SHARDED)
+        return;
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        const sl_namespace *item = &restore->dump.items[i];
+        if (item->left_out || item->shard_key || item->capped || sl_restored_alone(item) ||
+            strcmp(item->to_database, "admin") == 0 || count++ >= UNSHARDED_SHOWN)
+            continue;
+        used += sl_print_text(names + used, sizeof names - used, "%s%s.%s", used > 0 ? ", " : "",
+                              item->to_database, item->to_collection);
+    }
+    if (count > 0)
+        sl_log_info("not sharded, so each is stored on one shard, unless it exists sharded: %s%s; "
+                    "--shard-keys FILE shards collections, by lines such as `DB.NAME: {key: {_id: "
+                    "hashed}}`",
+                    names, count > UNSHARDED_SHOWN ? " ..." : "");
+}
+
 /* The work directory is locked. */
 static void start_status(sl_restore *restore) {
     restore->status = sl_status_start(&(sl_status_setup){
@@ -1052,6 +1075,7 @@ static sl_exit run(sl_restore *restore) {
             log_how_to_complete(restore);
         return error.code;
     }
+    log_unsharded(restore);
     sl_exit code = restore_all(restore);
     restore_print_outcomes(restore);
     restore_print_missing(restore);

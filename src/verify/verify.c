@@ -203,9 +203,9 @@ static void problems_add(sl_problems *problems, const sl_problem *problem) {
                        *detail ? ": " : "", detail);
     } else if (problems->count == problems->shown_max + 1) {
         sl_log_warning("further problems are %s",
-                       problems->table ? "in problems.tsv only"
-                                       : "only counted; with --work-dir, problems.tsv there lists "
-                                         "them");
+                       problems->table ? "in problems.tsv in the work directory"
+                                       : "only counted; with --work-dir DIR, DIR/problems.tsv "
+                                         "lists them");
     }
     pthread_mutex_unlock(&problems->lock);
 }
@@ -1147,9 +1147,10 @@ static bool verify_report(sl_verification *verification) {
     if (verification->registered_count > job->active)
         sl_log_result("  %s other sources of the collection were not named, and not verified",
                       sl_human_count(verification->registered_count - job->active, human));
-    if (sum.missing > 0)
-        sl_log_result(
-            "  the missing documents include those that the server refused during the load");
+    if (sum.missing > 0 && job->rejected > rejects)
+        sl_log_result("  the load rejected %s of these records, which are missing therefore%s%s",
+                      sl_human_count(job->rejected - rejects, human),
+                      job->rejected_in[0] ? "; see rejects.tsv in " : "", job->rejected_in);
     return is_equal(&sum);
 }
 

@@ -257,14 +257,15 @@ class OtherFormats(support.Case):
     def test_a_schema_for_each_source(self):
         """TPC-H's tables have no header."""
         orders = self.file("orders.tbl", "1|x|\n2|y|\n")
-        items = self.file("lineitem.tbl", "1|a|\n2|b|\n1|c|\n")
-        schemas = [self.file(f"{name}.yaml", f"name: {name}\ndelimiter: '|'\nheader: false\n"
+        items = self.file("lineitem.tbl", "1|\xe4|\n2|b|\n1|c|\n".encode("latin-1"))
+        schemas = [self.file(f"{name}.yaml", f"name: {key}\n{more}delimiter: '|'\nheader: false\n"
                                              f"columns:\n  - name: {key}\n    type: int\n"
                                              f"  - name: text\n  - name: end\n")
-                   for name, key in (("orders", "o"), ("items", "l"))]
+                   for name, key, more in (("orders", "o", ""), ("items", "l", "encoding: cp1252\n"))]
         raw, _ = self.dump("--format", "delimited", "--schema", schemas[0], "--embed-schema",
                            schemas[1], "--embed", f"items={items}", "--on", "o=l", orders)
-        self.assertEqual([bson.decode(one)["items"] for one in raw], [[{"text": "a"}, {"text": "c"}], [{"text": "b"}]])
+        self.assertEqual([bson.decode(one)["items"] for one in raw],
+                         [[{"text": "\xe4"}, {"text": "c"}], [{"text": "b"}]])
 
 
 class Refused(support.Case):

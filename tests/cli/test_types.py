@@ -326,7 +326,7 @@ class Types(support.Case):
         self.assertIn(f"dates of day have several formats, so they are loaded as text; to load dates, write a schema "
                       f"(inspect --write-schema FILE), and declare there {declared}", outcome.err)
         schema = (self.scratch / "d.yaml").read_text("utf-8")
-        self.assertIn("--schema FILE --encoding windows-1252.", schema)
+        self.assertIn("encoding: \"latin1\"", schema)
         self.file("d.yaml", schema.replace(f", missing: []}}  # dates: {declared}", f", {declared}}}"))
         documents, _ = self.dump_decoded("--schema", self.scratch / "d.yaml", *words)
         self.assertEqual([one["day"].day for one in documents], [31, 1, 31])
@@ -359,6 +359,29 @@ class Types(support.Case):
         self.assertIn("# no values in the sample", schema.read_text("utf-8"))
         outcome = self.shardload("inspect", "--types", "text", "--write-schema", schema, path, code=support.EXIT_USAGE)
         self.assertIn("--types text", outcome.err)
+
+    def test_a_written_schema_has_the_options_of_the_source(self):
+        """With it, the file has the same documents without the options. Other options contradict it."""
+        later = "".join(f"{n},x,y\n" for n in range(20000)) + '7,"a\nb",z\n'  # a line end after the first 64 KiB
+        for text, words, other in (("id,a\n1,\xe9\n2,y\n".encode("latin-1"), ["--encoding", "cp1252"], "koi8-r"),
+                                   ("id,a\n1,x\n2,y\n", ["--id-field", "id"], "a"),
+                                   ("id,a\n1,x\n2,y\n", ["--id-field", "a,id"], "id"),
+                                   ('id,a\n1,"x\\"y"\n2,"z,z"\n', ["--escape", "backslash"], "^"),
+                                   ("id,a,b\n1,x,y\n2,z\n3,u,v\n", ["--ragged", "pad"], "reject"),
+                                   ("id,a,b\n1,?,y\n2,z,\n3,u,?\n", ["--null", "?"], "-"),
+                                   ("id,a,b\n1,x,\n2,,y\n", ["--null-as", "null"], "missing"),
+                                   ("id,a,b\n" + later, ["--quoted-lines", "yes"], "auto")):
+            with self.subTest(words):
+                path = self.file("o.csv", text)
+                schema, _ = self.written_schema(path, *words)
+                loaded, _ = self.dump("--schema", schema, path)
+                if words[0] != "--quoted-lines":  # the sample shows these line ends
+                    self.assertNotEqual(self.dump("--format", "delimited", path, code=None)[0], loaded)
+                outcome, _ = self.parse("--schema", schema, words[0], other, path, code=support.EXIT_USAGE)
+                self.assertRegex(outcome.err, rf"{words[0]} .*the schema \S*o.yaml")
+        broken = self.file("b.yaml", "name: t\nragged: maybe\ncolumns: [{name: a}]\n")
+        outcome, _ = self.parse("--schema", broken, path, code=support.EXIT_USAGE)
+        self.assertIn('b.yaml: ragged: "maybe" is not one of reject|pad', outcome.err)
 
     def test_a_written_schema_of_an_odd_table(self):
         """Lines before it, no header, blanks as delimiter, repeated names."""
@@ -485,10 +508,10 @@ class AsMongoimport(support.Case):
         """inspect writes it, so it can be read."""
         path = self.file("t.csv", "_id,a\n5,x\n6,y\n")
         self.shardload("inspect", "--id-field", "_id", "--write-schema", "s.yaml", path)
-        words = "--schema", self.scratch / "s.yaml"
-        self.assertEqual(self.documents_of(path.read_text(), "--id-field", "_id", *words),
-                         [{"_id": 5, "a": "x"}, {"_id": 6, "a": "y"}])
-        outcome, _ = self.parse("--format", "delimited", *words, path, code=support.EXIT_SOURCE)
+        for words in ((), ("--id-field", "_id")):
+            self.assertEqual(self.documents_of(path.read_text(), *words, "--schema", self.scratch / "s.yaml"),
+                             [{"_id": 5, "a": "x"}, {"_id": 6, "a": "y"}])
+        outcome, _ = self.parse("--format", "delimited", path, code=support.EXIT_SOURCE)
         self.assertIn("make it the _id with --id-field _id", outcome.err)
 
     def test_declared_integers_words_and_binary_data(self):

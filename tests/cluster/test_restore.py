@@ -403,7 +403,11 @@ class Standalone(Restoring):
         dump = self.dump_folder(self.namespace("t", made, options=validator, indexes=INDEXES))
         self.restore(dump)
         self.database.command("collMod", "t", validator=dict(reversed(validator["validator"].items())))
+        self.database.t.drop_index("ttl")
         outcome, rows = self.restore(dump)
+        self.assertIn("t: building 1 index\n", outcome.text)
+        outcome, rows = self.restore(dump)
+        self.assertNotIn("building", outcome.text)
         self.assertEqual((rows["t"]["alreadyStored"], rows["t"]["rejected"]), (300, 0))
         self.assertNotIn("other options", outcome.text)
         self.shardload("verify", "--uri", self.uri, "--content", "--dump", dump)
@@ -675,7 +679,9 @@ class Sharded(Standalone):
             self.namespace("t", made, indexes=[by_number]), self.namespace("h", made),
             self.namespace("i", made, options={"collation": COLLATION}),
             self.namespace("u", made), zipped=True)
-        self.restore(dump, *keys)
+        outcome, _ = self.restore(dump, *keys)
+        self.assertIn(f"each is stored on one shard, unless it exists sharded: {self.db}.u; --shard-keys FILE shards",
+                      outcome.text)
         for name, key in (("t", {"n": 1}), ("h", {"_id": "hashed"}), ("i", {"s": 1, "_id": 1}),
                           ("u", None)):
             self.check(name, made)

@@ -199,6 +199,10 @@ class Names(support.ClusterCase):
         outcome, _ = self.load("--index", '{"Kunden-Nr": 1}', path)
         self.assertIn('7 columns are stored under another name, without dots and $, because no query or index '
                       'could reach it: "Kunden-Nr." as "Kunden-Nr", "Tel." as "Tel", "$id" as "id"', outcome.err)
+        more = self.file("b.csv", path.read_text().replace("1;", "9;"))
+        self.assertNotIn("under another name", "".join(self.shardload(*words, more).text for words in (
+            ("inspect",), ("load", *self.target(), "--work-dir", self.scratch / "b"), ("verify", *self.target()))))
+        self.database.t.delete_one({"Kunden-Nr": 9})
         expected = {"Kunden-Nr": 1, "Tel": 2, "id": 3, "No of items": 4, "3_5mm": 5, "a__b": 6, "origin.name": 7,
                     "column8": 8}
         self.assertEqual(self.database.t.count_documents(expected), 1)

@@ -145,7 +145,7 @@ class AnyServer:
         self.assertEqual(found["found"], self.database.t.count_documents({}))
         self.assertNotEqual(found["foundHash"], found["expectedHash"])
         self.assertIs(found["ok"], False)
-        self.assertIn("refused", outcome.text)
+        self.assertNotIn("rejected", outcome.text)
 
     def test_counts_find_missing_and_extra_documents_and_no_changed_ones(self):
         path = self.file("year.txt", mot_text(range(1, 2001)))
@@ -168,11 +168,14 @@ class AnyServer:
         path = self.file("year.txt", mot_text(range(1, 3001)))
         self.load(path)
         self.database.t.delete_many({})
-        outcome, found, problems = self.verify("--content", "--max-problems", 5, path,
-                                               code=support.EXIT_VERIFICATION)
-        self.assertEqual((found["missing"], found["found"]), (3000, 0))
-        self.assertEqual(len(problems), 3000)
-        self.assertEqual(outcome.err.count(": missing"), 5)
+        for shown, words in (10, ()), (5, ("--max-problems", 5)):
+            outcome, found, problems = self.verify("--content", *words, path, code=support.EXIT_VERIFICATION)
+            self.assertEqual((found["missing"], found["found"]), (3000, 0))
+            self.assertEqual(len(problems), 3000)
+            self.assertEqual(outcome.err.count(": missing"), shown)
+            self.assertIn("further problems are in problems.tsv in the work directory", outcome.err)
+        outcome = self.shardload("verify", *self.target(), "--content", path, code=support.EXIT_VERIFICATION)
+        self.assertIn("only counted; with --work-dir DIR, DIR/problems.tsv lists them", outcome.err)
 
     def test_documents_with_other_field_names_are_different(self):
         path = self.file("year.txt", mot_text([1, 2, 3]))
@@ -182,6 +185,16 @@ class AnyServer:
         self.assertEqual(found["different"], 3)
         self.assertIn("test_mileage is missing", problems[0]["detail"])
 
+    def test_records_that_the_parser_rejected_with_other_options(self):
+        path = self.file("t.csv", "a,b\n1,2\nx,3\ny,4\n")
+        self.load("--types", "a=int", path, code=support.EXIT_REJECTS)
+        outcome, found, _ = self.verify("--types", "a=int", path)
+        self.assertNotIn("missing therefore", outcome.text)
+        outcome, found, _ = self.verify(path, code=support.EXIT_VERIFICATION)
+        self.assertGreaterEqual(found["missing"], 2)
+        self.assertRegex(outcome.text, r"the load rejected 2 of these records, which are missing therefore; "
+                                       r"see rejects.tsv in \S+:/")
+
     def test_documents_that_the_server_refused_are_missing(self):
         self.database.create_collection("t", validator={"m": {"$lt": 49000}})
         text = mot_text([1, 2, 3]).replace("|7002|2015-11-20|4|NT|P|49828",
@@ -190,7 +203,7 @@ class AnyServer:
         self.load("--shard-key", "none", path, code=support.EXIT_REJECTS)
         outcome, found, _ = self.verify("--content", path, code=support.EXIT_VERIFICATION)
         self.assertEqual(found["missing"], 2)
-        self.assertIn("the missing documents include those that the server refused", outcome.text)
+        self.assertIn("the load rejected 2 of these records, which are missing therefore", outcome.text)
 
     # Sources
 
