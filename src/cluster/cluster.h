@@ -263,6 +263,11 @@ bool sl_count_ranges(sl_connection *connection, const sl_target *target, const s
 bool sl_document_find(sl_connection *connection, const sl_target *target, const bson_t *filter,
                       bson_t **document, sl_error *error);
 
+/* Reads a random sample of the collection: up to 200 documents, and 16 MiB. They are the array
+ * "cursor.firstBatch" of the reply, which is always initialised. */
+bool sl_documents_sample(sl_connection *connection, const sl_target *target, bson_t *reply,
+                         sl_error *error);
+
 /* Sends statements as one unordered command, `verb` is update or delete. Repeated after transient
  * failures, so each statement must have the same effect when it is executed again. `concern`:
  * "majority", which waits for the journal on a standalone server, or a number of members. */

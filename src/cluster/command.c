@@ -418,6 +418,15 @@ bool sl_document_find(sl_connection *connection, const sl_target *target, const 
     return ok;
 }
 
+bool sl_documents_sample(sl_connection *connection, const sl_target *target, bson_t *reply,
+                         sl_error *error) {
+    bson_t *command =
+        BCON_NEW("aggregate", BCON_UTF8(target->collection), "pipeline", "[", "{", "$sample", "{",
+                 "size", BCON_INT32(200), "}", "}", "]", "cursor", "{", "batchSize",
+                 BCON_INT32(200), "}", "maxTimeMS", BCON_INT32(10000));
+    return sl_cluster_run(connection, target->database, command, reply, NULL, error);
+}
+
 static void append_concern(const sl_connection *connection, bson_t *command, const char *concern) {
     if (sl_connection_server(connection)->deployment == SL_STANDALONE)
         BCON_APPEND(command, "writeConcern", "{", "w", BCON_INT32(1), "j", BCON_BOOL(true), "}");

@@ -457,14 +457,17 @@ static bool explain_special(const sl_bound_column *column, sl_text field, char *
     return true;
 }
 
-/* Adds to the reason that the type was inferred, and what to do. */
-static void explain_inference(const sl_bound_column *column, char *out, size_t room) {
+/* Adds to the reason where a type that is not declared comes from, and what to do. */
+static void explain_origin(const sl_bound_column *column, char *out, size_t room) {
     char name[48];
     size_t used = strlen(out);
     sl_text_printable(sl_text_of(column->published), name, sizeof name);
     snprintf(out + used, room - used,
-             ", which was inferred for the column %s: load with --types text, or with a --schema "
-             "(inspect --write-schema)",
+             column->schema.adopted
+                 ? ", which the column %s has in the collection: load with --types text, or with a "
+                   "--schema (inspect --write-schema)"
+                 : ", which was inferred for the column %s: load with --types text, or with a "
+                   "--schema (inspect --write-schema)",
              name);
 }
 
@@ -544,7 +547,7 @@ static void record_explain(const sl_parser *parser, const sl_record *record, sl_
     }
     if (explain_special(column, field, out, room)) {
         if (column->schema.inferred)
-            explain_inference(column, out, room);
+            explain_origin(column, out, room);
         return;
     }
     sl_column_types[column->schema.type].explain(&column->schema, field, out, room);

@@ -59,6 +59,7 @@ typedef struct sl_schema_column {
     sl_invalid invalid;
     bool lossless;  /* values that the type would change are refused */
     bool inferred;  /* the type was inferred, which messages mention */
+    bool adopted;   /* instead of the inferred type: the type that the collection has */
     bool declared;  /* by --types */
     char mixed[96]; /* an inferred text, dates in several formats: the type and the formats */
 } sl_schema_column;

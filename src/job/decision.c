@@ -317,8 +317,8 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
            (destination->registry ||
             sl_registry_open(connection, target, &destination->registry, error)) &&
            (job->resumed || target->drop ||
-            (check_ids(job, destination, error) &&
-             sl_types_adopt(job, destination, false, error))) &&
+            (check_ids(job, destination, error) && sl_types_adopt(job, destination, false, error) &&
+             sl_types_compare_fields(job, destination, error))) &&
            (destination->topology || sl_topology_read(connection, &destination->topology, error)) &&
            sl_parts_find_shards(job, destination, error) && may_match(job, destination, error) &&
            sl_indexes_may_be_built(connection, target, view->exists, config->indexes,

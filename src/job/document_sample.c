@@ -10,6 +10,7 @@
 
 #include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
+#include "util/document_id.h"
 #include "util/interrupt.h"
 #include "util/log.h"
 
@@ -224,6 +225,12 @@ static void add_names(sampling *s, bson_iter_t *fields, const char *before, int 
     }
 }
 
+/* While documents are sampled, the sources have a number that no registry gives. */
+static bool is_position(const char *field, const bson_iter_t *value) {
+    return strcmp(field, "_id") == 0 && BSON_ITER_HOLDS_INT64(value) &&
+           sl_document_id_source(bson_iter_int64(value)) == SL_SOURCE_NUMBER_MAX;
+}
+
 static void look_at(sampling *s, const uint8_t *bytes) {
     bson_t document;
     bson_iter_t iter, field;
@@ -231,7 +238,8 @@ static void look_at(sampling *s, const uint8_t *bytes) {
         return;
     s->documents++;
     for (size_t i = 0; i < s->count; i++) {
-        if (s->found[i] || !sl_look_find(&document, s->fields[i], &field))
+        if (s->found[i] || !sl_look_find(&document, s->fields[i], &field) ||
+            is_position(s->fields[i], &field))
             continue;
         s->found[i] = bson_iter_type(&field);
         s->missing--;
@@ -259,7 +267,10 @@ static bool look_at_block(sl_document_sample *sample, size_t index, uint64_t seq
                           sl_error *error) {
     sl_sampled_block block = {.last = true};
     sl_error why = {0};
+    uint32_t *number = &sample->job->sources[index].number, known = *number;
+    *number = SL_SOURCE_NUMBER_MAX;
     sl_read_result result = sl_document_sample_read(sample, index, sequence, &block, &why);
+    *number = known;
     *last = result != SL_READ_BLOCK || block.last;
     if (why.code == SL_EXIT_RESOURCES)
         *error = why;
@@ -288,6 +299,21 @@ static bool sample_blocks(const sl_job *job, sl_document_sample *sample, samplin
         s->cut = s->cut || (!spread && !last);
     }
     return true;
+}
+
+void sl_documents_look(sl_job *job, sl_sampled_documents *receive, void *context) {
+    size_t all = sl_source_set_count(job->set), chosen = all < 8 ? all : 8;
+    sl_document_sample *sample = NULL;
+    sl_error ignored = {0};
+    bool ok = sl_document_sample_create(job, receive, context, &sample, &ignored), last;
+    for (size_t i = 0; ok && i < chosen; i++) {
+        size_t index = (2 * i + 1) * all / (2 * chosen);
+        if (!job->sources[index].skipped &&
+            sl_source_set_at(job->set, index)->kind != SL_SOURCE_PIPE)
+            ok = look_at_block(sample, index, 0, &last, &ignored);
+    }
+    sl_document_sample_destroy(sample);
+    sl_source_set_reset_consumed(job->set);
 }
 
 /* ---- the message ---- */

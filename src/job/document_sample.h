@@ -55,8 +55,12 @@ bool sl_key_sample_take(sl_job *job, sl_key_sample *sample, sl_error *error);
  * must then not be sharded by this key. Pipes are not sampled. False without memory only. */
 bool sl_shard_key_check(sl_job *job, sl_error *error);
 
+/* Passes on the documents at the beginning of up to 8 sources that are not pipes. Blocks that
+ * cannot be read or parsed are left out. */
+void sl_documents_look(sl_job *job, sl_sampled_documents *receive, void *context);
+
 /* The BSON type of the field in the first sampled document that has it. 0 if none has it, also if
- * the sources cannot be sampled. */
+ * the sources cannot be sampled. The _id of a record's position is not counted. */
 int sl_documents_type(sl_job *job, const char *field);
 
 #endif

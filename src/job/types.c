@@ -19,6 +19,7 @@
 
 #include "bson/bson_lookup.h"
 #include "format/delimited.h"
+#include "format/key_fields.h"
 #include "format/typing.h"
 #include "report/run_record.h"
 #include "util/grow.h"
@@ -247,12 +248,127 @@ bool sl_types_apply_to_entry(sl_job *job, const sl_source_block *block, sl_diale
     return sl_typing_apply(plan->typing, plan->options.long_names, dialect, error);
 }
 
+/* ---- the types of fields in documents ---- */
+
+#define FIELDS_MOST 1000u
+#define FIELD_ROOM 200
+#define FIELD_LEVELS 4u
+#define EXAMPLE_ROOM 60
+#define LOOKED_AT 1000u /* documents of a block */
+
+static const struct field_kind {
+    const char *type;    /* as sl_column_type_read reads it */
+    uint32_t bson_types; /* bit set */
+} field_kinds[] = {
+    {"double", 1u << BSON_TYPE_DOUBLE},
+    {"decimal128", 1u << BSON_TYPE_DECIMAL128},
+    {"int", 1u << BSON_TYPE_INT32 | 1u << BSON_TYPE_INT64},
+    {"date", 1u << BSON_TYPE_DATE_TIME},
+    {"flag true false", 1u << BSON_TYPE_BOOL},
+    {"text", 1u << BSON_TYPE_UTF8},
+};
+#define FIELD_KINDS (sizeof field_kinds / sizeof field_kinds[0])
+
+typedef struct typed_field {
+    char name[FIELD_ROOM]; /* with dots, in embedded documents */
+    uint32_t types;        /* of BSON; bit set */
+    char example[EXAMPLE_ROOM];
+} typed_field;
+
+typedef struct typed_fields {
+    const sl_key_names *ids; /* --id-field: columns that are the _id; may be NULL */
+    typed_field *items;
+    size_t count, room;
+    size_t next; /* documents have their fields in the same order, so this one is likely */
+} typed_fields;
+
+static typed_field *field_named(typed_fields *fields, const char *name) {
+    for (size_t i = 0; i < fields->count; i++) {
+        size_t at = (fields->next + i) % fields->count;
+        if (strcmp(fields->items[at].name, name) == 0) {
+            fields->next = at + 1;
+            return &fields->items[at];
+        }
+    }
+    typed_field *items = fields->count < FIELDS_MOST
+                             ? sl_grow(fields->items, fields->count, &fields->room, sizeof *items)
+                             : NULL;
+    if (!items)
+        return NULL;
+    fields->items = items;
+    typed_field *field = &items[fields->count++];
+    *field = (typed_field){.types = 0};
+    sl_print_text(field->name, sizeof field->name, "%s", name);
+    return field;
+}
+
+static void write_example(const bson_iter_t *value, char out[EXAMPLE_ROOM]) {
+    bson_t alone = BSON_INITIALIZER;
+    char *json =
+        bson_append_iter(&alone, "", 0, value) ? bson_as_relaxed_extended_json(&alone, NULL) : NULL;
+    size_t length = json ? strlen(json) : 0;
+    if (length > 9) /* { "" : 5 } */
+        sl_text_printable((sl_text){json + 7, length - 9}, out, EXAMPLE_ROOM);
+    bson_free(json);
+    bson_destroy(&alone);
+}
+
+/* Adds the fields at `at`. An array has no type. */
+static void add_fields(typed_fields *fields, bson_iter_t *at, const char *before, unsigned level) {
+    const size_t ids = fields->ids ? fields->ids->count : 0;
+    uint32_t known = 0;
+    for (size_t i = 0; i < FIELD_KINDS; i++)
+        known |= field_kinds[i].bson_types;
+    while (bson_iter_next(at)) {
+        char name[FIELD_ROOM];
+        bson_iter_t inner;
+        const char *key = bson_iter_key(at), *dot = *before ? "." : "";
+        const bool id = level == 0 && strcmp(key, "_id") == 0;
+        const int type = (int)bson_iter_type(at);
+        if (id && ids == 1)
+            key = fields->ids->names[0];
+        if ((id && ids == 0) || strlen(before) + strlen(key) + 2 > sizeof name)
+            continue;
+        sl_print_text(name, sizeof name, "%s%s%s", before, dot, id && ids > 1 ? "" : key);
+        if (type == BSON_TYPE_DOCUMENT && level + 1 < FIELD_LEVELS &&
+            bson_iter_recurse(at, &inner)) {
+            add_fields(fields, &inner, name, level + 1);
+        } else if (type > 0 && type < 32 && known >> type & 1) {
+            typed_field *field = field_named(fields, name);
+            if (field && field->types == 0)
+                write_example(at, field->example);
+            if (field)
+                field->types |= 1u << type;
+        }
+    }
+}
+
+static void add_document(typed_fields *fields, const bson_t *document) {
+    bson_iter_t at;
+    if (bson_iter_init(&at, document))
+        add_fields(fields, &at, "", 0);
+}
+
+static bool add_documents(void *context, const uint8_t *documents, const uint8_t *end,
+                          uint32_t count) {
+    uint32_t step = count / LOOKED_AT + 1, i = 0;
+    for (const uint8_t *at = documents; at < end; at += sl_bson_length(at)) {
+        bson_t document;
+        if (i++ % step == 0 && bson_init_static(&document, at, sl_bson_length(at)))
+            add_document(context, &document);
+    }
+    return true;
+}
+
 /* ---- the types of the collection ----
  *
  * The registry lists the columns that loads of delimited text have stored, with their types. A load
  * that infers types takes these types, so that a column is stored in one way, whatever the values
  * of a single file look like. A load with declared types is not compared: a column to which it
  * gives a type of another kind is listed with both, and from then on each load has to declare it.
+ *
+ * Columns that the registry does not list may have been stored by another program, or from JSON.
+ * Their types are those of a sample of the stored documents, and are then added to the registry.
  *
  * Several loads may begin at the same time. The list is replaced only if it is still the one that
  * was read, so of two loads with different types the second one reads those of the first. */
@@ -261,12 +377,14 @@ bool sl_types_apply_to_entry(sl_job *job, const sl_source_block *block, sl_diale
 #define REFUSED_SHOWN 5u
 
 typedef struct known_type {
-    const char *column, *type; /* borrowed from the list */
+    const char *column, *type; /* borrowed */
     size_t order;
+    bool sampled; /* not in the list */
 } known_type;
 
 typedef struct known_types {
-    bson_t list;
+    bson_t list; /* of the registry */
+    typed_fields stored;
     known_type *items; /* by column, then in the order of the list */
     size_t count;
 } known_types;
@@ -279,25 +397,8 @@ static int by_column(const void *a, const void *b) {
 
 static void known_clear(known_types *known) {
     bson_destroy(&known->list);
+    free(known->stored.items);
     free(known->items);
-}
-
-/* Clear it in any case. */
-static bool known_read(sl_registry *registry, known_types *known, sl_error *error) {
-    *known = (known_types){.count = 0};
-    if (!sl_registry_list(registry, SL_REGISTRY_COLUMNS, &known->list, error))
-        return false;
-    known->items = calloc(bson_count_keys(&known->list) + 1, sizeof *known->items);
-    if (!known->items)
-        return sl_error_memory(error, "reading the types of the collection");
-    for (sl_walk walk = sl_walk_of(&known->list); sl_walk_next(&walk);) {
-        known_type *item = &known->items[known->count];
-        *item = (known_type){sl_look_string(&walk.item, "column"),
-                             sl_look_string(&walk.item, "type"), known->count};
-        known->count++;
-    }
-    qsort(known->items, known->count, sizeof *known->items, by_column);
-    return true;
 }
 
 /* The types of a column; `*count` is their number. */
@@ -317,6 +418,53 @@ static const known_type *known_of(const known_types *known, const char *column, 
     return known->count > 0 ? known->items + low : NULL;
 }
 
+/* Adds the types of stored documents, in columns that are not listed. */
+static void known_sample(const sl_job *job, const sl_destination *destination, known_types *known) {
+    bson_t reply, documents;
+    sl_error ignored = {0};
+    known->stored.ids = job->keys ? &job->keys->id : NULL;
+    if (sl_documents_sample(destination->connection, &destination->target, &reply, &ignored) &&
+        sl_look_inside(&reply, "cursor.firstBatch", &documents)) {
+        for (sl_walk walk = sl_walk_of(&documents); sl_walk_next(&walk);)
+            add_document(&known->stored, &walk.item);
+    }
+    bson_destroy(&reply);
+}
+
+/* Reads the types that the registry lists; with `sampled` also those of other columns. Clear it in
+ * any case. */
+static bool known_read(const sl_job *job, const sl_destination *destination, bool sampled,
+                       known_types *known, sl_error *error) {
+    *known = (known_types){.count = 0};
+    if (!sl_registry_list(destination->registry, SL_REGISTRY_COLUMNS, &known->list, error))
+        return false;
+    if (sampled)
+        known_sample(job, destination, known);
+    const typed_fields *stored = &known->stored;
+    size_t room = bson_count_keys(&known->list) + stored->count * FIELD_KINDS, listed, all = 0;
+    known->items = calloc(room + 1, sizeof *known->items);
+    if (!known->items)
+        return sl_error_memory(error, "reading the types of the collection");
+    for (sl_walk walk = sl_walk_of(&known->list); sl_walk_next(&walk); all++)
+        known->items[all] = (known_type){sl_look_string(&walk.item, "column"),
+                                         sl_look_string(&walk.item, "type"), all, false};
+    known->count = all;
+    qsort(known->items, known->count, sizeof *known->items, by_column);
+    for (size_t i = 0; i < stored->count; i++) {
+        known_of(known, stored->items[i].name, &listed);
+        for (size_t k = 0; listed == 0 && k < FIELD_KINDS; k++) {
+            if (stored->items[i].types & field_kinds[k].bson_types) {
+                known->items[all] =
+                    (known_type){stored->items[i].name, field_kinds[k].type, all, true};
+                all++;
+            }
+        }
+    }
+    known->count = all;
+    qsort(known->items, known->count, sizeof *known->items, by_column);
+    return true;
+}
+
 /* Are all types of one kind? */
 static bool one_kind(const known_type *types, size_t count) {
     sl_schema_column first = {0}, other = {0};
@@ -329,15 +477,17 @@ static bool one_kind(const known_type *types, size_t count) {
 }
 
 /* Finds the type, of those that the collection has, which stores the sampled values without loss;
- * otherwise one of the same kind as the inferred type, which is then kept. False if there is
- * none. */
+ * otherwise one of the same kind as the inferred type, which is then kept. False if there is none.
+ * Of an unlisted column the inferred type is kept before: another program stores 1 and 1.5. */
 static bool choose(const known_type *types, size_t count, const sl_typed_column *column,
                    sl_schema_column *chosen) {
-    bool same = column->guess.values == 0;
+    const bool empty = column->guess.values == 0;
+    bool same = empty;
     for (size_t i = 0; i < count; i++) {
         *chosen = (sl_schema_column){0};
-        if (sl_column_type_read(types[i].type, chosen) &&
-            sl_column_guess_fits(&column->guess, chosen))
+        bool read = sl_column_type_read(types[i].type, chosen);
+        bool keep = types[i].sampled && !empty && sl_column_same_kind(chosen, &column->schema);
+        if (read && !keep && sl_column_guess_fits(&column->guess, chosen))
             return true;
         same = same || sl_column_same_kind(chosen, &column->schema);
     }
@@ -348,7 +498,13 @@ static bool choose(const known_type *types, size_t count, const sl_typed_column 
 typedef struct refusal {
     char shown[1500];
     size_t used, count;
+    bool sampled; /* another program has stored a column */
 } refusal;
+
+static void write_stored(const known_type *types, size_t count, char *out, size_t room) {
+    for (size_t i = 0, used = 0; i < count; i++)
+        used += sl_print_text(out + used, room - used, "%s%s", i ? " and " : "", types[i].type);
+}
 
 /* Adds a column to the refusal: its types in the collection and in this load, with a value. */
 static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
@@ -356,6 +512,7 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
                           refusal *refused) {
     char name[200], here[SL_TYPE_ROOM], stored[200] = "";
     const char *source = "";
+    refused->sampled = refused->sampled || types[0].sampled;
     if (refused->count++ >= REFUSED_SHOWN)
         return;
     for (size_t i = sl_source_set_count(job->set); i-- > 0;) {
@@ -364,9 +521,7 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
             sl_typing_layout_of(typing_plan(job)->typing, one->dialect) == layout)
             source = sl_source_set_at(job->set, i)->shown;
     }
-    for (size_t i = 0, used = 0; i < count; i++)
-        used += sl_print_text(stored + used, sizeof stored - used, "%s%s", i ? " and " : "",
-                              types[i].type);
+    write_stored(types, count, stored, sizeof stored);
     sl_text_printable(sl_text_of(column->name), name, sizeof name);
     refused->used +=
         sl_print_text(refused->shown + refused->used, sizeof refused->shown - refused->used,
@@ -380,13 +535,13 @@ static bool refuse_types(const sl_destination *destination, const refusal *refus
     const sl_target *target = &destination->target;
     return sl_error_set(
         error, SL_EXIT_SOURCE,
-        "the types of these columns differ from those that earlier loads have stored in "
-        "%s.%s:" SL_LINES SL_LINES
-        "\nFor one type in all documents, load all files by one command with --drop, or into "
-        "another collection. To store both, declare types with --schema FILE (inspect "
+        "the types of these columns differ from those of the documents in %s.%s:" SL_LINES SL_LINES
+        "\nFor one type in all documents, load %sinto another collection. To store both, declare "
+        "types with --schema FILE (inspect "
         "--write-schema FILE writes one), or load all columns as text with --types text",
         target->database, target->collection, refused->shown,
-        refused->count > REFUSED_SHOWN ? "\n  ..." : "");
+        refused->count > REFUSED_SHOWN ? "\n  ..." : "",
+        refused->sampled ? "" : "all files by one command with --drop, or ");
 }
 
 /* Is it a column of --on? The records to embed have been divided by the inferred type of it. */
@@ -422,6 +577,8 @@ static void adopt_column(const sl_job *job, const known_types *known, sl_typed_l
                         "be %s",
                         name, sl_column_type_write(&chosen, is),
                         sl_column_type_write(&column->schema, was));
+        sl_column_type_write(&chosen, is);
+        chosen.adopted = strcmp(is, sl_column_type_write(&column->schema, was)) != 0;
         column->schema = chosen;
         column->rest = NULL;
     }
@@ -436,7 +593,7 @@ bool sl_types_adopt(sl_job *job, const sl_destination *destination, bool compari
     if (!plan || job->config->part_of_trial)
         return true;
     bool ok = sl_target_exists(destination->connection, &destination->target, &exists, error) &&
-              (!exists || known_read(destination->registry, &known, error));
+              (!exists || known_read(job, destination, !comparing, &known, error));
     for (size_t k = 0; ok && k < sl_typing_count(plan->typing); k++) {
         sl_typed_layout *layout = sl_typing_at(plan->typing, k);
         for (size_t i = 0; i < layout->count; i++)
@@ -457,11 +614,31 @@ typedef struct recording {
     bool declared, contradicts, no_memory;
 } recording;
 
+static void add_recorded(recording *r, const char *name, const char *type) {
+    known_type *added = sl_grow(r->added, r->added_count, &r->room, sizeof *r->added);
+    char *copy = strdup(type);
+    if (added)
+        r->added = added;
+    if (added && copy) {
+        added[r->added_count++] = (known_type){name, copy, 0, false};
+    } else {
+        free(copy);
+        r->no_memory = true;
+    }
+}
+
 static void record_column(recording *r, const char *name, const sl_schema_column *schema) {
     char type[SL_TYPE_ROOM];
     size_t count;
     const known_type *types = known_of(r->known, name, &count);
     bool found = false;
+    for (size_t i = 0; i < r->added_count; i++)
+        found = found || strcmp(r->added[i].column, name) == 0; /* in another source */
+    for (size_t i = 0; i < count && !found; i++) {
+        if (types[i].sampled)
+            add_recorded(r, name, types[i].type);
+    }
+    found = false;
     const bool declared = r->declared || schema->declared;
     if (declared && schema->type == SL_TYPE_TEXT)
         strcpy(type, sl_column_types[SL_TYPE_TEXT].word);
@@ -478,18 +655,8 @@ static void record_column(recording *r, const char *name, const sl_schema_column
         found = sl_column_same_kind(schema, &other);
         r->contradicts = r->contradicts || (!found && !declared);
     }
-    if (found)
-        return;
-    known_type *added = sl_grow(r->added, r->added_count, &r->room, sizeof *r->added);
-    char *copy = strdup(type);
-    if (added)
-        r->added = added;
-    if (added && copy) {
-        added[r->added_count++] = (known_type){name, copy, 0};
-    } else {
-        free(copy);
-        r->no_memory = true;
-    }
+    if (!found)
+        add_recorded(r, name, type);
 }
 
 static void record_columns(const sl_job *job, recording *r) {
@@ -557,7 +724,7 @@ static bool record_once(const sl_job *job, const sl_destination *destination, bo
     known_types known;
     bson_t now = BSON_INITIALIZER, item;
     recording r = {.known = &known};
-    bool ok = known_read(destination->registry, &known, error);
+    bool ok = known_read(job, destination, true, &known, error);
     if (destination->target_gone && destination->created) {
         known.count = 0; /* of the collection that another program has dropped */
     } else if (ok) {
@@ -613,6 +780,100 @@ bool sl_types_record(const sl_job *job, const sl_destination *destination, sl_er
             return false;
     }
     return true;
+}
+
+/* ---- the types of JSON and BSON documents ---- */
+
+/* Writes NAME=TYPE as --types takes it; nothing if the name has a character that divides the
+ * list. */
+static void write_declaration(const char *name, const sl_schema_column *type, const char *before,
+                              char *out, size_t room) {
+    char word[SL_TYPE_ROOM];
+    sl_column_type_write(type, word);
+    if (type->zone == SL_CHOICE_YES)
+        word[strcspn(word, " ")] = '\0';
+    for (char *at = strchr(word, ' '); at; at = type->yes ? strchr(at, ' ') : NULL)
+        *at = ':';
+    *out = '\0';
+    if (!strpbrk(name, ",="))
+        snprintf(out, room, "%s%s=%s", before, name, word);
+}
+
+/* Do servers compare the values of a field with those of a column? Numbers with numbers, but not
+ * with texts. */
+static bool is_comparable(const typed_field *field, const known_type *types, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        sl_schema_column known = {0}, own = {0};
+        sl_column_type_read(types[i].type, &known);
+        for (size_t k = 0; k < FIELD_KINDS; k++) {
+            sl_column_type_read(field_kinds[k].type, &own);
+            if (field->types & field_kinds[k].bson_types &&
+                sl_column_class(&own) == sl_column_class(&known))
+                return true;
+        }
+    }
+    return false;
+}
+
+static void write_types(const typed_field *field, char *out, size_t room) {
+    size_t used = 0;
+    for (size_t k = 0; k < FIELD_KINDS; k++) {
+        if (field->types & field_kinds[k].bson_types)
+            used += sl_print_text(out + used, room - used, "%s%s", used ? " and " : "",
+                                  field_kinds[k].type);
+    }
+}
+
+static void warn_of_fields(const sl_destination *destination, const known_types *known,
+                           const typed_fields *own) {
+    refusal different = {.count = 0};
+    char types[400] = "", word[SL_WORD_ROOM(sizeof types)];
+    for (size_t i = 0; i < own->count; i++) {
+        const typed_field *field = &own->items[i];
+        char stored[200], here[200], one[FIELD_ROOM + SL_TYPE_ROOM];
+        sl_schema_column type = {0};
+        size_t count;
+        const known_type *of = known_of(known, field->name, &count);
+        if (count == 0 || is_comparable(field, of, count) || different.count++ >= REFUSED_SHOWN)
+            continue;
+        write_stored(of, count, stored, sizeof stored);
+        write_types(field, here, sizeof here);
+        different.used +=
+            sl_print_text(different.shown + different.used, sizeof different.shown - different.used,
+                          "\n  %s: %s in the collection, %s here, as %s", field->name, stored, here,
+                          field->example);
+        sl_column_type_read(of[0].type, &type);
+        write_declaration(field->name, &type, *types ? "," : "", one, sizeof one);
+        if (field->types == 1u << BSON_TYPE_UTF8 && strlen(types) + strlen(one) < sizeof types)
+            strcat(types, one);
+    }
+    if (different.count > 0)
+        sl_log_warning("the documents of this load have other types in these fields than those in "
+                       "%s.%s:" SL_LINES "%s\nA query for one type does not find the other. To "
+                       "store one type, change the values in the file%s%s",
+                       destination->target.database, destination->target.collection,
+                       different.shown, different.count > REFUSED_SHOWN ? "\n  ..." : "",
+                       *types ? ", or convert texts: --types " : "",
+                       *types ? sl_shell_word(types, word, sizeof word) : "");
+}
+
+bool sl_types_compare_fields(sl_job *job, const sl_destination *destination, sl_error *error) {
+    known_types known = {.list = BSON_INITIALIZER};
+    typed_fields own = {.ids = NULL};
+    bool documents = false, exists;
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++)
+        documents = documents || (!job->sources[i].skipped && job->sources[i].format->own_ids);
+    if (!documents || job->config->part_of_trial || sl_load_mode(job->config)->removes)
+        return true;
+    bool ok = sl_target_exists(destination->connection, &destination->target, &exists, error) &&
+              (!exists || known_read(job, destination, true, &known, error));
+    if (ok && known.count > 0) {
+        sl_documents_look(job, add_documents, &own);
+        warn_of_fields(destination, &known, &own);
+    }
+    free(own.items);
+    known_clear(&known);
+    return ok;
 }
 
 /* ---- records ---- */
@@ -764,21 +1025,6 @@ static void log_cut(const sl_job *job) {
 }
 
 #define RESTS_SHOWN 4u
-
-/* Writes NAME=TYPE as --types takes it; nothing if the name has a character that divides the
- * list. */
-static void write_declaration(const char *name, const sl_schema_column *type, const char *before,
-                              char *out, size_t room) {
-    char word[SL_TYPE_ROOM];
-    sl_column_type_write(type, word);
-    if (type->zone == SL_CHOICE_YES)
-        word[strcspn(word, " ")] = '\0';
-    for (char *at = strchr(word, ' '); at; at = type->yes ? strchr(at, ' ') : NULL)
-        *at = ':';
-    *out = '\0';
-    if (!strpbrk(name, ",="))
-        snprintf(out, room, "%s%s=%s", before, name, word);
-}
 
 /* Writes the first value that keeps a column from being of another type. */
 static void write_misfit(const sl_job *job, const sl_typed_column *column, char *out, size_t room) {

@@ -17,8 +17,9 @@ void sl_types_forget(const sl_job *job, const sl_job_source *source);
 /* Completes the sample, decides, and gives all sources their types. If job->spans_lines is set
  * afterwards, nothing has been inferred: the caller reads the sources again and calls it again. */
 bool sl_types_infer(sl_job *job, sl_error *error);
-/* Compares the types with those that earlier loads have given the columns of the collection, and
- * takes the earlier type of each column whose sampled values it stores without loss. If a column
+/* Compares the types with those that the columns have in the collection: those that the registry
+ * lists, and, of other columns, those of a sample of the documents, unless `comparing`. Takes the
+ * type of the collection for each column whose sampled values it stores without loss. If a column
  * has values of another kind, or has been stored with several kinds, the sources are refused
  * (SL_EXIT_SOURCE) unless `comparing`, which keeps the inferred type. Changes nothing in the
  * registry. A collection that does not exist has no types. */
@@ -26,6 +27,8 @@ bool sl_types_adopt(sl_job *job, const sl_destination *destination, bool compari
                     sl_error *error);
 /* Reports the columns that are stored under other names because no query could reach theirs. */
 void sl_types_log_names(const sl_job *job);
+/* Warns of fields of JSON and BSON documents with other types than the collection has. */
+bool sl_types_compare_fields(sl_job *job, const sl_destination *destination, sl_error *error);
 /* Adds the types of this load to those of the collection, before the first document, and reports
  * columns with other names, as above, that the collection does not have yet. False with
  * error (SL_EXIT_SOURCE) if a load that began at the same time has added others. */

@@ -271,20 +271,23 @@ class ReplicaSet(Standalone):
     variable = "SHARDLOAD_TEST_REPLICA_URI"
 
     def test_ids_of_another_type(self):
-        """Another program has stored the text "17": no record with the number 17 matches it."""
+        """Another program has stored the text "17": records match it if their type is inferred."""
         self.database.t.insert_many([{"_id": str(n)} for n in range(20)])
         words = "--mode", "delete"
         table, lines = self.file("t.csv", "id,v\n17,1\n18,2\n"), self.file("t.json", '{"_id": 17}\n')
         message = "the field _id of .* has the type string, and that of the records has the type number"
+        self.database.other.insert_one({"_id": bson.ObjectId()})
         for mode in ("delete", "replace", "upsert", "merge"):
-            outcome, _ = self.load("--mode", mode, "--id-field", "id", table, code=support.EXIT_SOURCE)
-            self.assertRegex(outcome.err.replace("\n", " "), message + ".*--types id=text")
+            outcome, _ = self.load("--mode", mode, "--id-field", "id", self.file("o.csv", "id,v\nx17,1\n"),
+                                   collection="other", code=support.EXIT_SOURCE)
+            self.assertRegex(outcome.err.replace("\n", " "), "has the type objectId, .*--types id=objectid")
         outcome, work = self.load(*words, lines, code=support.EXIT_SOURCE)
         self.assertRegex(outcome.err.replace("\n", " "), message)
         self.assertNotIn("--resume", outcome.err)
         self.assert_accounting(work, alreadyStored=1)
         self.assertEqual(self.database.t.count_documents({}), 20)
-        self.load(*words, "--id-field", "id", "--types", "id=text", table)
+        self.load("--mode", "replace", "--id-field", "id", table)
+        self.load(*words, "--id-field", "id", table)
         self.assertEqual(self.database.t.count_documents({}), 18)
         self.load("--mode", "upsert", self.file("new.json", '{"_id": 17}\n'), message="has the type number")
         self.load(*words, lines, message="has the type string: these do not match the records, which have the")

@@ -3,6 +3,7 @@
 import shlex
 
 import support
+from support import bson
 
 
 class Types(support.ClusterCase):
@@ -133,6 +134,58 @@ class Remembered(support.ClusterCase):
         self.assertEqual(support.run_record(work)["types"][0]["types"], ["date %d.%m.%Y", "double", "text"])
         for path in (first, second, third):
             self.shardload("verify", *self.target(), "--content", path)
+
+    def test_the_types_of_a_collection_of_another_program(self):
+        """A sample of its documents shows them; from then on they are remembered."""
+        stored = [{"_id": f"0{n}", "plz": "01067", "at": {"n": n}, "n": n, "x": 1.5, "ref": bson.ObjectId(),
+                   "day": None} for n in range(300)]
+        self.database.t.insert_many(stored)
+        outcome, _ = self.load("--id-field", "id", self.csv("20,20095,1,7,2,a,b", header="id,plz,at.n,n,x,ref,day"))
+        self.assertIn("column plz: text, as in the collection", outcome.err)
+        self.assertEqual(self.database.t.find_one({"_id": "20"}),
+                         {"_id": "20", "plz": "20095", "at": {"n": 1}, "n": 7, "x": 2, "ref": "a", "day": "b"})
+        self.assertEqual(self.types("x"), {"double": 300, "int": 1})
+        contradicting = self.csv("21,a,01,2016-01-15", header="id,at.n,n,x")
+        self.assert_refused(contradicting, 'column n: int in the collection, text here, as "01"',
+                            'column at.n: int in the collection, text here, as "a"',
+                            "column x: double in the collection, date here", words=("--id-field", "id"))
+        self.load("--id-field", "id", "--types", "n=text,at.n=text,x=text", contradicting)
+        self.assert_refused(self.csv("22,5", header="id,n"), "column n: int and text in the collection, int here",
+                            words=("--id-field", "id"))
+        self.database.other.insert_many([{"n": "01"}, {"n": 5}])  # declared types do not hide the stored ones
+        target = self.target("other")
+        outcome = self.shardload("plan", *target, self.csv("5,1", header="n,k"), code=support.EXIT_SOURCE)
+        self.assertIn("For one type in all documents, load into another collection. To store both", outcome.err)
+        self.shardload("load", *target, "--types", "n=int", self.csv("5,1", header="n,k"))
+        outcome = self.shardload("load", *target, self.csv("6,2", header="n,k"), code=support.EXIT_SOURCE)
+        self.assertIn("int and text in the collection, int here", outcome.err)
+
+    def test_json_is_compared(self):
+        """Numbers are comparable with numbers; a text beside numbers is a warning."""
+        self.load(self.csv("20095,1,2016-01-15"))
+        outcome, _ = self.load(self.file("a.json", '{"plz": 1.5, "n": 7, "day": null, "new": "x"}\n'))
+        self.assertNotIn("other types", outcome.err)
+        path = self.file("b.json", '{"plz": "01067", "n": 1, "day": "2016-01-15"}\n')
+        outcome, _ = self.load(path)
+        for part in ("have other types in these fields", 'plz: int in the collection, text here, as "01067"',
+                     'day: date in the collection, text here, as "2016-01-15"', "--types 'plz=int,day=date'"):
+            self.assertIn(part, outcome.err)
+        self.assertNotIn(" n: ", outcome.err)
+        outcome, _ = self.load("--again", "--types", "day=date,plz=int",
+                               self.file("c.json", '{"plz": "7", "day": "2016-01-15"}\n'))
+        self.assertNotIn("other types", outcome.err)
+        self.database.other.insert_one({"plz": "01067"})
+        outcome, _ = self.load(self.file("d.json", '{"plz": 1067}\n'), collection="other")
+        self.assertIn("plz: text in the collection, int here, as 1067", outcome.err)
+
+    def test_a_reject_names_the_origin_of_the_type(self):
+        self.load(self.csv("1.5,x", header="n,note"))
+        rows = ["7," + "x" * 200] * 30000
+        rows[29000] = "9007199254740993,y"
+        path = self.zipped("late.csv.gz", ("n,note\n" + "\n".join(rows) + "\n").encode())
+        _, work = self.load("-j", 1, path, code=support.EXIT_REJECTS)
+        self.assertIn("would be changed by the type double, which the column n has in the collection: ",
+                      support.reject_rows(work)[0]["reason"])
 
     def test_new_and_empty_columns_get_their_types_later(self):
         self.load(self.csv("1,", header="plz,n"))
