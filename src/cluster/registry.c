@@ -3,7 +3,8 @@
  * source.
  *
  *   {_id: <fingerprint>, number, name, size, content, beginning, state: "started" | "loaded",
- *    textBytes (not of parts), documents, inRange (or null), startedAt, loadedAt, host, workDirectory (of a pipe),
+ *    textBytes (not of parts), documents, inRange (or null), startedAt, loadedAt, host,
+ *    workDirectory (of a pipe),
  *    parts: {<number of parts, or "shards">: {<part>: <documents, or null until it is finished>}},
  *    layout: {shards, shardNames, pieces, leading}, options: {<name>: <text>}}
  *   {_id: "counter", last: <the last number assigned>, types: [{column, type}, ...],
