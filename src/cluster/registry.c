@@ -2,8 +2,9 @@
 /* The registry of sources: a collection beside the target, with one small document per
  * source.
  *
- *   {_id: <fingerprint>, number, name, size, content, state: "started" | "loaded", documents,
- *    inRange (or null), startedAt, loadedAt, host, workDirectory (of a pipe),
+ *   {_id: <fingerprint>, number, name, size, content, beginning, state: "started" | "loaded",
+ *    textBytes (not of parts), documents, inRange (or null), startedAt, loadedAt, host,
+ *    workDirectory (of a pipe),
  *    parts: {<number of parts, or "shards">: {<part>: <documents, or null until it is finished>}},
  *    layout: {shards, shardNames, pieces, leading}, options: {<name>: <text>}}
  *   {_id: "counter", last: <the last number assigned>, types: [{column, type}, ...],
@@ -447,10 +448,11 @@ static bool sort_contents(const sl_registry_entry *entries, size_t count, conten
 /* The entry not loaded that has the content of this document of the registry; NULL if there is
  * none, if the document is that of an entry, or if its load has ended and stored no document. After
  * a load with another --mode, it is not known how many documents earlier loads have stored. */
-static const sl_registry_entry *entry_like(const contents *sorted, const bson_t *document) {
+static const sl_registry_entry *entry_like(const contents *sorted, const char *field,
+                                           const bson_t *document) {
     const char *id = sl_look_text(document, "_id");
     const sl_registry_entry *key = &(sl_registry_entry){
-        .fingerprint = id ? id : "", .content = (uint64_t)sl_look_int64(document, "content", 0)};
+        .fingerprint = id ? id : "", .content = (uint64_t)sl_look_int64(document, field, 0)};
     bool empty = strcmp(sl_look_string(document, "state"), "loaded") == 0 &&
                  sl_look_int64(document, "inRange", -1) == 0;
     const sl_registry_entry **entry =
@@ -461,15 +463,16 @@ static const sl_registry_entry *entry_like(const contents *sorted, const bson_t 
     return *entry;
 }
 
-bool sl_registry_same_content(sl_registry *registry, const sl_registry_entry *entries, size_t count,
+bool sl_registry_same_content(sl_registry *registry, const char *field,
+                              const sl_registry_entry *entries, size_t count,
                               void (*found)(void *context, const sl_registry_entry *entry,
-                                            const char *name, const char *when),
+                                            const bson_t *document),
                               void *context, sl_error *error) {
     contents sorted;
     bool ok = sort_contents(entries, count, &sorted, error);
     for (size_t next = 0; ok && next < sorted.open_count;) {
         bson_t filter = BSON_INITIALIZER, content, in, documents;
-        BSON_APPEND_DOCUMENT_BEGIN(&filter, "content", &content);
+        BSON_APPEND_DOCUMENT_BEGIN(&filter, field, &content);
         BSON_APPEND_ARRAY_BEGIN(&content, "$in", &in);
         for (size_t used = 0; next < sorted.open_count && used < BATCH; used++, next++) {
             char room[SL_ARRAY_KEY_ROOM];
@@ -479,11 +482,9 @@ bool sl_registry_same_content(sl_registry *registry, const sl_registry_entry *en
         bson_append_document_end(&filter, &content);
         ok = find(registry, &filter, NULL, &documents, error);
         for (sl_walk walk = sl_walk_of(&documents); ok && sl_walk_next(&walk);) {
-            char when[SL_DATE_ROOM];
-            const sl_registry_entry *entry = entry_like(&sorted, &walk.item);
-            sl_look_date(&walk.item, "loadedAt", when);
+            const sl_registry_entry *entry = entry_like(&sorted, field, &walk.item);
             if (entry)
-                found(context, entry, sl_look_string(&walk.item, "name"), when);
+                found(context, entry, &walk.item);
         }
         bson_destroy(&documents);
         bson_destroy(&filter);
@@ -716,6 +717,8 @@ static void append_started(bson_t *document, const sl_registry_entry *entry) {
     BSON_APPEND_INT64(document, "size", (int64_t)entry->size);
     if (entry->content != 0)
         BSON_APPEND_INT64(document, "content", (int64_t)entry->content);
+    if (entry->beginning != 0)
+        BSON_APPEND_INT64(document, "beginning", (int64_t)entry->beginning);
     BSON_APPEND_UTF8(document, "state", "started");
     BSON_APPEND_DATE_TIME(document, "startedAt", sl_wall_clock_ms());
     const char *const places[][2] = {{"host", entry->host},
@@ -761,6 +764,8 @@ static void append_part_loaded(const sl_registry *registry, bson_t *document,
 static void append_loaded(const sl_registry *registry, bson_t *document,
                           const sl_registry_entry *entry) {
     BSON_APPEND_UTF8(document, "state", "loaded");
+    if (entry->text_bytes > 0)
+        BSON_APPEND_INT64(document, "textBytes", (int64_t)entry->text_bytes);
     BSON_APPEND_INT64(document, "documents", (int64_t)entry->documents);
     if (entry->in_range_known)
         BSON_APPEND_INT64(document, "inRange", (int64_t)entry->in_range);
@@ -923,6 +928,7 @@ static void append_withdrawn(const sl_registry *registry, bson_t *document,
                              const sl_registry_entry *entry) {
     (void)registry, (void)entry;
     BSON_APPEND_INT64(document, "content", 0);
+    BSON_APPEND_INT64(document, "beginning", 0);
 }
 
 static bool withdraw_batch(sl_registry *registry, sl_registry_entry *entries, size_t count,

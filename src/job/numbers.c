@@ -262,6 +262,7 @@ sl_registry_entry *sl_sources_entries(const sl_job *job, size_t *count, sl_error
                                                       .name = facts->path,
                                                       .size = facts->stored_bytes,
                                                       .content = facts->content,
+                                                      .beginning = source->beginning,
                                                       .types = sl_types_hash(job, source)};
     }
     if (!entries)
@@ -402,43 +403,104 @@ typedef struct copies {
     size_t used, count;
 } copies;
 
-static void on_copy(void *context, const sl_registry_entry *entry, const char *name,
-                    const char *when) {
+static void on_copy(void *context, const sl_registry_entry *entry, const bson_t *document) {
     copies *c = context;
-    char own[400];
+    char own[400], when[SL_DATE_ROOM];
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
+    sl_look_date(document, "loadedAt", when);
     if (c->count++ < SL_COPIES_SHOWN)
         c->used += sl_print_text(c->shown + c->used, sizeof c->shown - c->used, "\n  %s: as %s%s%s",
-                                 own, name, when[0] ? ", on " : ", whose load has not ended", when);
+                                 own, sl_look_string(document, "name"),
+                                 when[0] ? ", on " : ", whose load has not ended", when);
 }
 
-/* Refuses sources whose content the registry lists under another name. With --again they are only
- * reported, if `report`. The entries have been looked up. */
+/* Refuses the sources that were found in the registry; `what` they have of others. With --again
+ * they are only reported. */
+static bool refuse_found(const sl_job *job, const sl_target *target, const copies *found,
+                         const char *what, sl_error *error) {
+    const char *more = found->count > SL_COPIES_SHOWN ? "\n  ..." : "";
+    if (found->count > 0 && job->config->again)
+        sl_log_warning("the registry %s.%s.sources lists %s:" SL_LINES SL_LINES
+                       "\nIf these are the same files, their documents are stored twice",
+                       target->database, target->collection, what, found->shown, more);
+    return found->count == 0 || job->config->again ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "the registry %s.%s.sources lists %s:" SL_LINES SL_LINES
+                        "\nIf these are the same files, their documents would be stored "
+                        "twice. --again loads them anyway%s",
+                        target->database, target->collection, what, found->shown, more,
+                        sl_load_is_shared(job->config) ? "" : ", --drop starts again");
+}
+
+typedef struct alike {
+    const sl_job *job;
+    const sl_registry_entry *entries; /* those compared: `content` is the beginning of the text */
+    copies found;
+    size_t warnings;
+    sl_error error;
+} alike;
+
+/* A source that begins like one in the registry. Packed ones are read, for the size of their
+ * text. */
+static void on_alike(void *context, const sl_registry_entry *entry, const bson_t *document) {
+    alike *a = context;
+    size_t index = 0;
+    uint64_t size, other = (uint64_t)sl_look_int64(document, "textBytes", 0);
+    for (size_t left = (size_t)(entry - a->entries); left > 0 || a->job->sources[index].skipped;)
+        left -= !a->job->sources[index++].skipped;
+    const sl_source *source = sl_source_set_at(a->job->set, index);
+    bool copy = (uint64_t)sl_look_int64(document, "content", 0) == source->content;
+    if (a->error.code || copy || source->kind == SL_SOURCE_PIPE ||
+        (other > 0 && !sl_source_text_bytes(a->job->set, index, &size, &a->error)))
+        return;
+    if (other > 0 && size == other)
+        on_copy(&a->found, entry, document);
+    else if (a->warnings++ < SL_COPIES_SHOWN)
+        sl_log_warning("%s begins with the same text as %s, which is stored. If one of them is a "
+                       "copy or an older version of the other, records are stored twice",
+                       source->shown, sl_look_string(document, "name"));
+}
+
+static bool refuse_alike(const sl_job *job, const sl_destination *destination,
+                         const sl_registry_entry *entries, size_t count, sl_error *error) {
+    sl_registry_entry *compared = malloc((count + 1) * sizeof *compared);
+    if (!compared)
+        return sl_error_memory(error, "comparing the sources with the registry");
+    for (size_t i = 0; i < count; i++) {
+        compared[i] = entries[i];
+        compared[i].content = entries[i].beginning;
+    }
+    alike found = {.job = job, .entries = compared};
+    bool ok = sl_registry_same_content(destination->registry, "beginning", compared, count,
+                                       on_alike, &found, error);
+    free(compared);
+    if (ok && found.error.code) {
+        *error = found.error;
+        return false;
+    }
+    return ok &&
+           refuse_found(job, &destination->target, &found.found,
+                        "texts with the size and beginning of these sources, unpacked", error);
+}
+
+/* Refuses sources whose content the registry lists under another name, or whose text it lists. With
+ * --again they are only reported, if `report`. The entries have been looked up. */
 static bool refuse_copies(const sl_job *job, const sl_destination *destination,
                           const sl_registry_entry *entries, size_t count, bool report,
                           sl_error *error) {
     const sl_load_config *config = job->config;
-    const sl_target *target = &destination->target;
     copies found = {.count = 0};
     if (job->own_ids || destination->target_gone || config->part_of_trial ||
         config->format_options.mode != SL_MODE_INSERT || (config->again && !report))
         return true;
-    if (!sl_registry_same_content(destination->registry, entries, count, on_copy, &found, error))
-        return false;
-    const char *more = found.count > SL_COPIES_SHOWN ? "\n  ..." : "";
-    if (found.count > 0 && config->again)
-        sl_log_warning("the registry %s.%s.sources lists files with the size, beginning and end of "
-                       "these sources, under other names:" SL_LINES SL_LINES
-                       "\nIf these are the same files, their documents are stored twice",
-                       target->database, target->collection, found.shown, more);
-    return found.count == 0 || config->again ||
-           sl_error_set(error, SL_EXIT_SOURCE,
-                        "the registry %s.%s.sources lists files with the size, beginning and "
-                        "end of these sources, under other names:" SL_LINES SL_LINES
-                        "\nIf these are the same files, their documents would be stored "
-                        "twice. --again loads them anyway%s",
-                        target->database, target->collection, found.shown, more,
-                        sl_load_is_shared(config) ? "" : ", --drop starts again");
+    return sl_registry_same_content(destination->registry, "content", entries, count, on_copy,
+                                    &found, error) &&
+           refuse_found(job, &destination->target, &found,
+                        "files with the size, beginning and end of these sources, under other "
+                        "names",
+                        error) &&
+           (config->again || job->resumed || !report ||
+            refuse_alike(job, destination, entries, count, error));
 }
 
 static void on_namesake(void *context, const sl_registry_entry *entry, uint64_t size) {

@@ -585,6 +585,7 @@ void sl_ledger_add(sl_ledger *ledger, const sl_job *job, const sl_journal_entry 
                               memory_order_relaxed);
     atomic_fetch_add_explicit(&account->accepted, accepted, memory_order_relaxed);
     atomic_fetch_add_explicit(&account->taken, taken, memory_order_relaxed);
+    atomic_fetch_add_explicit(&account->text_bytes, entry->text_bytes, memory_order_relaxed);
 }
 
 static bool impossible(const sl_ledger *ledger, sl_error *error) {

@@ -25,6 +25,7 @@ typedef struct sl_source_account {
     _Atomic uint64_t taken;    /* refused because another document has their _id */
     _Atomic uint64_t rejected; /* records without document: by the parser, */
     _Atomic uint64_t refused;  /* and by the server */
+    _Atomic uint64_t text_bytes;
 } sl_source_account;
 
 /* Totals of earlier runs, recovered from the journal. */

@@ -218,6 +218,9 @@ bool sl_source_fingerprint(sl_source_set *set, size_t index, char fingerprint[SL
 bool sl_source_same_text(sl_source_set *set, size_t a, size_t b, bool *same, uint64_t *where,
                          sl_error *error);
 
+/* The size of the text of a source that is no pipe, which is read if it is packed. */
+bool sl_source_text_bytes(sl_source_set *set, size_t index, uint64_t *bytes, sl_error *error);
+
 /* Called for each archive entry that is not read because it is another archive, a PDF and so on,
  * or because it is empty (`reason` is then NULL), when a reader (or, in a pipe, sl_source_head)
  * reaches it. Not called for hidden entries, folders and links, and entries that do not match

@@ -959,6 +959,36 @@ bool sl_source_same_text(sl_source_set *set, size_t a, size_t b, bool *same, uin
     return ok;
 }
 
+bool sl_source_text_bytes(sl_source_set *set, size_t index, uint64_t *bytes, sl_error *error) {
+    const sl_source *source = &set->states[index].source;
+    sl_reader_times times = {0};
+    sl_stream *stream;
+    *bytes = source->stored_bytes;
+    if (sl_source_is_splittable(source))
+        return true;
+    char *text = malloc(COMPARED_BYTES);
+    bool more, ok = text || sl_error_memory(error, "comparing sources");
+    if (ok)
+        sl_log_info("reading %s, to compare the size of its text", source->shown);
+    ok = ok && sl_source_set_open(set, index, &stream, error);
+    if (!ok) {
+        free(text);
+        return false;
+    }
+    sl_stream_add_line_ends(stream);
+    ok = sl_stream_next_entry(stream, &more, &times, error);
+    for (*bytes = 0; ok && more;) {
+        size_t got;
+        ok = sl_stream_read(stream, text, COMPARED_BYTES, &got, &times, error);
+        *bytes += got;
+        if (ok && got < COMPARED_BYTES)
+            ok = sl_stream_next_entry(stream, &more, &times, error);
+    }
+    sl_stream_close(stream);
+    free(text);
+    return ok;
+}
+
 /* Keeps the schema of an SQL dump's first table. A dump without rows is left out like other files
  * without text. */
 static bool take_schema(sl_source_set *set, size_t index, const sl_stream *stream, bool rows,

@@ -83,12 +83,40 @@ class LoadedBefore(support.ClusterCase):
         self.assertEqual(self.count(), 98)
         self.load("--id-field", "id", packed, self.first, collection="ids", code=None)
         self.assertEqual(self.count("ids"), 49)
-        long = TABLE * 60
+        long = TABLE * 160
         others = [long, long + "1,FORD,KA\n", long[:-3] + "XY\n"]
         paths = [self.file(f"long{n}.csv", text) for n, text in enumerate(others)]
         outcome, _ = self.load(*paths, archive, self.first, collection="longs", code=None)
         self.assertNotIn("would be stored twice", outcome.text)
-        self.assertGreater(self.count("longs"), 3 * 49 * 60)
+        self.assertGreater(self.count("longs"), 3 * 49 * 160)
+
+    def test_a_text_that_was_loaded_from_a_packed_file_is_refused(self):
+        """Either of them first; also of a pipe. A longer text causes a warning only."""
+        packed = self.scratch / "packed.csv.gz"
+        packed.write_bytes(gzip.compress(TABLE.encode()))
+        archive = self.scratch / "archive.zip"
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as out:
+            out.writestr("a.csv", TABLE)
+        for number, (first, second) in enumerate([(packed, self.first), (self.first, packed), (packed, archive)]):
+            with self.subTest(first.name):
+                self.load(first, collection=f"p{number}")
+                outcome, work = self.load(second, collection=f"p{number}", code=EXIT_SOURCE, message="--again")
+                self.assertRegex(outcome.err, rf"{second.name}: as \S*{first.name}, on 20\d\d-")
+                self.assertFalse(work.exists())
+                self.assertEqual(self.count(f"p{number}"), 49)
+        outcome = self.shardload("plan", *self.target("p0"), self.first, code=EXIT_SOURCE)
+        self.assertIn("texts with the size and beginning of these sources", outcome.text)
+        self.load("--again", self.first, collection="p0")
+        self.assertEqual(self.count("p0"), 98)
+        self.load("-", collection="piped", stdin=TABLE.encode())
+        self.load(packed, collection="piped", code=EXIT_SOURCE, message=": as -, on 20")
+        lines = TABLE * 160    # more than 64 KiB
+        self.load(self.file("long.csv", lines), collection="long", code=None)
+        longer = self.scratch / "longer.csv.gz"
+        longer.write_bytes(gzip.compress((lines + "50,FORD,KA50\n").encode()))
+        outcome, _ = self.load(longer, collection="long", code=None)
+        self.assertRegex(outcome.err, "longer.csv.gz begins with the same text as .*long.csv, which is stored")
+        self.assertEqual(self.count("long"), 2 * 49 * 160 + 1)
 
     def test_two_loads_of_copies_that_start_at_once(self):
         for n in range(3):
