@@ -286,7 +286,7 @@ static bool unknown_format(const char *path, const sl_misfit *misfits, size_t co
                            sl_error *error) {
     char reasons[1000] = "";
     size_t used = 0;
-    if (count > 0 && strstr(misfits->why.message, "--encoding")) /* the other formats cannot fit */
+    if (count > 0 && misfits->why.recognised)
         return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", path, misfits->why.message);
     const char *shown = NULL; /* the quoted first line, with quotes; it is shown once */
     size_t length = 0;
