@@ -621,11 +621,13 @@ static bool check_kinds(const sl_job *job, sl_error *error) {
             first = source;
     }
     return !mixed ||
-           sl_error_set(error, SL_EXIT_SOURCE,
-                        "these sources hold different kinds of records:" SL_LINES
-                        "\nLoad each kind into a separate collection: name the files, or select "
-                        "files of a folder with --include%s",
-                        list, dump ? ". A dump of mongodump: shardload restore FOLDER" : "");
+           sl_error_set(
+               error, SL_EXIT_SOURCE,
+               "these sources hold different kinds of records:" SL_LINES
+               "\nName those of one kind, or select files of a folder with --include. Load "
+               "each kind by its own command, mostly into a separate collection, and "
+               "verify it in the same way%s",
+               list, dump ? ". A dump of mongodump: shardload restore FOLDER" : "");
 }
 
 /* Reads a source again, after its table has shown other quotes than its own text. */
