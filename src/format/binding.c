@@ -282,8 +282,9 @@ static bool check_keys(const sl_dialect *d, const sl_format_options *options, sl
     sl_text_printable(sl_text_of(duplicate), shown, sizeof shown);
     if (strcmp(duplicate, "_id") == 0)
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "a column is called _id, which the loader generates itself: make it "
-                            "the _id with --id-field _id, or give it another name in a schema");
+                            "a column is called _id: --id-field _id makes it the _id of the "
+                            "documents; or give it another name, in the header, or as `short` in "
+                            "a schema");
     return sl_error_set(error, SL_EXIT_SOURCE,
                         "two columns of the header would have the key %s: give one of them another "
                         "name in a schema",
@@ -708,7 +709,9 @@ static bool sniff_table(const sl_plan *plan, const char *name, sl_text head, boo
                  "; the first line names the column: the other lines differ from it");
     if (ok && table.first.delimiter == 0) /* one column: a delimiter is one field too many */
         table.first.delimiter = plan->options.delimiter ? plan->options.delimiter : ',';
+    const bool recognised = ok;
     ok = ok && dialect_bind_table(plan, &table, dialect, error);
+    error->recognised = recognised && !ok;
     sl_table_clear(&table);
     return ok;
 }

@@ -285,7 +285,7 @@ static bool unknown_format(const char *path, const sl_misfit *misfits, size_t co
                            sl_error *error) {
     char reasons[1000] = "";
     size_t used = 0;
-    if (count > 0 && strstr(misfits->why.message, "--encoding")) /* the other formats cannot fit */
+    if (count > 0 && misfits->why.recognised)
         return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", path, misfits->why.message);
     const char *shown = NULL; /* the quoted first line, with quotes; it is shown once */
     size_t length = 0;
@@ -620,11 +620,13 @@ static bool check_kinds(const sl_job *job, sl_error *error) {
             first = source;
     }
     return !mixed ||
-           sl_error_set(error, SL_EXIT_SOURCE,
-                        "these sources hold different kinds of records:" SL_LINES
-                        "\nLoad each kind into a separate collection: name the files, or select "
-                        "files of a folder with --include%s",
-                        list, dump ? ". A dump of mongodump: shardload restore FOLDER" : "");
+           sl_error_set(
+               error, SL_EXIT_SOURCE,
+               "these sources hold different kinds of records:" SL_LINES
+               "\nName those of one kind, or select files of a folder with --include. Load "
+               "each kind by its own command, mostly into a separate collection, and "
+               "verify it in the same way%s",
+               list, dump ? ". A dump of mongodump: shardload restore FOLDER" : "");
 }
 
 /* Reads a source again, after its table has shown other quotes than its own text. */

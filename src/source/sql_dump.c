@@ -161,7 +161,17 @@ static bool cut_off(sl_sql_dump *dump, uint64_t line, const char *what) {
 
 /* Skips to the end of a statement. `body`: as in sl_sql_skip_statement. */
 static bool skip_statement(sl_sql_dump *dump, uint64_t line, bool body) {
-    return sl_sql_skip_statement(&dump->text, body) || cut_off(dump, line, "the statement");
+    return sl_sql_skip_statement(&dump->text, body, NULL) || cut_off(dump, line, "the statement");
+}
+
+/* Skips to the end of an INSERT statement. */
+static bool skip_insert(sl_sql_dump *dump) {
+    bool updates = false; /* ON DUPLICATE KEY UPDATE, ON CONFLICT DO UPDATE */
+    return (sl_sql_skip_statement(&dump->text, false, &updates) ||
+            cut_off(dump, dump->line, "the INSERT statement")) &&
+           (!updates || sl_sql_fail(&dump->text, dump->line,
+                                    "this INSERT statement updates rows that exist (ON DUPLICATE "
+                                    "KEY, ON CONFLICT): export the table without such statements"));
 }
 
 /* The statements that add no rows. */
@@ -904,7 +914,7 @@ static bool end_row(sl_sql_dump *dump) {
     if (byte == ',')
         return expect(dump, '(');
     dump->in_values = false;
-    return (ends || skip_statement(dump, dump->line, false)) && end_mapped(dump);
+    return (ends || skip_insert(dump)) && end_mapped(dump);
 }
 
 /* Reads INSERT up to the name of its table, and the token after it. */
@@ -1136,7 +1146,7 @@ static bool skip_rows(sl_sql_dump *dump) {
     while (dump->data == DATA_INSERT && !dump->next_known) {
         if (dump->in_values) {
             dump->in_values = false;
-            if (!skip_statement(dump, dump->line, false) || !end_mapped(dump))
+            if (!skip_insert(dump) || !end_mapped(dump))
                 return false;
         }
         if (!read_to_rows(dump, &dump->next_known))

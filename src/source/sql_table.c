@@ -81,6 +81,8 @@ static bool read_type(sl_sql_text *text, sl_sql_token *token, sl_sql_column *col
         sl_sql_is_one_of(token, "primary|not|default|references|unique|check|collate|constraint"))
         return true;
     row = type_of(token, text->mysql);
+    const bool serial = sl_sql_is(token, "serial");
+    const bool big = text->mysql && (serial || sl_sql_is_one_of(token, "bigint|int8"));
     sl_sql_next(text, token);
     while (sl_sql_is(token, ".")) { /* the schema of a type */
         sl_sql_next(text, token);
@@ -89,7 +91,7 @@ static bool read_type(sl_sql_text *text, sl_sql_token *token, sl_sql_column *col
     }
     if (row) {
         column->type = row->type;
-        column->wide = row->wide && (text->mysql || strcmp(row->type, "int") != 0);
+        column->wide = row->wide;
         column->exact = row->exact;
         column->class = row->class;
     }
@@ -103,6 +105,8 @@ static bool read_type(sl_sql_text *text, sl_sql_token *token, sl_sql_column *col
     } else if (row && strcmp(row->type, "datetime") == 0 && text->mysql) {
         column->exact = false; /* of MySQL: seconds */
     }
+    if (row && strcmp(row->type, "int") == 0) /* others fit in 64 bits */
+        column->wide = big && (serial || sl_sql_is(token, "unsigned"));
     return true;
 }
 

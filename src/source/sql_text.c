@@ -249,11 +249,11 @@ static void skip_plain(sl_sql_text *text, bool words) {
     text->used = (size_t)(at - text->buffer);
 }
 
-bool sl_sql_skip_statement(sl_sql_text *text, bool body) {
+bool sl_sql_skip_statement(sl_sql_text *text, bool body, bool *updates) {
     sl_sql_token token;
     int depth = 0;
     for (;;) {
-        skip_plain(text, body);
+        skip_plain(text, body || updates);
         sl_sql_skip_blanks(text);
         if (depth <= 0 && sl_sql_follows(text, text->terminator)) {
             text->used += strlen(text->terminator);
@@ -262,6 +262,8 @@ bool sl_sql_skip_statement(sl_sql_text *text, bool body) {
         sl_sql_next(text, &token);
         if (token.kind == SL_SQL_END)
             return false;
+        if (updates && sl_sql_is(&token, "UPDATE"))
+            *updates = true;
         if (body && token.kind == SL_SQL_WORD)
             depth += sl_sql_is(&token, "END")
                          ? -1

@@ -92,8 +92,9 @@ static inline bool sl_sql_is_name(const sl_sql_token *token) {
 }
 
 /* Skips the remainder of the statement, and its terminator. `body`: it may have statements between
- * BEGIN and END. False: the text has ended before. */
-bool sl_sql_skip_statement(sl_sql_text *text, bool body);
+ * BEGIN and END. `*updates` (may be NULL) is set if it has the word UPDATE. False: the text has
+ * ended before. */
+bool sl_sql_skip_statement(sl_sql_text *text, bool body, bool *updates);
 
 /* Sets the error (SL_EXIT_SOURCE), with the line; false. */
 bool sl_sql_fail(sl_sql_text *text, uint64_t line, const char *format, ...)

@@ -12,7 +12,7 @@ bool sl_error_set(sl_error *error, sl_exit code, const char *format, ...) {
         return false;
     error->code = code;
     error->no_resume = false;
-    error->afresh = false;
+    error->afresh = error->recognised = false;
     error->server_code = 0;
     va_list arguments;
     va_start(arguments, format);

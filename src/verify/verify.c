@@ -412,7 +412,7 @@ static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
         sl_log_warning("%s.%s holds %" PRIu64 " documents that no record of the sources has%s",
                        destination->target.database, destination->target.collection, extra,
                        others > 0 ? ", in addition to those of the other registered sources" : "");
-    else
+    else if (more < others) /* else they are those of the other registered sources */
         sl_log_warning("%s.%s holds %" PRIu64 " documents more than these sources; they may belong "
                        "to the other registered sources, which were not named",
                        destination->target.database, destination->target.collection, more);
@@ -1145,8 +1145,10 @@ static bool verify_report(sl_verification *verification) {
         sl_log_result("  %s records are rejected by the parser: no documents are expected of them",
                       sl_human_count(rejects, human));
     if (verification->registered_count > job->active)
-        sl_log_result("  %s other sources of the collection were not named, and not verified",
-                      sl_human_count(verification->registered_count - job->active, human));
+        sl_log_result("  %s other source%s of the collection %s not named, and not verified",
+                      sl_human_count(verification->registered_count - job->active, human),
+                      verification->registered_count - job->active == 1 ? "" : "s",
+                      verification->registered_count - job->active == 1 ? "was" : "were");
     if (sum.missing > 0 && job->rejected > rejects)
         sl_log_result("  the load rejected %s of these records, which are missing therefore%s%s",
                       sl_human_count(job->rejected - rejects, human),

@@ -218,6 +218,9 @@ class Dumps(support.ClusterCase):
                  (MARIADB.replace("VALUES (7)", "VALUES (rand())"), "not understood: rand"),
                  (POSTGRES.replace("CREATE TABLE public.orders", "CREATE TABLE public.order"), "no CREATE TABLE"),
                  (POSTGRES.replace("COPY public.empty (x) ", "COPY public.orders (id) "), "a second time"),
+                 *((MYSQL_ROWS.replace(");", f") {clause};"), "line 3: this INSERT statement updates rows that exist")
+                   for clause in ("ON DUPLICATE KEY UPDATE id = 1", "AS new ON DUPLICATE KEY UPDATE id = new.id",
+                                  "ON CONFLICT (id) DO UPDATE SET id = 2")),
                  *((MYSQL_ROWS + f"{again} `goods`;\n" + MYSQL_ROWS, "line 4: the table goods, whose rows are above")
                    for again in ("CREATE TABLE", "DROP TABLE IF EXISTS `x`,", "DELETE FROM", "TRUNCATE `x`,"))]
         for number, (text, message) in enumerate(cases):
@@ -225,6 +228,7 @@ class Dumps(support.ClusterCase):
                 self.run_load(self.file(f"{number}.sql", text), code=support.EXIT_SOURCE, message=message)
                 self.assertEqual(self.collections(), [])
         before = "DROP TABLE IF EXISTS `goods`;\n" + MYSQL_ROWS.replace("INSERT", "TRUNCATE `goods`;\nINSERT")
+        before = before.replace(");", ") ON CONFLICT DO NOTHING;")
         self.run_load(self.file("before.sql", before + "DROP TABLE `x`, `y`;\nDROP VIEW `goods`;\n"))
         self.assertEqual(self.found("goods"), [{"id": 1}])
         path = self.file("nul.sql", POSTGRES.replace("a\\tb", "a\0b").encode())
@@ -313,6 +317,19 @@ class Dumps(support.ClusterCase):
                 found = tuple(tuple(re.search(r"line (\d+) of the dump$", row["reason"])[1]
                                     for row in support.reject_rows(work / table)) for table in "ab")
                 self.assertEqual(found, lines)
+
+    def test_text_in_a_column_of_integers(self):
+        """MySQL refuses it; SQLite stores it. An unsigned bigint may exceed 64 bits."""
+        columns = "`id` bigint unsigned, `n` int(11), `big` bigint"
+        for head, rejected, rows in ((f"-- MySQL dump 8\nCREATE TABLE `t` ({columns});\n", 2, [(1, 7)]),
+                                     (f"PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\nCREATE TABLE `t` ({columns});\n", 0,
+                                      [(1, 7), (2, "x"), (3, 1)])):
+            text = head + "INSERT INTO `t` VALUES (1,'7',1),(2,'x',2),(3,1,'1x'),(18446744073709551615,1,1);\n"
+            end = "COMMIT;\n" if "PRAGMA" in head else "-- Dump completed\n"
+            self.run_load("--drop", "--again", self.file("t.sql", text + end),
+                          code=support.EXIT_REJECTS if rejected else support.EXIT_OK)
+            self.assertEqual([(one["id"], one["n"]) for one in self.found("t")],
+                             [*rows, ("18446744073709551615", 1)])
 
     def begin_three_tables(self):
         """Starts a load of three tables; returns when the second one is being loaded: (process, path, work)."""

@@ -215,7 +215,7 @@ class AnyServer:
         for words in ([], ["--content"]):
             outcome, found, problems = self.verify(*words, first)
             self.assertEqual((found["found"], found["otherSources"], problems), (99, 1, []))
-            self.assertIn("1 other sources", outcome.text)
+            self.assertIn("1 other source of the collection was not named", outcome.text)
         self.verify(second, code=support.EXIT_VERIFICATION)
 
     def test_strays_under_the_ids_of_a_source_that_was_not_named(self):
