@@ -278,6 +278,37 @@ static char *unique_option(const sl_matching *match, const char *option, char *o
     return out;
 }
 
+/* Is the field of the key, or a document that contains it, among `ids`? */
+static const char *taken_by(const char *field, const char *const *ids, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(ids[i]);
+        if (strcmp(ids[i], "_id") != 0 && strncmp(field, ids[i], length) == 0 &&
+            (field[length] == '\0' || field[length] == '.'))
+            return ids[i];
+    }
+    return NULL;
+}
+
+bool sl_check_ids(const bson_t *key, const char *const *ids, size_t count, sl_error *error) {
+    bson_iter_t field;
+    const char *taken = NULL;
+    char fields[300], word[350];
+    for (bool more = bson_iter_init(&field, key); !taken && more && bson_iter_next(&field);)
+        taken = taken_by(bson_iter_key(&field), ids, count);
+    if (!taken)
+        return true;
+    char *json = bson_as_relaxed_extended_json(key, NULL);
+    lacking(key, NULL, 0, fields, sizeof fields);
+    sl_error_set(
+        error, SL_EXIT_USAGE,
+        "--id-field makes %.100s the _id, so the documents would lack a field of the shard "
+        "key %.300s. Take the _id from other fields, or leave out --id-field; modes "
+        "other than insert then match with --match-fields %s",
+        taken, json ? json : "", sl_shell_word(fields, word, sizeof word));
+    bson_free(json);
+    return false;
+}
+
 static bool records_have_all(const sl_matching *match, const bson_t *key) {
     bson_iter_t iter;
     for (bool more = bson_iter_init(&iter, key); more && bson_iter_next(&iter);) {
@@ -296,15 +327,7 @@ static bool check_shard_key(const sl_target *target, const bson_t *key, bool is_
         return true;
     list(match->fields, match->count, given, sizeof given);
     unique_option(match, "shard-key", option, sizeof option);
-    bool taken = false;
-    for (size_t i = 0; i < match->id_count; i++)
-        taken = taken || bson_has_field(key, match->ids[i]);
-    if (taken)
-        snprintf(advice, sizeof advice,
-                 "--id-field takes it from the records. Leave that option out, and add all fields "
-                 "of the key: --match-fields %s",
-                 sl_shell_word(lacks, word, sizeof word));
-    else if (records_have_all(match, key))
+    if (records_have_all(match, key))
         snprintf(advice, sizeof advice, "Add it: --match-fields %s,%s", given,
                  sl_shell_word(lacks, word, sizeof word));
     else if (is_new)
@@ -689,6 +712,8 @@ static bool check_key(sl_connection *connection, const sl_target *target, bool *
                           "%s.%s is sharded by this key, which is not unique; leave \"unique\" out "
                           "of --shard-key to use the existing key",
                           target->database, target->collection);
+    } else if (*sharded) {
+        ok = sl_check_ids(&sharding.key, target->id_fields, target->id_count, error);
     }
     sl_sharding_clear(&sharding);
     return ok;

@@ -324,4 +324,4 @@ class Sharded(Modes, support.ClusterCase):
         outcome, _ = self.load("--mode", "upsert", "--match-fields", "n", source, code=support.EXIT_USAGE)
         self.assertIn("--match-fields n,sku", outcome.err)
         self.load("--mode", "upsert", "--id-field", "sku", source, code=support.EXIT_USAGE,
-                  message="Leave that option out, and add all fields of the key: --match-fields sku")
+                  message="leave out --id-field; modes other than insert then match with --match-fields sku")
