@@ -83,9 +83,11 @@ typedef struct sl_target {
                                 it may have any key, and `shard_key` is that of a new one */
     bool own_ids;            /* _ids may be of any type: owners are found by the shard key, also if
                                 that is _id */
-    const char *registry;    /* name of the registry's collection; NULL: "<collection>.sources"; "":
+    const char *const *id_fields; /* that become the _id */
+    size_t id_count;
+    const char *registry; /* name of the registry's collection; NULL: "<collection>.sources"; "":
                                 none, no other load has the sources: their numbers begin with 1 */
-    bool shard_existing;     /* shard the collection even if it already exists, unsharded */
+    bool shard_existing;  /* shard the collection even if it already exists, unsharded */
 } sl_target;
 
 /* The change that sl_prepare_target makes to the sharding of the collection. */
@@ -194,8 +196,6 @@ bool sl_target_exists(sl_connection *connection, const sl_target *target, bool *
 typedef struct sl_matching {
     const char *const *fields;
     size_t count;
-    const char *const *ids; /* fields that have become the _id */
-    size_t id_count;
     bool must_exist;              /* the collection */
     const bson_t *const *indexes; /* that are built before the load, or exist by then */
     size_t index_count;
@@ -209,6 +209,10 @@ typedef struct sl_matching {
  * reads. */
 bool sl_check_match(sl_connection *connection, const sl_target *target, const sl_matching *match,
                     sl_error *error);
+
+/* Checks that the documents keep the fields of their shard key: none is among the fields that become
+ * the _id (SL_EXIT_USAGE). */
+bool sl_check_ids(const bson_t *key, const char *const *ids, size_t count, sl_error *error);
 
 /* ---- identity.c: the collection by its UUID ---- */
 

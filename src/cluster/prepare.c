@@ -215,200 +215,6 @@ bool sl_collection_shard(sl_connection *connection, const sl_target *target, con
            sl_error_prefix(error, "cannot shard %s", ns);
 }
 
-/* ---- may a load match by these fields? ---- */
-
-/* The match fields of a load with another mode than insert. Two conditions make such a load
- * correct, and are checked before it changes anything:
- *
- * - The fields contain the shard key. Then the router sends a statement to the one shard that can
- * hold the document. Otherwise the router would refuse the statement, or send it to all shards, and
- * an upsert could store a second document of the same fields on another shard.
- * - The fields contain _id, or all fields of a unique index. Then one document at most matches.
- *   Otherwise a delete that is sent twice would remove two documents, and two upserts at the same
- *   time would insert two. */
-
-static bool contains(const char *const *fields, size_t count, const char *field) {
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(fields[i], field) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Writes the fields of the key that are not among `fields`, separated by commas. Returns their
- * number. */
-static size_t lacking(const bson_t *key, const char *const *fields, size_t count, char *out,
-                      size_t room) {
-    bson_iter_t iter;
-    size_t lacks = 0, used = 0;
-    *out = '\0';
-    for (bool more = bson_iter_init(&iter, key); more && bson_iter_next(&iter);) {
-        if (contains(fields, count, bson_iter_key(&iter)))
-            continue;
-        if (used < room)
-            used += (size_t)snprintf(out + used, room - used, "%s%s", lacks ? "," : "",
-                                     bson_iter_key(&iter));
-        lacks++;
-    }
-    return lacks;
-}
-
-/* The fields as they are given to --match-fields. */
-static char *list(const char *const *fields, size_t count, char *out, size_t room) {
-    size_t used = 0;
-    *out = '\0';
-    for (size_t i = 0; i < count && used < room; i++)
-        used += (size_t)snprintf(out + used, room - used, "%s%s", i ? "," : "", fields[i]);
-    return out;
-}
-
-/* The option whose value is a unique key of the fields. */
-static char *unique_option(const sl_matching *match, const char *option, char *out, size_t room) {
-    bson_t index = BSON_INITIALIZER, key;
-    BSON_APPEND_DOCUMENT_BEGIN(&index, "key", &key);
-    for (size_t i = 0; i < match->count; i++)
-        BSON_APPEND_INT32(&key, match->fields[i], 1);
-    bson_append_document_end(&index, &key);
-    BSON_APPEND_BOOL(&index, "unique", true);
-    char *json = bson_as_relaxed_extended_json(&index, NULL);
-    char word[480];
-    snprintf(out, room, "--%s %s", option, sl_shell_word(json ? json : "", word, sizeof word));
-    bson_free(json);
-    bson_destroy(&index);
-    return out;
-}
-
-static bool records_have_all(const sl_matching *match, const bson_t *key) {
-    bson_iter_t iter;
-    for (bool more = bson_iter_init(&iter, key); more && bson_iter_next(&iter);) {
-        if (!contains(match->fields, match->count, bson_iter_key(&iter)) &&
-            !match->records_have(match->context, bson_iter_key(&iter)))
-            return false;
-    }
-    return true;
-}
-
-/* `is_new`: the load creates the collection, and shards it by the key. */
-static bool check_shard_key(const sl_target *target, const bson_t *key, bool is_new,
-                            const sl_matching *match, sl_error *error) {
-    char lacks[300], given[300], advice[700], option[500], word[350];
-    if (!key || lacking(key, match->fields, match->count, lacks, sizeof lacks) == 0)
-        return true;
-    list(match->fields, match->count, given, sizeof given);
-    unique_option(match, "shard-key", option, sizeof option);
-    bool taken = false;
-    for (size_t i = 0; i < match->id_count; i++)
-        taken = taken || bson_has_field(key, match->ids[i]);
-    if (taken)
-        snprintf(advice, sizeof advice,
-                 "--id-field takes it from the records. Leave that option out, and add all fields "
-                 "of the key: --match-fields %s",
-                 sl_shell_word(lacks, word, sizeof word));
-    else if (records_have_all(match, key))
-        snprintf(advice, sizeof advice, "Add it: --match-fields %s,%s", given,
-                 sl_shell_word(lacks, word, sizeof word));
-    else if (is_new)
-        snprintf(advice, sizeof advice,
-                 "The records do not have it. Shard by the fields that match: %s", option);
-    else
-        snprintf(advice, sizeof advice,
-                 "The records do not have it. Load the files of this collection again, with --drop "
-                 "or into another collection, with %s; then repeat this command",
-                 option);
-    return sl_error_set(error, SL_EXIT_USAGE,
-                        "%.255s.%.255s is sharded by a key with %s, which is not among the fields "
-                        "that match, %s: without it the shard of a document is not known. %s",
-                        target->database, target->collection, lacks, given, advice);
-}
-
-/* Does the index compare strings in the same way as the statements? Statements use the collation of
- * the collection, which is that of its index _id_. Without a collation they compare bytes, and any
- * unique index suffices. */
-static bool is_comparable(const bson_t *index, const bson_t *by_id) {
-    bson_t own, collation;
-    return !sl_look_inside(by_id, "collation", &collation) ||
-           (sl_look_inside(index, "collation", &own) && bson_equal(&own, &collation));
-}
-
-/* Does the index allow one document of these fields only? `by_id`: the index _id_. */
-static bool identifies(const bson_t *index, const bson_t *by_id, const char *const *fields,
-                       size_t count) {
-    bson_t key;
-    char lacks[300];
-    return sl_look_flag(index, "unique") && !sl_look_flag(index, "sparse") &&
-           !bson_has_field(index, "partialFilterExpression") && is_comparable(index, by_id) &&
-           sl_look_inside(index, "key", &key) &&
-           lacking(&key, fields, count, lacks, sizeof lacks) == 0;
-}
-
-static bool has_unique_index(sl_connection *connection, const sl_target *target,
-                             const char *const *fields, size_t count, bool *has, sl_error *error) {
-    bson_t indexes, by_id = BSON_INITIALIZER;
-    *has = false;
-    bool ok = sl_collection_indexes(connection, target, &indexes, error);
-    for (sl_walk walk = sl_walk_of(&indexes); sl_walk_next(&walk);) {
-        if (strcmp(sl_look_string(&walk.item, "name"), "_id_") == 0)
-            bson_concat(&by_id, &walk.item);
-    }
-    for (sl_walk walk = sl_walk_of(&indexes); !*has && sl_walk_next(&walk);)
-        *has = identifies(&walk.item, &by_id, fields, count);
-    bson_destroy(&by_id);
-    bson_destroy(&indexes);
-    return ok;
-}
-
-/* Does an index of this load, or the unique index of its shard key, identify a document? */
-static bool will_be_identified(const sl_target *target, const sl_matching *match, bool sharded) {
-    const bson_t simple = BSON_INITIALIZER;
-    char lacks[300];
-    bool found = sharded && target->shard_key_unique && target->shard_key &&
-                 lacking(target->shard_key, match->fields, match->count, lacks, sizeof lacks) == 0;
-    for (size_t i = 0; !found && i < match->index_count; i++)
-        found = identifies(match->indexes[i], &simple, match->fields, match->count);
-    return found;
-}
-
-static bool not_unique(const sl_target *target, const sl_matching *match, bool exists,
-                       sl_error *error) {
-    char given[300], option[500];
-    bool by_key = target->shard_key && !exists;
-    return sl_error_set(
-        error, SL_EXIT_USAGE,
-        "--match-fields %s: %.255s.%.255s %s, so several documents could match, and "
-        "a batch that is sent again after a failure could change a second document. Add %s%s",
-        list(match->fields, match->count, given, sizeof given), target->database,
-        target->collection, exists ? "has no unique index of these fields" : "is new",
-        unique_option(match, by_key ? "shard-key" : "index", option, sizeof option),
-        match->records_have(match->context, "_id") ? ", or match by _id" : "");
-}
-
-bool sl_check_match(sl_connection *connection, const sl_target *target, const sl_matching *match,
-                    sl_error *error) {
-    sl_sharding sharding;
-    bool exists, unique = contains(match->fields, match->count, "_id");
-    if (!sl_target_exists(connection, target, &exists, error))
-        return false;
-    if (!exists && match->must_exist)
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "%.255s.%.255s does not exist: there are no documents to match",
-                            target->database, target->collection);
-    exists = exists && !target->drop;
-    if (!sl_sharding_read(connection, target, &sharding, error)) {
-        sl_sharding_clear(&sharding);
-        return false;
-    }
-    bool sharded = exists && sharding.sharded;
-    const bson_t *key = sharded ? &sharding.key : target->shard_key;
-    bool ok = check_shard_key(target, key, !exists, match, error);
-    sl_sharding_clear(&sharding);
-    if (!ok || unique || will_be_identified(target, match, !sharded))
-        return ok;
-    if (exists &&
-        !has_unique_index(connection, target, match->fields, match->count, &unique, error))
-        return false;
-    return unique || not_unique(target, match, exists, error);
-}
-
 /* ---- the target ---- */
 
 /* Drops, creates, shards and indexes the target collection as requested; steps already done are
@@ -689,6 +495,8 @@ static bool check_key(sl_connection *connection, const sl_target *target, bool *
                           "%s.%s is sharded by this key, which is not unique; leave \"unique\" out "
                           "of --shard-key to use the existing key",
                           target->database, target->collection);
+    } else if (*sharded) {
+        ok = sl_check_ids(&sharding.key, target->id_fields, target->id_count, error);
     }
     sl_sharding_clear(&sharding);
     return ok;
@@ -920,15 +728,21 @@ static bool check_unique_indexes(sl_connection *connection, const sl_target *tar
     bool ok = sl_sharding_read(connection, target, &sharding, error);
     const bson_t *by = sharding.sharded && !target->drop ? &sharding.key : target->shard_key;
     for (size_t i = 0; ok && by && i < count; i++) {
-        if (!is_obstacle(indexes[i], by))
+        bson_t key;
+        bool same = by == target->shard_key && !target->shard_key_unique &&
+                    sl_look_flag(indexes[i], "unique") && sl_look_inside(indexes[i], "key", &key) &&
+                    keys_equal(&key, by);
+        if (!same && !is_obstacle(indexes[i], by))
             continue;
         char *index = sl_index_shown(indexes[i]), *shown = bson_as_relaxed_extended_json(by, NULL);
         ok = sl_error_set(error, SL_EXIT_USAGE,
-                          "--index %.500s: %s.%s is sharded by %.300s, and servers build a unique "
-                          "index of it only if the index begins with the fields of the shard key. "
-                          "For a new collection, the shard key can be unique itself: --shard-key "
-                          "with this value instead of --index",
-                          index, target->database, target->collection, shown);
+                          "--index %.500s: %s.%s is sharded by %.300s, %s. For a new collection, "
+                          "the shard key can be unique itself: --shard-key with this value instead "
+                          "of --index",
+                          index, target->database, target->collection, shown,
+                          same ? "which has an index that is not unique"
+                               : "and servers build a unique index of it only if the index begins "
+                                 "with the fields of the shard key");
         bson_free(index);
         bson_free(shown);
     }
@@ -947,24 +761,33 @@ static bool same_option(const bson_t *a, const bson_t *b, const char *name) {
     return bson_iter_as_int64(&in_a) == bson_iter_as_int64(&in_b);
 }
 
-/* Would the server refuse to build the index beside the existing one, or accept that one, of
- * another name, for it in spite of its other options? */
-static bool is_in_the_way(const bson_t *found, const bson_t *index, const char *name) {
-    static const char *const options[] = {"unique", "sparse", "expireAfterSeconds"};
+/* An existing index beside which the server builds another one. */
+typedef enum beside {
+    BESIDE_BUILT,   /* or is the same index */
+    BESIDE_RENAMED, /* only under another name */
+    BESIDE_REFUSED, /* the server refuses, or accepts the existing index in spite of its options */
+} beside;
+
+static beside beside_of(const sl_server *server, const bson_t *found, const bson_t *index,
+                        const char *name) {
     bson_t own, wanted;
-    bool same_name = strcmp(sl_look_string(found, "name"), name) == 0, same = true;
+    bool same_name = strcmp(sl_look_string(found, "name"), name) == 0;
     if (!sl_look_inside(found, "key", &own) || !sl_look_inside(index, "key", &wanted))
-        return false;
+        return BESIDE_BUILT;
     if (!keys_equal(&own, &wanted) || !same_option(found, index, "partialFilterExpression"))
-        return same_name;
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
-        same = same && same_option(found, index, options[i]);
-    return !same && (same_name || bson_count_keys(index) > 1);
+        return same_name ? BESIDE_RENAMED : BESIDE_BUILT;
+    if (!same_option(found, index, "unique") || !same_option(found, index, "sparse")) {
+        if (sl_server_at_least(server, 5, 0))
+            return same_name ? BESIDE_RENAMED : BESIDE_BUILT;
+    } else if (same_option(found, index, "expireAfterSeconds")) {
+        return BESIDE_BUILT;
+    }
+    return same_name || bson_count_keys(index) > 1 ? BESIDE_REFUSED : BESIDE_BUILT;
 }
 
 /* Is none of the collection's indexes in the way of this one? */
-static bool check_index(const sl_target *target, const bson_t *all, const bson_t *index,
-                        sl_error *error) {
+static bool check_index(const sl_server *server, const sl_target *target, const bson_t *all,
+                        const bson_t *index, sl_error *error) {
     bson_t key;
     const char *given = sl_look_text(index, "name");
     char *name = given                                ? strdup(given)
@@ -974,14 +797,17 @@ static bool check_index(const sl_target *target, const bson_t *all, const bson_t
     if (!name)
         return sl_error_memory(error, "comparing indexes");
     for (sl_walk walk = sl_walk_of(all); ok && sl_walk_next(&walk);) {
-        if (!is_in_the_way(&walk.item, index, name))
+        beside how = beside_of(server, &walk.item, index, name);
+        if (how == BESIDE_BUILT)
             continue;
         char *shown = sl_index_shown(index), *other = sl_index_shown(&walk.item);
         ok = sl_error_set(error, SL_EXIT_CLUSTER,
                           "--index %.500s: %s.%s has the index %.600s, beside which servers refuse "
-                          "to build it; leave the option out, give another \"name\", or drop "
-                          "that index first",
-                          shown, target->database, target->collection, other);
+                          "to build it; leave the option out, or %s%.200s",
+                          shown, target->database, target->collection, other,
+                          how == BESIDE_RENAMED ? "give another \"name\""
+                                                : "first drop that index, named ",
+                          how == BESIDE_RENAMED ? "" : sl_look_string(&walk.item, "name"));
         bson_free(shown);
         bson_free(other);
     }
@@ -994,7 +820,7 @@ static bool check_indexes(sl_connection *connection, const sl_target *target,
     bson_t found;
     bool ok = sl_collection_indexes(connection, target, &found, error);
     for (size_t i = 0; ok && i < count; i++)
-        ok = check_index(target, &found, indexes[i], error);
+        ok = check_index(sl_connection_server(connection), target, &found, indexes[i], error);
     bson_destroy(&found);
     return ok;
 }
@@ -1025,5 +851,276 @@ bool sl_create_index(sl_connection *connection, const sl_target *target, const b
                         target->database, target->collection);
     bson_destroy(&named);
     free(name);
+    return ok;
+}
+
+/* ---- may a load match by these fields? ---- */
+
+/* The match fields of a load with another mode than insert. Two conditions make such a load
+ * correct, and are checked before it changes anything:
+ *
+ * - The fields contain the shard key. Then the router sends a statement to the one shard that can
+ * hold the document. Otherwise the router would refuse the statement, or send it to all shards, and
+ * an upsert could store a second document of the same fields on another shard.
+ * - The fields contain _id, or all fields of a unique index. Then one document at most matches.
+ *   Otherwise a delete that is sent twice would remove two documents, and two upserts at the same
+ *   time would insert two. */
+
+static bool contains(const char *const *fields, size_t count, const char *field) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(fields[i], field) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Writes the fields of the key that are not among `fields`, separated by commas. Returns their
+ * number. */
+static size_t lacking(const bson_t *key, const char *const *fields, size_t count, char *out,
+                      size_t room) {
+    bson_iter_t iter;
+    size_t lacks = 0, used = 0;
+    *out = '\0';
+    for (bool more = bson_iter_init(&iter, key); more && bson_iter_next(&iter);) {
+        if (contains(fields, count, bson_iter_key(&iter)))
+            continue;
+        if (used < room)
+            used += (size_t)snprintf(out + used, room - used, "%s%s", lacks ? "," : "",
+                                     bson_iter_key(&iter));
+        lacks++;
+    }
+    return lacks;
+}
+
+/* The fields as they are given to --match-fields. */
+static char *list(const char *const *fields, size_t count, char *out, size_t room) {
+    size_t used = 0;
+    *out = '\0';
+    for (size_t i = 0; i < count && used < room; i++)
+        used += (size_t)snprintf(out + used, room - used, "%s%s", i ? "," : "", fields[i]);
+    return out;
+}
+
+/* Makes a unique index of the fields. It begins with those of the shard key (may be NULL), as
+ * servers demand. */
+static void make_unique(const sl_matching *match, const bson_t *shard_key, bson_t *index) {
+    bson_t key;
+    bson_iter_t field;
+    bson_init(index);
+    BSON_APPEND_DOCUMENT_BEGIN(index, "key", &key);
+    for (bool more = shard_key && bson_iter_init(&field, shard_key);
+         more && bson_iter_next(&field);)
+        BSON_APPEND_INT32(&key, bson_iter_key(&field), 1); /* the match fields contain it */
+    for (size_t i = 0; i < match->count; i++) {
+        if (!shard_key || !bson_iter_init_find(&field, shard_key, match->fields[i]))
+            BSON_APPEND_INT32(&key, match->fields[i], 1);
+    }
+    bson_append_document_end(index, &key);
+    BSON_APPEND_BOOL(index, "unique", true);
+}
+
+/* The option whose value is the index. */
+static char *index_option(const bson_t *index, const char *option, char *out, size_t room) {
+    char word[480];
+    char *json = bson_as_relaxed_extended_json(index, NULL);
+    snprintf(out, room, "--%s %s", option, sl_shell_word(json ? json : "", word, sizeof word));
+    bson_free(json);
+    return out;
+}
+
+/* Is the field of the key, or a document that contains it, among `ids`? */
+static const char *taken_by(const char *field, const char *const *ids, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(ids[i]);
+        if (strcmp(ids[i], "_id") != 0 && strncmp(field, ids[i], length) == 0 &&
+            (field[length] == '\0' || field[length] == '.'))
+            return ids[i];
+    }
+    return NULL;
+}
+
+bool sl_check_ids(const bson_t *key, const char *const *ids, size_t count, sl_error *error) {
+    bson_iter_t field;
+    const char *taken = NULL;
+    char fields[300], word[350];
+    for (bool more = bson_iter_init(&field, key); !taken && more && bson_iter_next(&field);)
+        taken = taken_by(bson_iter_key(&field), ids, count);
+    if (!taken)
+        return true;
+    char *json = bson_as_relaxed_extended_json(key, NULL);
+    lacking(key, NULL, 0, fields, sizeof fields);
+    sl_error_set(
+        error, SL_EXIT_USAGE,
+        "--id-field makes %.100s the _id, so the documents would lack a field of the shard "
+        "key %.300s. Take the _id from other fields, or leave out --id-field; modes "
+        "other than insert then match with --match-fields %s",
+        taken, json ? json : "", sl_shell_word(fields, word, sizeof word));
+    bson_free(json);
+    return false;
+}
+
+static bool records_have_all(const sl_matching *match, const bson_t *key) {
+    bson_iter_t iter;
+    for (bool more = bson_iter_init(&iter, key); more && bson_iter_next(&iter);) {
+        if (!contains(match->fields, match->count, bson_iter_key(&iter)) &&
+            !match->records_have(match->context, bson_iter_key(&iter)))
+            return false;
+    }
+    return true;
+}
+
+/* `is_new`: the load creates the collection, and shards it by the key. */
+static bool check_shard_key(const sl_target *target, const bson_t *key, bool is_new,
+                            const sl_matching *match, sl_error *error) {
+    char lacks[300], given[300], advice[700], option[500], word[350];
+    if (!key || lacking(key, match->fields, match->count, lacks, sizeof lacks) == 0)
+        return true;
+    list(match->fields, match->count, given, sizeof given);
+    bson_t unique;
+    make_unique(match, NULL, &unique);
+    index_option(&unique, "shard-key", option, sizeof option);
+    bson_destroy(&unique);
+    if (records_have_all(match, key))
+        snprintf(advice, sizeof advice, "Add it: --match-fields %s,%s", given,
+                 sl_shell_word(lacks, word, sizeof word));
+    else if (is_new)
+        snprintf(advice, sizeof advice,
+                 "The records do not have it. Shard by the fields that match: %s", option);
+    else
+        snprintf(advice, sizeof advice,
+                 "The records do not have it. Load the files of this collection again, with --drop "
+                 "or into another collection, with %s; then repeat this command",
+                 option);
+    return sl_error_set(error, SL_EXIT_USAGE,
+                        "%.255s.%.255s is sharded by a key with %s, which is not among the fields "
+                        "that match, %s: without it the shard of a document is not known. %s",
+                        target->database, target->collection, lacks, given, advice);
+}
+
+/* Does the index compare strings in the same way as the statements? Statements use the collation of
+ * the collection, which is that of its index _id_. Without a collation they compare bytes, and any
+ * unique index suffices. */
+static bool is_comparable(const bson_t *index, const bson_t *by_id) {
+    bson_t own, collation;
+    return !sl_look_inside(by_id, "collation", &collation) ||
+           (sl_look_inside(index, "collation", &own) && bson_equal(&own, &collation));
+}
+
+/* Does the index allow one document of these fields only? `by_id`: the index _id_. */
+static bool identifies(const bson_t *index, const bson_t *by_id, const char *const *fields,
+                       size_t count) {
+    bson_t key;
+    char lacks[300];
+    return sl_look_flag(index, "unique") && !sl_look_flag(index, "sparse") &&
+           !bson_has_field(index, "partialFilterExpression") && is_comparable(index, by_id) &&
+           sl_look_inside(index, "key", &key) &&
+           lacking(&key, fields, count, lacks, sizeof lacks) == 0;
+}
+
+static bool has_unique_index(sl_connection *connection, const sl_target *target,
+                             const char *const *fields, size_t count, bool *has, sl_error *error) {
+    bson_t indexes, by_id = BSON_INITIALIZER;
+    *has = false;
+    bool ok = sl_collection_indexes(connection, target, &indexes, error);
+    for (sl_walk walk = sl_walk_of(&indexes); sl_walk_next(&walk);) {
+        if (strcmp(sl_look_string(&walk.item, "name"), "_id_") == 0)
+            bson_concat(&by_id, &walk.item);
+    }
+    for (sl_walk walk = sl_walk_of(&indexes); !*has && sl_walk_next(&walk);)
+        *has = identifies(&walk.item, &by_id, fields, count);
+    bson_destroy(&by_id);
+    bson_destroy(&indexes);
+    return ok;
+}
+
+/* Does an index of this load, or the unique index of its shard key, identify a document? */
+static bool will_be_identified(const sl_target *target, const sl_matching *match, bool sharded) {
+    const bson_t simple = BSON_INITIALIZER;
+    char lacks[300];
+    bool found = sharded && target->shard_key_unique && target->shard_key &&
+                 lacking(target->shard_key, match->fields, match->count, lacks, sizeof lacks) == 0;
+    for (size_t i = 0; !found && i < match->index_count; i++)
+        found = identifies(match->indexes[i], &simple, match->fields, match->count);
+    return found;
+}
+
+/* Finds an index of the collection that prevents the other one, and gives that another name if this
+ * suffices. Writes the name of an index that must be dropped before; "": none. */
+static bool make_way(sl_connection *connection, const sl_target *target, bson_t *index,
+                     char *dropped, size_t room, sl_error *error) {
+    const sl_server *server = sl_connection_server(connection);
+    bson_t key, found;
+    char *name = sl_look_inside(index, "key", &key) ? index_name(&key) : NULL, other[300];
+    *dropped = '\0';
+    if (!name)
+        return sl_error_memory(error, "comparing indexes");
+    snprintf(other, sizeof other, "%.280s_unique", name);
+    bool ok = sl_collection_indexes(connection, target, &found, error), renamed = false;
+    for (sl_walk walk = sl_walk_of(&found); ok && sl_walk_next(&walk);)
+        renamed = renamed || beside_of(server, &walk.item, index, name) == BESIDE_RENAMED;
+    if (renamed)
+        BSON_APPEND_UTF8(index, "name", other);
+    for (sl_walk walk = sl_walk_of(&found); ok && sl_walk_next(&walk);) {
+        if (beside_of(server, &walk.item, index, renamed ? other : name) != BESIDE_BUILT)
+            snprintf(dropped, room, "%.250s", sl_look_string(&walk.item, "name"));
+    }
+    bson_destroy(&found);
+    free(name);
+    return ok;
+}
+
+/* `key`: the shard key; may be NULL. */
+static bool not_unique(sl_connection *connection, const sl_target *target, const sl_matching *match,
+                       const bson_t *key, bool exists, sl_error *error) {
+    char given[300], option[500], dropped[300] = "", before[400] = "";
+    const bool by_key = key && !exists && bson_count_keys(key) == match->count;
+    bson_t index;
+    make_unique(match, key, &index);
+    if (exists && !make_way(connection, target, &index, dropped, sizeof dropped, error)) {
+        bson_destroy(&index);
+        return false;
+    }
+    if (*dropped)
+        snprintf(before, sizeof before,
+                 "Drop its index %s, beside which servers refuse to build a unique one; then add ",
+                 dropped);
+    sl_error_set(
+        error, SL_EXIT_USAGE,
+        "--match-fields %s: %.255s.%.255s %s, so several documents could match, and "
+        "a batch that is sent again after a failure could change a second document. %s%s%s",
+        list(match->fields, match->count, given, sizeof given), target->database,
+        target->collection, exists ? "has no unique index of these fields" : "is new",
+        *before  ? before
+        : by_key ? "Give "
+                 : "Add ",
+        index_option(&index, by_key ? "shard-key" : "index", option, sizeof option),
+        match->records_have(match->context, "_id") ? ", or match by _id" : "");
+    bson_destroy(&index);
+    return false;
+}
+
+bool sl_check_match(sl_connection *connection, const sl_target *target, const sl_matching *match,
+                    sl_error *error) {
+    sl_sharding sharding;
+    bool exists, unique = contains(match->fields, match->count, "_id");
+    if (!sl_target_exists(connection, target, &exists, error))
+        return false;
+    if (!exists && match->must_exist)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%.255s.%.255s does not exist: there are no documents to match",
+                            target->database, target->collection);
+    exists = exists && !target->drop;
+    if (!sl_sharding_read(connection, target, &sharding, error)) {
+        sl_sharding_clear(&sharding);
+        return false;
+    }
+    bool sharded = exists && sharding.sharded;
+    const bson_t *key = sharded ? &sharding.key : target->shard_key;
+    bool ok = check_shard_key(target, key, !exists, match, error);
+    unique = unique || will_be_identified(target, match, !sharded);
+    if (ok && exists && !unique)
+        ok = has_unique_index(connection, target, match->fields, match->count, &unique, error);
+    ok = ok && (unique || not_unique(connection, target, match, key, exists, error));
+    sl_sharding_clear(&sharding);
     return ok;
 }

@@ -164,8 +164,6 @@ static bool may_match(sl_job *job, const sl_destination *destination, sl_error *
                                .must_exist = !sl_modes[keys->mode].creates,
                                .indexes = job->config->indexes,
                                .index_count = job->config->index_count,
-                               .ids = (const char *const *)keys->id.names,
-                               .id_count = keys->id.count,
                                .records_have = records_have,
                                .context = job};
     return sl_check_match(destination->connection, &destination->target, &match, error) &&

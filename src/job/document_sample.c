@@ -10,6 +10,7 @@
 
 #include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
+#include "format/key_fields.h"
 #include "util/document_id.h"
 #include "util/interrupt.h"
 #include "util/log.h"
@@ -428,6 +429,9 @@ bool sl_shard_key_check(sl_job *job, sl_error *error) {
     bson_iter_t key;
     size_t embedded = config->embed_field ? strlen(config->embed_field) : 0;
     if (!config->shard_key_given || !config->shard_key || !bson_iter_init(&key, config->shard_key))
+        return true;
+    if (job->keys && !sl_check_ids(config->shard_key, (const char *const *)job->keys->id.names,
+                                   job->keys->id.count, &job->key_problem))
         return true;
     while (bson_iter_next(&key) && s.count < FIELDS_MOST) {
         const char *field = bson_iter_key(&key);

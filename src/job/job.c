@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/key_fields.h"
 #include "report/run_record.h"
 #include "util/log.h"
 
@@ -157,6 +158,7 @@ size_t sl_job_range_of(const sl_job *job, int64_t id) {
 
 void sl_target_configure(sl_destination *destination, const sl_job *job, bool resumed) {
     const sl_load_config *config = job->config;
+    const sl_key_names *ids = job->keys ? &job->keys->id : NULL;
     bool sharded = sl_connection_server(destination->connection)->deployment == SL_SHARDED;
     destination->target = (sl_target){.database = config->database,
                                       .collection = config->collection,
@@ -168,6 +170,8 @@ void sl_target_configure(sl_destination *destination, const sl_job *job, bool re
                                       .shard_key_unique = config->shard_key_unique,
                                       .shard_key_given = config->shard_key_given,
                                       .own_ids = job->own_ids,
+                                      .id_fields = (const char *const *)(ids ? ids->names : NULL),
+                                      .id_count = ids ? ids->count : 0,
                                       .shard_existing = config->shard_existing};
 }
 

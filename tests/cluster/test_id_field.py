@@ -136,6 +136,24 @@ class Sharded(Standalone):
         self.assertIn("is one range on one shard", outcome.text)
         self.assertEqual(len(self.chunks()), 1)
 
+    def test_a_field_of_the_shard_key_is_refused(self):
+        """It would become the _id, and the documents would lack their shard key."""
+        source = self.file("a.csv", b"region,nr,o.k\nwest,1,5\neast,2,6\n")
+        lines = self.file("a.json", b'{"o":{"k":5},"n":1}\n')
+        other = self.file("b.csv", b"k,t\n1,x\n2,y\n")
+        self.shard({"region": 1, "nr": 1})
+        before = self.collections()
+        for words, path in ((["--id-field", "nr"], source), (["--id-field", "region,nr", "--mode", "upsert"], source),
+                            (["--id-field", "o", "--shard-key", '{"o.k": "hashed"}', "--drop"], lines)):
+            field = words[1].split(",")[0]
+            for command in "load", "plan":
+                outcome = self.shardload(command, *self.target(), *words, path, code=support.EXIT_USAGE)
+                self.assertIn(f"--id-field makes {field} the _id, so the documents would lack a field of the shard key",
+                              outcome.text)
+        self.assertEqual((self.collections(), self.database.t.count_documents({})), (before, 0))
+        self.shardload("plan", "--id-field", "k", "--shard-key", '{"k": 1}', other, code=support.EXIT_USAGE,
+                       message="makes k the _id")
+
     def test_plan(self):
         source = self.file("a.csv", text_of(rows()))
         outcome = self.shardload("plan", *self.target(), "--id-field", "id", source)

@@ -310,6 +310,31 @@ class Sharded(Modes, support.ClusterCase):
             self.assert_accounting(work, changed=10, rejectedByServer=0)
         self.check_stored(documents([*rows(0, 10, "upsert"), *rows(10)]))
 
+    def test_a_shard_key_that_is_not_unique(self):
+        """The messages lead to a load that works."""
+        old, new = self.file("old.csv", b"nr,region,x\n1,w,a\n2,e,b\n"), self.file("new.csv", b"nr,region,x\n1,w,c\n3,e,b\n")
+        key, unique = '{"region": 1, "nr": 1}', '{"key": {"region": 1, "nr": 1}, "unique": true}'
+        words = "--mode", "upsert", "--match-fields", "nr,region"
+        refused = {"code": support.EXIT_USAGE}
+        before = self.collections()
+        self.load(*words, "--shard-key", key, "--index", unique, old, message="the shard key can be unique", **refused)
+        outcome, _ = self.load(*words, "--shard-key", key, old, **refused)
+        found = re.search("Give --shard-key '([^']+)'", outcome.err)[1]
+        self.assertEqual((support.json.loads(found), self.collections()), (support.json.loads(unique), before))
+        self.load(*words, "--shard-key", found, old)
+        self.load("--drop", "--shard-key", key, old)
+        self.load(*words, "--shard-key", unique, new, code=support.EXIT_CLUSTER, message='leave "unique" out')
+        outcome, _ = self.load(*words, new, **refused)
+        if dropped := re.search("Drop its index (.+), beside .*; then add --index", outcome.err):
+            self.database.t.drop_index(dropped[1])
+        self.assertEqual(bool(dropped), not self.is_at_least("5.0"))
+        _, work = self.load(*words, "--index", re.search("--index '([^']+)'", outcome.err)[1], new)
+        self.assert_accounting(work, inserted=1, changed=1)
+        outcome, _ = self.load(*words, "--drop", "--shard-key", '{"region": 1}', old, **refused)
+        _, work = self.load(*words, "--drop", "--shard-key", '{"region": 1}', "--index",
+                            re.search("Add --index '([^']+)'", outcome.err)[1], old)
+        self.assert_accounting(work, inserted=2)
+
     def test_a_business_key(self):
         source = self.file("a.json", b'{"sku":"a","n":1}\n{"sku":"b","n":2}\n')
         words = "--mode", "upsert", "--match-fields", "sku"
@@ -324,4 +349,4 @@ class Sharded(Modes, support.ClusterCase):
         outcome, _ = self.load("--mode", "upsert", "--match-fields", "n", source, code=support.EXIT_USAGE)
         self.assertIn("--match-fields n,sku", outcome.err)
         self.load("--mode", "upsert", "--id-field", "sku", source, code=support.EXIT_USAGE,
-                  message="Leave that option out, and add all fields of the key: --match-fields sku")
+                  message="leave out --id-field; modes other than insert then match with --match-fields sku")
