@@ -225,7 +225,7 @@ static bool check_labels(const bson_iter_t *field, const sl_rule *rule, char why
     return open_array(field, rule->name, &item, why);
 }
 
-/* The server chooses how many hashes the client computes for SCRAM: "r=...,s=...,i=15000". Where the
+/* The server chooses how many hashes the client computes for SCRAM: "r=...,s=...,i=15000". If the
  * text ends in a name without "=", the driver reads on after its end, until the process crashes. */
 static bool check_scram(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
     const uint8_t *bytes;

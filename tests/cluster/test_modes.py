@@ -312,7 +312,8 @@ class Sharded(Modes, support.ClusterCase):
 
     def test_a_shard_key_that_is_not_unique(self):
         """The messages lead to a load that works."""
-        old, new = self.file("old.csv", b"nr,region,x\n1,w,a\n2,e,b\n"), self.file("new.csv", b"nr,region,x\n1,w,c\n3,e,b\n")
+        old = self.file("old.csv", b"nr,region,x\n1,w,a\n2,e,b\n")
+        new = self.file("new.csv", b"nr,region,x\n1,w,c\n3,e,b\n")
         key, unique = '{"region": 1, "nr": 1}', '{"key": {"region": 1, "nr": 1}, "unique": true}'
         words = "--mode", "upsert", "--match-fields", "nr,region"
         refused = {"code": support.EXIT_USAGE}
