@@ -434,28 +434,45 @@ static bool refuse_found(const sl_job *job, const sl_target *target, const copie
 
 typedef struct alike {
     const sl_job *job;
+    const sl_destination *destination;
     const sl_registry_entry *entries; /* those compared: `content` is the beginning of the text */
     copies found;
     size_t warnings;
     sl_error error;
 } alike;
 
-/* A source that begins like one in the registry. Packed ones are read, for the size of their
- * text. */
+/* Are the documents of a source also those of one in the registry that begins like it? If the load
+ * of that has ended, its text has the same size; packed sources are read for that. Otherwise there
+ * are documents of it. */
+static bool is_stored(alike *a, size_t index, const bson_t *document) {
+    const sl_destination *destination = a->destination;
+    const int64_t size = sl_look_int64(document, "textBytes", 0);
+    const uint32_t number = (uint32_t)sl_look_int64(document, "number", 0);
+    uint64_t own;
+    if (strcmp(sl_look_string(document, "state"), "loaded") != 0)
+        return sl_count_range(destination->connection, &destination->target,
+                              sl_stripe_first_id(number, 0), sl_stripe_first_id(number, SL_STRIPES),
+                              &own, &a->error) &&
+               own > 0;
+    return size > 0 && sl_source_set_at(a->job->set, index)->kind != SL_SOURCE_PIPE &&
+           sl_source_text_bytes(a->job->set, index, &own, &a->error) && own == (uint64_t)size;
+}
+
 static void on_alike(void *context, const sl_registry_entry *entry, const bson_t *document) {
     alike *a = context;
     size_t index = 0;
-    uint64_t size, other = (uint64_t)sl_look_int64(document, "textBytes", 0);
     for (size_t left = (size_t)(entry - a->entries); left > 0 || a->job->sources[index].skipped;)
         left -= !a->job->sources[index++].skipped;
     const sl_source *source = sl_source_set_at(a->job->set, index);
-    bool copy = (uint64_t)sl_look_int64(document, "content", 0) == source->content;
-    if (a->error.code || copy || source->kind == SL_SOURCE_PIPE ||
-        (other > 0 && !sl_source_text_bytes(a->job->set, index, &size, &a->error)))
+    const bool loaded = strcmp(sl_look_string(document, "state"), "loaded") == 0;
+    const uint64_t content = (uint64_t)sl_look_int64(document, "content", 0);
+    /* Two pipes, of which one was not loaded completely, need --another-pipe. */
+    const bool pipes = source->kind == SL_SOURCE_PIPE && !loaded && content == 0;
+    if (a->error.code || pipes || (content != 0 && content == source->content))
         return;
-    if (other > 0 && size == other)
+    if (is_stored(a, index, document))
         on_copy(&a->found, entry, document);
-    else if (a->warnings++ < SL_COPIES_SHOWN)
+    else if (!a->error.code && loaded && a->warnings++ < SL_COPIES_SHOWN)
         sl_log_warning("%s begins with the same text as %s, which is stored. If one of them is a "
                        "copy or an older version of the other, records are stored twice",
                        source->shown, sl_look_string(document, "name"));
@@ -470,7 +487,7 @@ static bool refuse_alike(const sl_job *job, const sl_destination *destination,
         compared[i] = entries[i];
         compared[i].content = entries[i].beginning;
     }
-    alike found = {.job = job, .entries = compared};
+    alike found = {.job = job, .destination = destination, .entries = compared};
     bool ok = sl_registry_same_content(destination->registry, "beginning", compared, count,
                                        on_alike, &found, error);
     free(compared);
@@ -478,9 +495,10 @@ static bool refuse_alike(const sl_job *job, const sl_destination *destination,
         *error = found.error;
         return false;
     }
-    return ok &&
-           refuse_found(job, &destination->target, &found.found,
-                        "texts with the size and beginning of these sources, unpacked", error);
+    return ok && refuse_found(job, &destination->target, &found.found,
+                              "texts with the beginning and size of these sources, or whose load "
+                              "has not ended",
+                              error);
 }
 
 /* Refuses sources whose content the registry lists under another name, or whose text it lists. With
@@ -533,7 +551,7 @@ static bool refuse_corrected(const sl_job *job, const sl_destination *destinatio
                         "\nThe records that are already stored would be stored a second time. If "
                         "rejects were corrected, load only these: the file in rejected/ in the "
                         "work directory of the first load, corrected; or start again with --drop. "
-                        "Without --again the files are loaded as new ones",
+                        "To load the files as new ones, rename them",
                         destination->target.database, destination->target.collection, found.shown,
                         found.count > SL_COPIES_SHOWN ? "\n  ..." : "");
 }

@@ -505,6 +505,19 @@ static sl_batch *target_of(sl_worker *worker, int64_t first_id) {
     }
 }
 
+/* Warns if the last line of a pipe has no line end: the program that wrote it may have been stopped
+ * within the last field, which does not show. */
+static void check_end(const sl_worker *worker, const sl_source_block *block) {
+    const sl_job_source *source = &worker->job->sources[block->source];
+    const sl_source *facts = sl_source_set_at(worker->job->set, block->source);
+    const size_t length = block->text.length;
+    if (block->last && facts->kind == SL_SOURCE_PIPE && !source->format->own_ids &&
+        block->text.bytes[length - 1] != '\n')
+        sl_log_warning("%s: the last line has no line end: if the program that wrote the text was "
+                       "stopped, the last record is not complete, and others are missing",
+                       facts->shown);
+}
+
 /* Parses a block into batches; `dialect` NULL: the block is not loaded. */
 static bool parse_block(sl_worker *worker, const sl_source_block *block,
                         const sl_dialect *dialect) {
@@ -521,6 +534,7 @@ static bool parse_block(sl_worker *worker, const sl_source_block *block,
         worker->target = target_of(worker, open_block->first_id);
         if (!worker->target || !begin_segment(worker) || !batch_to_sink(worker))
             return false;
+        check_end(worker, block);
         ok = sl_sources_parse(job, block, dialect, &worker->sink, &open_block->counts);
         sink_to_batch(worker);
         if (ok && worker->target == &worker->scratch)

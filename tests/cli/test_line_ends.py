@@ -23,6 +23,15 @@ class LineEndCase(support.Case):
         return self.shardload(command, *words, path, code=support.EXIT_SOURCE).err
 
 
+class LastLines(LineEndCase):
+    def test_a_pipe_without_a_line_end_may_have_been_cut_off(self):
+        for text, warned in (("a,b\n1,two\n3,fou", True), ("a,b\n1,two\n3,four\n", False),
+                             ('{"a":1}\n{"a":2}', False)):
+            err = self.load("-", stdin=text.encode(), code=support.EXIT_OK)
+            self.assertEqual("-: the last line has no line end" in err, warned, err)
+            self.assertNotIn("line end", self.load(self.file("f.csv", text), code=support.EXIT_OK))
+
+
 class QuotedLineEnds(LineEndCase):
     def test_in_the_header_no_document_is_written(self):
         """For a file that is read with a schema; without a schema, the header is read."""

@@ -145,6 +145,15 @@ class Completion(support.Case):
                 self.assertEqual(offered - {"--help", "--version"}, set(commands_of(program)), shell)
         self.offers(["verify"], "shardload", "ver")
 
+    def test_the_scripts_name_every_option(self):
+        """Also those of shells that are not installed."""
+        for program in PROGRAMS:
+            for shell, prefix in (("bash", "--"), ("zsh", "--"), ("fish", "-l ")):
+                script = output(program, "--completion", shell)
+                for command in commands_of(program):
+                    for option in options_of(program, command):
+                        self.assertRegex(script, rf"{prefix}{option[2:]}\b", (shell, command))
+
     def test_exactly_the_options_of_the_command(self):
         for program in PROGRAMS:
             for command in commands_of(program):

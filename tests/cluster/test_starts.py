@@ -105,11 +105,13 @@ class LoadedBefore(support.ClusterCase):
                 self.assertFalse(work.exists())
                 self.assertEqual(self.count(f"p{number}"), 49)
         outcome = self.shardload("plan", *self.target("p0"), self.first, code=EXIT_SOURCE)
-        self.assertIn("texts with the size and beginning of these sources", outcome.text)
+        self.assertIn("texts with the beginning and size of these sources", outcome.text)
         self.load("--again", self.first, collection="p0")
         self.assertEqual(self.count("p0"), 98)
         self.load("-", collection="piped", stdin=TABLE.encode())
         self.load(packed, collection="piped", code=EXIT_SOURCE, message=": as -, on 20")
+        outcome, _ = self.load("-", collection="piped", stdin=TABLE.encode())
+        self.assertIn("- begins with the same text as -, which is stored", outcome.err)
         lines = TABLE * 160    # more than 64 KiB
         self.load(self.file("long.csv", lines), collection="long", code=None)
         longer = self.scratch / "longer.csv.gz"
@@ -117,6 +119,21 @@ class LoadedBefore(support.ClusterCase):
         outcome, _ = self.load(longer, collection="long", code=None)
         self.assertRegex(outcome.err, "longer.csv.gz begins with the same text as .*long.csv, which is stored")
         self.assertEqual(self.count("long"), 2 * 49 * 160 + 1)
+
+    def test_a_file_of_which_a_part_was_loaded_is_refused(self):
+        """A packed file that was cut off, and has been copied again."""
+        data = gzip.compress("".join(f"{n},{hash(str(n))}\n" for n in range(300000)).encode())
+        path = self.scratch / "copied.csv.gz"
+        path.write_bytes(data[:-len(data) // 3])
+        self.load("--batch-size", 1000, path, code=EXIT_SOURCE)
+        stored = self.count()
+        self.assertGreater(stored, 0)
+        path.write_bytes(data)
+        self.load(path, code=EXIT_SOURCE, message="copied.csv.gz, whose load has not ended")
+        self.load("--again", path, code=EXIT_SOURCE, message="have changed since")
+        self.assertEqual(self.count(), stored)
+        self.load("--drop", path)
+        self.assertEqual(self.count(), 300000)
 
     def test_two_loads_of_copies_that_start_at_once(self):
         for n in range(3):

@@ -131,7 +131,9 @@ class Repeated(PipeCase):
     def test_after_the_kill_a_file_is_loaded(self):
         self.load_killed_between_inserts(batch=20)
         self.use_another_work_directory()
-        self.start("shardload", *self.words(source=self.file)).wait().expect(support.EXIT_REJECTS)
+        self.start("shardload", *self.words(source=self.file)).wait().expect(
+            support.EXIT_SOURCE, "year.txt: as -, whose load has not ended")
+        self.start("shardload", *self.words("--again", source=self.file)).wait().expect(support.EXIT_REJECTS)
 
 
 class TwoLoaders(PipeCase):
