@@ -321,10 +321,11 @@ class Dumps(support.ClusterCase):
     def test_text_in_a_column_of_integers(self):
         """MySQL refuses it; SQLite stores it. An unsigned bigint may exceed 64 bits."""
         columns = "`id` bigint unsigned, `n` int(11), `big` bigint"
-        for head, rejected, rows in ((f"-- MySQL dump 8\nCREATE TABLE `t` ({columns});\n", 2, [(1, 7)]),
-                                     (f"PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\nCREATE TABLE `t` ({columns});\n", 0,
+        for head, rejected, rows in (("-- MySQL dump 8\n", 2, [(1, 7)]),
+                                     ("PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n", 0,
                                       [(1, 7), (2, "x"), (3, 1)])):
-            text = head + "INSERT INTO `t` VALUES (1,'7',1),(2,'x',2),(3,1,'1x'),(18446744073709551615,1,1);\n"
+            text = head + f"CREATE TABLE `t` ({columns});\n" \
+                "INSERT INTO `t` VALUES (1,'7',1),(2,'x',2),(3,1,'1x'),(18446744073709551615,1,1);\n"
             end = "COMMIT;\n" if "PRAGMA" in head else "-- Dump completed\n"
             self.run_load("--drop", "--again", self.file("t.sql", text + end),
                           code=support.EXIT_REJECTS if rejected else support.EXIT_OK)
