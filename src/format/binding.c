@@ -52,6 +52,7 @@ void sl_delimited_dialect_destroy(sl_dialect *dialect) {
     if (!dialect)
         return;
     free(dialect->header);
+    free(dialect->preamble);
     free(dialect->converters);
     free(dialect->columns);
     free(dialect->names);
@@ -629,7 +630,8 @@ bool sl_delimited_check_head(const sl_dialect *d, sl_text head, bool whole, sl_e
 }
 
 sl_text sl_delimited_header(const sl_dialect *dialect) {
-    return (sl_text){dialect->header, dialect->header_length};
+    return dialect->preamble ? sl_text_of(dialect->preamble)
+                             : (sl_text){dialect->header, dialect->header_length};
 }
 
 /* ---- the format `delimited` ---- */
@@ -767,6 +769,15 @@ static bool sniff_by_schema(const sl_plan *plan, sl_text head, bool whole, sl_di
         fits = set_notation(*dialect, table.notation, table.null,
                             schema->notation || plan->options.notation, table.cr_lines,
                             &plan->options, error);
+    }
+    if (fits && schema->skip_lines > 0) { /* rejects are loaded by the same schema */
+        char *preamble = malloc((size_t)schema->skip_lines + (*dialect)->header_length + 1);
+        if (preamble) {
+            memset(preamble, '\n', (size_t)schema->skip_lines);
+            strcpy(preamble + schema->skip_lines, (*dialect)->header);
+        }
+        (*dialect)->preamble = preamble;
+        fits = preamble || sl_error_memory(error, "reading a header");
     }
     free(names);
     return fits;
