@@ -52,6 +52,7 @@ void sl_delimited_dialect_destroy(sl_dialect *dialect) {
     if (!dialect)
         return;
     free(dialect->header);
+    free(dialect->preamble);
     free(dialect->converters);
     free(dialect->columns);
     free(dialect->names);
@@ -141,8 +142,8 @@ static const char *key_of(const sl_bound_column *column, bool long_names) {
 
 /* A server reads a dot in the name of a field as the path of an embedded document, and a $ at its
  * beginning as an operator: queries and indexes reach no field whose name has them. */
-static bool is_reachable(const char *key) {
-    return *key != '$' && (!strchr(key, '.') || sl_nesting_is_nested(key));
+static bool is_reachable(const sl_dialect *d, const char *key) {
+    return *key != '$' && (!strchr(key, '.') || (!d->contradict && sl_nesting_is_nested(key)));
 }
 
 /* Writes the key without $ at its beginning, without dots at its end and before blanks, and with _
@@ -202,7 +203,7 @@ static char *name_elements(sl_dialect *d, bool long_names, char *at) {
     char **made = calloc(d->column_count, sizeof *made);
     for (size_t i = 0; made && i < d->column_count; i++) {
         const char *key = key_of(&d->columns[i], long_names);
-        char *end = is_reachable(key) ? at : put_indices(at, d, long_names, key);
+        char *end = is_reachable(d, key) ? at : put_indices(at, d, long_names, key);
         made[i] = end > at ? at : NULL;
         at = end;
     }
@@ -214,27 +215,16 @@ static char *name_elements(sl_dialect *d, bool long_names, char *at) {
     return at;
 }
 
-/* Repairs the keys that no query could reach. */
-static bool repair_keys(sl_dialect *d, bool long_names, sl_error *error) {
-    size_t bytes = 0;
+/* Repairs the keys that no query could reach. Returns the end of their texts. */
+static char *repair_keys(sl_dialect *d, bool long_names, char *at) {
     for (size_t i = 0; i < d->column_count; i++) {
         const char *key = key_of(&d->columns[i], long_names);
-        bytes += is_reachable(key) ? 0 : 3 * strlen(key) + 48; /* for both functions */
-    }
-    if (bytes == 0)
-        return true;
-    char *at = d->repaired = malloc(bytes);
-    if (!at)
-        return sl_error_memory(error, "reading a header");
-    at = name_elements(d, long_names, at);
-    for (size_t i = 0; i < d->column_count; i++) {
-        const char *key = key_of(&d->columns[i], long_names);
-        if (is_reachable(key))
+        if (is_reachable(d, key))
             continue;
         d->columns[i].repaired = at;
         at = put_repaired(at, key, i);
     }
-    return true;
+    return at;
 }
 
 /* Refuses names with types, as mongoimport --columnsHaveTypes reads them: zip.string(). */
@@ -373,7 +363,7 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
         /* If all columns are text, a repeated header would be parsed as a record. */
         all_text &= type->any_text || schema->invalid != SL_INVALID_REJECT;
     }
-    if (!d->nesting && !sl_nesting_create(d, &d->nesting, &d->contradict, error))
+    if (!d->nesting && !d->contradict && !sl_nesting_create(d, &d->nesting, &d->contradict, error))
         return false;
     d->fixed_bytes += d->nesting ? d->nesting->bytes : 0;
     d->converters[d->column_count].step = SL_STEP_END;
@@ -453,6 +443,25 @@ static size_t find_spill(const sl_dialect *d, const sl_schema *schema) {
     return spill;
 }
 
+/* Gives the columns their keys. If these contradict each other, none is nested: then dots are
+ * repaired too. */
+static bool bind_keys(sl_dialect *d, const sl_format_options *options, sl_error *error) {
+    const bool long_names = options->long_names;
+    size_t bytes = 1;
+    for (size_t i = 0; i < d->column_count; i++)
+        bytes += 6 * strlen(key_of(&d->columns[i], long_names)) + 96; /* for three texts */
+    char *at = d->repaired = malloc(bytes);
+    if (!at)
+        return sl_error_memory(error, "reading a header");
+    at = repair_keys(d, long_names, name_elements(d, long_names, at));
+    if (!check_keys(d, options, error) || !sl_dialect_compile(d, long_names, error))
+        return false;
+    if (!d->contradict)
+        return true;
+    repair_keys(d, long_names, at);
+    return check_keys(d, options, error) && sl_dialect_compile(d, long_names, error);
+}
+
 bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_first_line *first,
                      const sl_text *names, size_t count, sl_dialect **out, sl_error *error) {
     if (count > SL_COLUMNS_MAX)
@@ -500,9 +509,7 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
             d->columns[i] = (sl_bound_column){.published = schema->columns[i].name,
                                               .schema = schema->columns[i]};
     }
-    if (!repair_keys(d, plan->options.long_names, error) || !check_keys(d, &plan->options, error) ||
-        !sl_dialect_compile(d, plan->options.long_names, error) ||
-        !bind_key_fields(d, &plan->options, error))
+    if (!bind_keys(d, &plan->options, error) || !bind_key_fields(d, &plan->options, error))
         goto fail;
     d->spill = d->quote ? SIZE_MAX : find_spill(d, schema);
     *out = d;
@@ -594,7 +601,8 @@ char *sl_delimited_describe(const sl_dialect *dialect, char *out, size_t room) {
              d->header_length > 0 ? "header" : "no header", d->column_count,
              d->column_count == 1 ? "" : "s", named ? "; dialect " : "",
              named ? d->notation->name : "", named && d->why[0] ? why : "", d->note,
-             d->contradict ? "; no name is nested: names such as a and a.b contradict each other"
+             d->contradict ? "; no name is nested: names such as a and a.b contradict each other, "
+                             "or are parts of _id"
                            : "");
     const char *separator = "; not in the schema, loaded as text: ";
     for (size_t i = 0; i < d->column_count && d->extra_columns > 0; i++) {
@@ -622,7 +630,8 @@ bool sl_delimited_check_head(const sl_dialect *d, sl_text head, bool whole, sl_e
 }
 
 sl_text sl_delimited_header(const sl_dialect *dialect) {
-    return (sl_text){dialect->header, dialect->header_length};
+    return dialect->preamble ? sl_text_of(dialect->preamble)
+                             : (sl_text){dialect->header, dialect->header_length};
 }
 
 /* ---- the format `delimited` ---- */
@@ -760,6 +769,15 @@ static bool sniff_by_schema(const sl_plan *plan, sl_text head, bool whole, sl_di
         fits = set_notation(*dialect, table.notation, table.null,
                             schema->notation || plan->options.notation, table.cr_lines,
                             &plan->options, error);
+    }
+    if (fits && schema->skip_lines > 0) { /* rejects are loaded by the same schema */
+        char *preamble = malloc((size_t)schema->skip_lines + (*dialect)->header_length + 1);
+        if (preamble) {
+            memset(preamble, '\n', (size_t)schema->skip_lines);
+            strcpy(preamble + schema->skip_lines, (*dialect)->header);
+        }
+        (*dialect)->preamble = preamble;
+        fits = preamble || sl_error_memory(error, "reading a header");
     }
     free(names);
     return fits;

@@ -114,6 +114,7 @@ struct sl_dialect {
     char letter[8]; /* name of the publisher's dialect; "": none */
     char *header;   /* the header line with its line end; "" when there is none. Owned */
     size_t header_length;
+    char *preamble; /* blank lines that a schema skips, and the header; NULL: it skips none */
     size_t watched_length; /* the header's length without line end if all columns are text or have
                               inferred types: lines of this length are compared with the header;
                               else 0 */

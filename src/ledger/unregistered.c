@@ -133,8 +133,9 @@ bool sl_unregistered_count(sl_job *job, sl_destination *destination, sl_ledger *
     if (documents > 0)
         sl_log_info("%s.%s: %" PRIu64 " document%s %s", destination->target.database,
                     destination->target.collection, documents, documents == 1 ? "" : "s",
-                    job->own_ids ? "before this load"
-                                 : "whose _id is no position in a registered source");
+                    job->own_ids
+                        ? "before this load"
+                        : "that no registered load has stored (other programs, other _id)");
     return true;
 }
 

@@ -3,6 +3,7 @@
  * tables and the record. */
 #include "restore.h"
 
+#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -905,13 +906,14 @@ bool sl_restore_open_dump(sl_restore *restore, sl_error *error) {
         return false;
     if (config->oplog_replay && !sl_oplog_plan(restore, error))
         return false;
-    if (config->shard_keys && (!sl_shard_keys_parse(&restore->shard_keys, config->shard_keys,
-                                                    sl_text_of(config->shard_keys_text), error) ||
-                               !sl_shard_keys_apply(&restore->shard_keys, &restore->dump, error)))
-        return false;
     size_t chosen = 0;
     for (size_t i = 0; i < restore->dump.count; i++)
         chosen += !restore->dump.items[i].left_out;
+    if (chosen > 0 && config->shard_keys &&
+        (!sl_shard_keys_parse(&restore->shard_keys, config->shard_keys,
+                              sl_text_of(config->shard_keys_text), error) ||
+         !sl_shard_keys_apply(&restore->shard_keys, &restore->dump, error)))
+        return false;
     restore->outcomes = calloc(restore->dump.count + 1, sizeof *restore->outcomes);
     if (!restore->outcomes)
         return sl_error_memory(error, "starting");
@@ -1022,13 +1024,15 @@ static void log_unsharded(const sl_restore *restore) {
     for (size_t i = 0; i < restore->dump.count; i++) {
         const sl_namespace *item = &restore->dump.items[i];
         if (item->left_out || item->shard_key || item->capped || sl_restored_alone(item) ||
-            strcmp(item->to_database, "admin") == 0 || count++ >= UNSHARDED_SHOWN)
+            strcmp(item->to_database, "admin") == 0 ||
+            fnmatch("*.sources", item->to_collection, 0) == 0 || /* a registry */
+            count++ >= UNSHARDED_SHOWN)
             continue;
         used += sl_print_text(names + used, sizeof names - used, "%s%s.%s", used > 0 ? ", " : "",
                               item->to_database, item->to_collection);
     }
     if (count > 0)
-        sl_log_info("not sharded, so each is stored on one shard, unless it exists sharded: %s%s; "
+        sl_log_info("restored unsharded, each on one shard, unless it exists sharded: %s%s; "
                     "--shard-keys FILE shards collections, by lines such as `DB.NAME: {key: {_id: "
                     "hashed}}`",
                     names, count > UNSHARDED_SHOWN ? " ..." : "");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compares a dump with the cluster, namespace by namespace. verify.h compares the documents. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -264,6 +265,8 @@ static sl_exit compare(comparison *c, bool content, uint64_t problems_shown) {
 static bool prepare(sl_restore *restore, sl_error *error) {
     const sl_restore_config *config = restore->config;
     const char *given = config->load->work_directory;
+    if (strcmp(config->dump, "-") != 0 && access(config->dump, R_OK) != 0)
+        return sl_error_set(error, SL_EXIT_SOURCE, "--dump %s: %s", config->dump, strerror(errno));
     if (!given && !sl_restore_is_in_place(restore))
         return sl_error_set(error, SL_EXIT_USAGE,
                             "--dump %s: an archive is unpacked first: name a folder with space for "

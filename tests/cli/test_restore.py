@@ -193,8 +193,11 @@ class Folders(RestoreCase):
         outcome = self.shardload("restore", "--dry-run", "-d", "a", "-c", "x", "-",
                                  stdin=(dump / "a" / "x.bson").read_bytes())
         self.assertRegex(outcome.out, r"a\.x +collection .*\n1 of 1 namespaces")
+        keys = self.file("keys.yaml", "c.x: {key: {a: 1}}\n")
         for words, code, message in ((["-c", "x"], support.EXIT_USAGE, "--collection needs --db"),
-                                     (["-d", "c"], support.EXIT_SOURCE, "no namespace matches --db")):
+                                     (["-d", "c"], support.EXIT_SOURCE, "no namespace matches --db"),
+                                     (["-d", "c", "--shard-keys", keys], support.EXIT_SOURCE,
+                                      "no namespace matches --db")):
             self.assertIn(message, self.plan(dump, *words, code=code).err)
 
     def test_parts_that_would_be_missed_end_in_exit_3(self):

@@ -60,6 +60,17 @@ class Schemas(support.Case):
                 self.assertFalse(json_schema.accepts(SCHEMA, schema.read_text()), "accepted by schema.json")
                 self.assertIn("s.yaml:", self.refused(schema))
 
+    def test_rejects_of_a_text_with_lines_before_the_table(self):
+        """They are loaded by the schema of the text, which skips lines."""
+        for header in ("a,b\n", ""):
+            schema = self.schema("{name: a, type: int}", "{name: b}",
+                                 head=f"name: s\nskip_lines: 2\nheader: {str(header != '').lower()}\n")
+            _, work = self.dump("--schema", schema, self.file("t.csv", f"title\n\n{header}1,x\ny,z\n"),
+                                code=support.EXIT_REJECTS)
+            (rejected,) = (work / "rejected").iterdir()
+            rejected.write_text(rejected.read_text().replace("y", "2"))
+            self.assertEqual(self.dump_decoded("--schema", schema, rejected)[0], [{"a": 2, "b": "z"}])
+
     def test_keys_of_each_mapping(self):
         for name, text in (("table", "no-such-key: 1\n"),
                            ("column", "name: a\ncolumns:\n  - {no-such-key: 1}\n")):

@@ -580,6 +580,7 @@ class Standalone(Restoring):
         for words in ([], ["--content"]):
             outcome = self.verify(dump, *words)
             self.assertIn("6 of 6 namespaces are equal to the dump", outcome.out)
+            self.assertNotIn("its sources", outcome.text)
         work = self.scratch / "verified"
         outcome = self.verify(archive, "--content", "--work-dir", work)
         self.assertIn("6 of 6 namespaces", outcome.out)
@@ -659,6 +660,7 @@ class Standalone(Restoring):
             self.verify(dump, *words, code=support.EXIT_USAGE, message=message)
         self.verify(self.archive(self.namespace("t", [])), code=support.EXIT_USAGE,
                     message="--work-dir")
+        self.verify("missing/", code=support.EXIT_SOURCE, message="--dump missing/: No such file or directory")
         self.shardload("verify", "-d", "a", "-c", "b", "--ns-include", "x", "x.bson",
                        code=support.EXIT_USAGE, message="--ns-include is for --dump only")
 
@@ -678,9 +680,9 @@ class Sharded(Standalone):
         dump = self.dump_folder(
             self.namespace("t", made, indexes=[by_number]), self.namespace("h", made),
             self.namespace("i", made, options={"collation": COLLATION}),
-            self.namespace("u", made), zipped=True)
+            self.namespace("u", made), self.namespace("u.sources", made[:1]), zipped=True)
         outcome, _ = self.restore(dump, *keys)
-        self.assertIn(f"each is stored on one shard, unless it exists sharded: {self.db}.u; --shard-keys FILE shards",
+        self.assertIn(f"each on one shard, unless it exists sharded: {self.db}.u; --shard-keys FILE shards",
                       outcome.text)
         for name, key in (("t", {"n": 1}), ("h", {"_id": "hashed"}), ("i", {"s": 1, "_id": 1}),
                           ("u", None)):

@@ -17,7 +17,7 @@ POSTGRES = """--
 
 \\restrict word
 SET client_encoding = 'UTF8';
-CREATE FUNCTION public.f() RETURNS text LANGUAGE sql AS $a_1$ SELECT 'a'; COPY no FROM stdin; -- it's $a_1$;
+CREATE FUNCTION public.f() RETURNS text LANGUAGE sql AS $_$ SELECT 'COPY public.no (a) FROM stdin;' $_$;
 COMMENT ON FUNCTION public.f() IS 'it''s; "a" -- comment';
 CREATE TABLE public.orders (
     id integer NOT NULL,
@@ -321,11 +321,11 @@ class Dumps(support.ClusterCase):
     def test_text_in_a_column_of_integers(self):
         """MySQL refuses it; SQLite stores it. An unsigned bigint may exceed 64 bits."""
         columns = "`id` bigint unsigned, `n` int(11), `big` bigint"
-        for first, rejected, rows in (("-- MySQL dump 8", 2, [(1, 7)]),
-                                      ("PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;", 0,
-                                       [(1, 7), (2, "x"), (3, 1)])):
-            head = f"{first}\nCREATE TABLE `t` ({columns});\n"
-            text = head + "INSERT INTO `t` VALUES (1,'7',1),(2,'x',2),(3,1,'1x'),(18446744073709551615,1,1);\n"
+        for head, rejected, rows in (("-- MySQL dump 8\n", 2, [(1, 7)]),
+                                     ("PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n", 0,
+                                      [(1, 7), (2, "x"), (3, 1)])):
+            text = head + f"CREATE TABLE `t` ({columns});\n" \
+                "INSERT INTO `t` VALUES (1,'7',1),(2,'x',2),(3,1,'1x'),(18446744073709551615,1,1);\n"
             end = "COMMIT;\n" if "PRAGMA" in head else "-- Dump completed\n"
             self.run_load("--drop", "--again", self.file("t.sql", text + end),
                           code=support.EXIT_REJECTS if rejected else support.EXIT_OK)

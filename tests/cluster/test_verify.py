@@ -160,7 +160,8 @@ class AnyServer:
         _, found, problems = self.verify(path, code=support.EXIT_VERIFICATION)
         self.assertEqual((found["missing"], found["extra"]), (1, 0))
         self.database.t.insert_one({"_id": "a name"})
-        _, found, problems = self.verify(path, code=support.EXIT_VERIFICATION)
+        outcome, found, problems = self.verify(path, code=support.EXIT_VERIFICATION)
+        self.assertIn("1 documents outside all ranges belong to no source", outcome.text)
         self.assertEqual((found["missing"], found["extra"]), (1, 1))
         self.assertEqual(self.summary(problems), [("extra", '"a name"')])
 
