@@ -19,7 +19,6 @@
 
 #include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
-#include "bson/bson_writer.h"
 #include "util/print.h"
 
 #include "internal.h"
@@ -64,12 +63,7 @@ static bool wrong(char why[SL_MESSAGE_WHY], const char *format, ...) {
 /* Is it a document that servers store, although libbson cannot read all of it? */
 static bool is_storable(const uint8_t *bytes, size_t length) {
     sl_bson_facts facts;
-    uint8_t *copy = calloc(1, length + SL_BSON_SLACK);
-    if (copy)
-        memcpy(copy, bytes, length);
-    bool valid = copy && sl_bson_check(copy, length, &facts) == SL_BSON_VALID && facts.old_binary;
-    free(copy);
-    return valid;
+    return sl_bson_check_alone(bytes, length, &facts) == SL_BSON_VALID && facts.old_binary;
 }
 
 /* Checks the lengths, terminators and values of a document and of all documents in it. */
@@ -225,7 +219,7 @@ static bool check_labels(const bson_iter_t *field, const sl_rule *rule, char why
     return open_array(field, rule->name, &item, why);
 }
 
-/* The server chooses how many hashes the client computes for SCRAM: "r=...,s=...,i=15000". Where the
+/* The server chooses how many hashes the client computes for SCRAM: "r=...,s=...,i=15000". If the
  * text ends in a name without "=", the driver reads on after its end, until the process crashes. */
 static bool check_scram(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
     const uint8_t *bytes;
