@@ -7,6 +7,7 @@
 #include "bson_check.h"
 
 #include <bson/bson.h>
+#include <stdlib.h>
 #include <string.h>
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -469,6 +470,18 @@ sl_bson_verdict sl_bson_check(const uint8_t *document, size_t available, sl_bson
     sl_bson_headers headers; /* most of it is not used */
     sl_bson_headers_init(&headers, 0, 0);
     return sl_bson_check_next(&headers, document, available, facts);
+}
+
+sl_bson_verdict sl_bson_check_alone(const uint8_t *document, size_t length, sl_bson_facts *facts) {
+    uint8_t *copy = calloc(1, length + SL_BSON_SLACK);
+    *facts = (sl_bson_facts){0};
+    if (!copy)
+        return SL_BSON_INVALID;
+    if (length > 0)
+        memcpy(copy, document, length);
+    sl_bson_verdict verdict = sl_bson_check(copy, length, facts);
+    free(copy);
+    return verdict;
 }
 
 bool sl_bson_may_begin(const uint8_t *bytes) {

@@ -43,6 +43,10 @@ typedef struct sl_bson_facts {
  * of embedded documents (`not_utf8` and `old_binary` cover both). */
 sl_bson_verdict sl_bson_check(const uint8_t *document, size_t available, sl_bson_facts *facts);
 
+/* As sl_bson_check, for a document that is not followed by readable bytes, such as a bson_t: it is
+ * copied. SL_BSON_INVALID also if memory is exhausted; `why` is NULL then. */
+sl_bson_verdict sl_bson_check_alone(const uint8_t *document, size_t length, sl_bson_facts *facts);
+
 /* As sl_bson_check, with the same result, but faster if the document has the same keys as documents
  * that were checked before with the same `headers`. */
 sl_bson_verdict sl_bson_check_next(sl_bson_headers *headers, const uint8_t *document,

@@ -19,7 +19,6 @@
 
 #include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
-#include "bson/bson_writer.h"
 #include "util/print.h"
 
 #include "internal.h"
@@ -64,12 +63,7 @@ static bool wrong(char why[SL_MESSAGE_WHY], const char *format, ...) {
 /* Is it a document that servers store, although libbson cannot read all of it? */
 static bool is_storable(const uint8_t *bytes, size_t length) {
     sl_bson_facts facts;
-    uint8_t *copy = calloc(1, length + SL_BSON_SLACK);
-    if (copy)
-        memcpy(copy, bytes, length);
-    bool valid = copy && sl_bson_check(copy, length, &facts) == SL_BSON_VALID && facts.old_binary;
-    free(copy);
-    return valid;
+    return sl_bson_check_alone(bytes, length, &facts) == SL_BSON_VALID && facts.old_binary;
 }
 
 /* Checks the lengths, terminators and values of a document and of all documents in it. */

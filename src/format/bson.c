@@ -57,14 +57,9 @@ static bool is_named_bson(const char *name) {
 /* Is the part of the first document that is in the head valid? */
 static bool begins_with_document(sl_text head, bool whole, sl_error *error) {
     sl_bson_facts facts;
-    uint8_t *copy = malloc(head.length + SL_SLACK); /* no readable bytes follow a head */
-    if (!copy)
+    sl_bson_verdict verdict = sl_bson_check_alone((const uint8_t *)head.bytes, head.length, &facts);
+    if (verdict == SL_BSON_INVALID && !facts.why)
         return sl_error_memory(error, "reading BSON");
-    if (head.length > 0)
-        memcpy(copy, head.bytes, head.length);
-    memset(copy + head.length, 0, SL_SLACK);
-    sl_bson_verdict verdict = sl_bson_check(copy, head.length, &facts);
-    free(copy);
     if (verdict == SL_BSON_INVALID)
         return sl_error_set(error, SL_EXIT_SOURCE, "not BSON: %s (byte %u)", facts.why,
                             facts.wrong_at);

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <zlib.h>
+
 #include "bson/bson_lookup.h"
 #include "bson/bson_number.h"
 #include "bson/bson_writer.h"
@@ -344,6 +346,11 @@ struct sl_store {
     size_t index_bytes, used_bytes;
 };
 
+/* Continues a CRC-32; 0 begins one. */
+static uint64_t checksum(uint64_t before, const void *bytes, size_t length) {
+    return length == 0 ? before : crc32_z((uLong)before, bytes, length);
+}
+
 /* ---- "complete" ---- */
 
 static bool damaged(const char *path, const char *why, sl_error *error) {
@@ -369,7 +376,9 @@ bool sl_store_read_facts(const char *folder, bool *there, sl_store_facts *facts,
                               .too_many = (uint64_t)sl_look_int64(document, "tooMany", 0),
                               .keys = (uint64_t)sl_look_int64(document, "keys", 0),
                               .bits = (uint64_t)sl_look_int64(document, "bits", 0),
-                              .group_bytes = (uint64_t)sl_look_int64(document, "groupBytes", 0)};
+                              .group_bytes = (uint64_t)sl_look_int64(document, "groupBytes", 0),
+                              .groups_check = (uint64_t)sl_look_int64(document, "groupsCheck", 0),
+                              .index_check = (uint64_t)sl_look_int64(document, "indexCheck", 0)};
     snprintf(facts->identity, sizeof facts->identity, "%s", sl_look_string(document, "identity"));
     snprintf(facts->letters, sizeof facts->letters, "%s", sl_look_string(document, "letters"));
     bson_destroy(document);
@@ -448,6 +457,13 @@ bool sl_store_open(const char *folder, const sl_store_facts *facts, sl_store_key
     else
         sl_store_close(made);
     return ok;
+}
+
+bool sl_store_check(const sl_store *store, const char *folder, sl_error *error) {
+    const sl_store_facts *facts = &store->facts;
+    return (checksum(0, store->groups, facts->group_bytes) == facts->groups_check &&
+            checksum(0, store->index, store->index_bytes) == facts->index_check) ||
+           damaged(folder, "its files are damaged", error);
 }
 
 void sl_store_close(sl_store *store) {
@@ -568,14 +584,17 @@ static bool failed(sl_store_builder *builder, const char *name) {
 /* Fills the index up to the group that begins at the end of "groups". */
 static bool index_up_to(sl_store_builder *builder, uint64_t entry) {
     for (; builder->entries <= entry; builder->entries++) {
-        if (fwrite(&builder->facts->group_bytes, sizeof(uint64_t), 1, builder->index) != 1)
+        const uint64_t *at = &builder->facts->group_bytes;
+        if (fwrite(at, sizeof *at, 1, builder->index) != 1)
             return failed(builder, "index");
+        builder->facts->index_check = checksum(builder->facts->index_check, at, sizeof *at);
     }
     return true;
 }
 
 static bool put(sl_store_builder *builder, const void *bytes, size_t length) {
     builder->facts->group_bytes += length;
+    builder->facts->groups_check = checksum(builder->facts->groups_check, bytes, length);
     return length == 0 || fwrite(bytes, length, 1, builder->groups) == 1 ||
            failed(builder, "groups");
 }
@@ -801,6 +820,8 @@ static bool write_facts(const char *folder, const sl_store_facts *facts, sl_erro
     BSON_APPEND_INT64(&document, "keys", (int64_t)facts->keys);
     BSON_APPEND_INT64(&document, "bits", (int64_t)facts->bits);
     BSON_APPEND_INT64(&document, "groupBytes", (int64_t)facts->group_bytes);
+    BSON_APPEND_INT64(&document, "groupsCheck", (int64_t)facts->groups_check);
+    BSON_APPEND_INT64(&document, "indexCheck", (int64_t)facts->index_check);
     snprintf(path, sizeof path, "%s/complete", folder);
     bool ok = sl_json_write_file(path, &document, error);
     bson_destroy(&document);
@@ -815,6 +836,7 @@ bool sl_store_build(const char *folder, size_t sorted_at_once, sl_store_facts *f
     snprintf(records, sizeof records, "%s/records", folder);
     facts->format = SL_STORE_FORMAT;
     facts->keys = facts->too_many = facts->group_bytes = facts->bits = 0;
+    facts->groups_check = facts->index_check = 0;
     facts->letters[0] = '\0';
     while (facts->bits < 40 && facts->records >> facts->bits > GROUPS_PER_ENTRY)
         facts->bits++;

@@ -135,7 +135,7 @@ static inline const uint8_t *sl_group_array(const sl_group *group) {
 }
 
 /* The content of "complete". */
-#define SL_STORE_FORMAT 3
+#define SL_STORE_FORMAT 4
 typedef struct sl_store_facts {
     uint64_t format;      /* with another one than SL_STORE_FORMAT, the other facts are not known */
     char identity[160];   /* of the options that the store was made with */
@@ -150,6 +150,7 @@ typedef struct sl_store_facts {
     uint64_t keys;
     uint64_t bits; /* of a hash, by which "index" is ordered */
     uint64_t group_bytes;
+    uint64_t groups_check, index_check; /* CRC-32 of the files */
 } sl_store_facts;
 _Static_assert(SL_JOIN_FIELDS_MAX < 16, "sl_store_facts.letters has room for all keys");
 
@@ -178,6 +179,9 @@ typedef enum sl_store_keys {
 bool sl_store_open(const char *folder, const sl_store_facts *facts, sl_store_keys keys,
                    sl_store **store, sl_error *error);
 void sl_store_close(sl_store *store); /* NULL is fine */
+/* Reads a store that an earlier run has made, and compares its checksums: the other functions trust
+ * the positions and lengths in it. */
+bool sl_store_check(const sl_store *store, const char *folder, sl_error *error);
 
 /* The group of a key, or NULL. Any thread. */
 const sl_group *sl_store_find(const sl_store *store, const uint8_t *key, size_t length);

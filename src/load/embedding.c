@@ -505,7 +505,8 @@ static bool open_store(sl_preparation *preparation, sl_store_keys used) {
             error, SL_EXIT_SOURCE, "--embed %s: no record has values in all fields of --on %s",
             preparation->job->config->embed_path, preparation->job->config->embed_on);
     return sources_read_text(preparation->folder, embed->text, error) &&
-           sl_store_open(preparation->folder, facts, used, &embed->store, error);
+           sl_store_open(preparation->folder, facts, used, &embed->store, error) &&
+           (!found || sl_store_check(embed->store, preparation->folder, error));
 }
 
 static bool begin(sl_preparation *preparation, const char *work_directory) {

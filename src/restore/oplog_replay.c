@@ -386,8 +386,10 @@ static bool apply(replay *r, size_t item, const sl_operation *o, sl_error *error
         return true;
     }
     sl_bson_facts facts = {0};
-    if (partial)
-        sl_bson_check(bson_get_data(s->now), s->now->len, &facts);
+    if (partial &&
+        sl_bson_check_alone(bson_get_data(s->now), s->now->len, &facts) == SL_BSON_INVALID &&
+        !facts.why)
+        return sl_error_memory(error, "replaying the oplog");
     if (facts.old_binary)
         return sl_error_set(
             error, SL_EXIT_SOURCE,

@@ -201,6 +201,12 @@ class House(unittest.TestCase):
                           if re.match(r"#define (SL_)?SLACK\b", line)],
                          ["src/util/text.h: #define SL_SLACK 64"])
 
+    def test_no_check_reads_beyond_a_document_of_the_driver(self):
+        """No readable bytes follow a bson_t: sl_bson_check_alone copies it."""
+        wrong = [p.name for p in (TOP / "src").rglob("*.c")
+                 if re.search(r"\bsl_bson_check(_next)?\([^;{]*bson_get_data", p.read_text())]
+        self.assertEqual(wrong, [])
+
     def test_names_that_version_2_of_the_driver_has_removed_are_not_used(self):
         removed = re.compile(
             r"\b(bson_string_\w+|bson(_array)?_as_json|bson_(atomic|cmp|in_range)_\w+|bson_thrd_yield|"

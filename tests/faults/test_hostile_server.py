@@ -53,6 +53,14 @@ def hello_of(message):
     return body if "maxWireVersion" in body else None
 
 
+def scram_of(iterations):
+    """Replies to saslStart with this number of iterations."""
+    return lambda message: {
+        "conversationId": 1, "done": False, "ok": 1.0,
+        "payload": b"r=%sserver,s=QUFBQUFBQUFBQUFBQUFBQQ==,i=%d" % (
+            bytes(message["payload"]).rpartition(b"r=")[2], iterations)}
+
+
 class Commands(proxy.Proxy):
     """Replies to the commands of some names with what a function returns, a body."""
 
@@ -216,11 +224,7 @@ class HostileServer(fault_case.ProxyCase):
 
     def test_a_server_that_demands_endless_hashing(self):
         """The iterations of SCRAM, in the reply to the handshake or to saslStart."""
-        def start(message):
-            nonce = bytes(message["payload"]).rpartition(b"r=")[2] + b"server"
-            return {"conversationId": 1, "done": False, "ok": 1.0,
-                    "payload": b"r=" + nonce + b",s=" + b"QUFBQUFBQUFBQUFBQUFBQQ==" + b",i=2147483647"}
-        hostile = Commands(support.port_of(self.uri), saslStart=start)
+        hostile = Commands(support.port_of(self.uri), saslStart=scram_of(2147483647))
         self.addCleanup(hostile.close)
         for mechanism in ("SCRAM-SHA-1", "SCRAM-SHA-256"):
             self.refused("more than 1000000 SCRAM iterations", through=hostile, userinfo="a:b@",
@@ -229,15 +233,9 @@ class HostileServer(fault_case.ProxyCase):
     def test_a_payload_that_ends_in_an_attribute_without_a_value(self):
         """Of the length of the client's payload without its final "=": the driver found this one after the end of
         its buffer's new text, and read on until the process crashed."""
-        def start(message):
-            nonce = bytes(message["payload"]).rpartition(b"r=")[2] + b"server"
-            return {"conversationId": 1, "done": False, "ok": 1.0,
-                    "payload": b"r=" + nonce + b",s=" + b"QUFBQUFBQUFBQUFBQUFBQQ==" + b",i=4096"}
-
-        def final(message):
-            return {"conversationId": 1, "done": True, "ok": 1.0,
-                    "payload": b"v=" + b"A" * (len(message["payload"]) - 5) + b",v"}
-        hostile = Commands(support.port_of(self.uri), saslStart=start, saslContinue=final)
+        hostile = Commands(support.port_of(self.uri), saslStart=scram_of(4096), saslContinue=lambda message: {
+            "conversationId": 1, "done": True, "ok": 1.0,
+            "payload": b"v=" + b"A" * (len(message["payload"]) - 5) + b",v"})
         self.addCleanup(hostile.close)
         self.refused("ends in an attribute without a value", through=hostile, userinfo="a:b@",
                      more=["--authenticationMechanism", "SCRAM-SHA-1"])

@@ -106,6 +106,7 @@ static void check_store(size_t sorted_at_once) {
     sl_store_close(store);
     /* Which keys are used is kept when the store is opened again. */
     assert_true(sl_store_open(folder, &read, SL_STORE_CONTINUED, &store, &error));
+    assert_true(sl_store_check(store, folder, &error));
     for (const sl_group *group = sl_store_next(store, NULL); group;
          group = sl_store_next(store, group))
         used += sl_store_is_used(store, group);
@@ -127,6 +128,31 @@ TEST(all_records_are_found_in_the_order_of_the_text) {
 TEST(partitions_that_are_too_large_are_divided) {
     check_store(401);
     check_store(20 * 20 + 1);
+}
+
+/* The positions and lengths in these files are trusted when records are looked up. */
+TEST(a_damaged_store_is_refused) {
+    static const char *const names[] = {"groups", "index"};
+    const char *folder = unit_folder();
+    sl_store_facts facts = {.identity = "test", .records = 5000};
+    sl_error error = {0};
+    write_records(folder);
+    assert_true(sl_store_build(folder, SL_SORTED_AT_ONCE, &facts, &error));
+    for (size_t at = 0; at < 48; at++) {
+        FILE *file = fopen(unit_path(names[at % 2]), "r+b");
+        int byte = fseek(file, (long)at, SEEK_SET) == 0 ? fgetc(file) : EOF;
+        for (int wrong = 1; wrong >= 0; wrong--) {
+            sl_store *store = NULL;
+            assert_int_equal(fseek(file, (long)at, SEEK_SET), 0);
+            assert_int_equal(fputc(wrong ? byte ^ 0x80 : byte, file), wrong ? byte ^ 0x80 : byte);
+            assert_int_equal(fflush(file), 0);
+            assert_true(sl_store_open(folder, &facts, SL_STORE_UNUSED, &store, &error));
+            assert_int_equal(sl_store_check(store, folder, &error), !wrong);
+            sl_store_close(store);
+        }
+        fclose(file);
+    }
+    assert_contains(error.message, "its files are damaged; start the load again");
 }
 
 TEST(a_key_with_too_many_records_is_kept_apart) {
