@@ -721,6 +721,10 @@ const sl_sink_type sl_sink_cluster = {
  *   replace  {q: <match>, u: <document>}
  *   delete   {q: <match>, limit: 1}
  *
+ * and to find out which documents match, without a change, because servers refuse it for each one:
+ *
+ *   probe    {q: <match>, u: {$unset: {_id: 1}}}
+ *
  * Each affects at most one document. Executing one twice has the same effect as executing it once,
  * because the match fields identify a document (sl_check_match). */
 
@@ -799,10 +803,16 @@ static uint8_t *put_flag(uint8_t *to, const char *key) {
     return to + 1;
 }
 
-static uint8_t *put_statement(uint8_t *to, const sl_key_fields *keys, const bson_t *document) {
+static uint8_t *put_statement(uint8_t *to, const sl_key_fields *keys, const bson_t *document,
+                              bool probe) {
     const sl_mode_row *mode = &sl_modes[keys->mode];
-    uint8_t *start = to;
+    uint8_t *start = to, *update, *unset;
     to = put_match(sl_bson_begin(to), &keys->match, bson_get_data(document));
+    if (probe) {
+        to = begin_document(begin_document(to, "u", &update), "$unset", &unset);
+        to = sl_bson_put_int32(sl_bson_put_key(to, SL_BSON_INT32, "_id"), 1);
+        return sl_bson_end(start, sl_bson_end(update, sl_bson_end(unset, to)));
+    }
     if (mode->removes) {
         to = sl_bson_put_int32(sl_bson_put_key(to, SL_BSON_INT32, "limit"), 1);
         return sl_bson_end(start, to);
@@ -852,7 +862,7 @@ bool sl_statements_write(sl_statements *statements, const sl_key_fields *keys, c
         char key[12];
         snprintf(key, sizeof key, "%u", i);
         to = sl_bson_put_key(statements->bytes + used, SL_BSON_DOCUMENT, key);
-        used = (size_t)(put_statement(to, keys, document) - statements->bytes);
+        used = (size_t)(put_statement(to, keys, document, statements->probes) - statements->bytes);
         ++*taken;
     }
     to = sl_bson_end(statements->bytes + array, statements->bytes + used);
@@ -875,7 +885,7 @@ bool sl_statements_write(sl_statements *statements, const sl_key_fields *keys, c
  * The server reports totals, and which documents were inserted or refused, but not which documents
  * were modified. Since only totals are shown, the first matched documents are counted as the
  * modified ones. If each record must match (--mode replace), the documents that match no stored
- * document are rejects, so they are identified by bisection.
+ * document are rejects, so they are identified by probes.
  *
  * Two upserts of the same document at the same time can both insert, and then one is refused as a
  * duplicate. So a duplicate is sent once more before it becomes a reject. A document that is
@@ -980,34 +990,6 @@ static sl_outcome send_command(sl_outlet *outlet, const uint32_t *places, uint32
     return outcome;
 }
 
-/* Finds those of the documents at `places` that match no stored document, by sending halves. Their
- * number goes to `*unmatched`. */
-static sl_outcome find_unmatched(sl_outlet *outlet, const uint32_t *places, uint32_t count,
-                                 uint32_t *unmatched, sl_error *error) {
-    sl_outcome outcome = DELIVERED;
-    *unmatched = 0;
-    for (uint32_t first = 0, taken; outcome == DELIVERED && first < count; first += taken) {
-        bson_t body;
-        sl_modified found;
-        outcome = send_command(outlet, places + first, count - first, &taken, &body, &found, error);
-        bson_destroy(&body);
-        if (outcome != DELIVERED)
-            break;
-        uint32_t missing = taken - found.matched - found.refused;
-        bool all = missing == taken;
-        for (uint32_t i = 0; all && i < taken; i++)
-            outlet->found[places[first + i]] = UNMATCHED;
-        *unmatched += all ? missing : 0;
-        for (uint32_t half = 0; !all && missing > 0 && half < 2 && outcome == DELIVERED; half++) {
-            uint32_t middle = taken / 2, more;
-            outcome = find_unmatched(outlet, places + first + (half ? middle : 0),
-                                     half ? taken - middle : middle, &more, error);
-            *unmatched += more;
-        }
-    }
-    return outcome == DELIVERED || outcome == UNDELIVERABLE ? outcome : SEND_AGAIN;
-}
-
 /* Sets outlet->found of the documents by the answer. */
 static void take_answer(sl_outlet *outlet, const uint32_t *places, uint32_t count,
                         const bson_t *body) {
@@ -1020,6 +1002,32 @@ static void take_answer(sl_outlet *outlet, const uint32_t *places, uint32_t coun
         outlet->found[places[index]] = UPSERTED;
     for (bool any = sl_reply_errors(body, &items); any && sl_reply_next_error(&items, &one);)
         outlet->found[places[one.index]] = REFUSED;
+}
+
+/* Sets outlet->found of matched documents that match no stored document. */
+static sl_outcome find_unmatched(sl_outlet *outlet, const uint32_t *places, uint32_t count,
+                                 uint32_t *unmatched, sl_error *error) {
+    sl_outcome outcome = DELIVERED;
+    *unmatched = 0;
+    outlet->statements.probes = true;
+    for (uint32_t first = 0, taken; outcome == DELIVERED && first < count; first += taken) {
+        bson_t body;
+        bson_iter_t items;
+        sl_write_error one;
+        sl_modified found;
+        outcome = send_command(outlet, places + first, count - first, &taken, &body, &found, error);
+        if (outcome == DELIVERED) {
+            for (uint32_t i = 0; i < taken; i++)
+                outlet->found[places[first + i]] = UNMATCHED;
+            for (bool any = sl_reply_errors(&body, &items);
+                 any && sl_reply_next_error(&items, &one);)
+                outlet->found[places[first + one.index]] = MATCHED;
+            *unmatched += taken - found.refused;
+        }
+        bson_destroy(&body);
+    }
+    outlet->statements.probes = false;
+    return outcome == DELIVERED || outcome == UNDELIVERABLE ? outcome : SEND_AGAIN;
 }
 
 /* In a mode whose records must match: which documents have matched no stored document? */

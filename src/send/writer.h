@@ -37,6 +37,7 @@ bool sl_route_confirm(sl_destination *destination, bool *confirmed, sl_error *er
 typedef struct sl_statements {
     uint8_t *bytes; /* of the command; the caller frees them */
     size_t room;
+    bool probes; /* statements that servers refuse for each document that matches */
 } sl_statements;
 
 /* Writes the command for as many of the `count` documents as fit, at least one: `head` (its first

@@ -204,6 +204,18 @@ class Standalone(Modes, support.ClusterCase):
         _, work = self.run_mode("delete", rows(0, 4), *words)
         self.assert_accounting(work, changed=4)
 
+    def test_every_other_record_matches(self):
+        """The rejects of a batch are found by one more command."""
+        def updates():
+            return self.client.admin.command("serverStatus")["metrics"]["commands"]["update"]["total"]
+        self.store(rows(0, COUNT)[::2])
+        before = updates()
+        _, work = self.run_mode("replace", rows(0, COUNT, "new"), code=support.EXIT_REJECTS)
+        self.assert_accounting(work, changed=COUNT // 2, rejectedByServer=COUNT // 2)
+        self.assertLess(updates() - before, 100)
+        self.assertEqual([int(row["line"]) for row in support.reject_rows(work)], list(range(3, COUNT + 2, 2)))
+        self.check_stored(documents(rows(0, COUNT, "new")[::2]))
+
     def test_another_id_of_the_stored_document(self):
         self.database.t.create_index("k", unique=True)
         self.database.t.insert_one({"_id": 1, "k": 5})
