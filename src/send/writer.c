@@ -117,7 +117,8 @@ struct sl_outlet {
     /* Of updates and deletes. */
     mongoc_client_t *client;
     mongoc_collection_t *collection;
-    bson_t *head; /* of each command */
+    sl_repeats *repeats; /* of the load; NULL: not looked for */
+    bson_t *head;        /* of each command */
     sl_statements statements;
     uint8_t *found;  /* sl_found, per document of the batch */
     uint32_t *again; /* indexes of documents to be sent once more */
@@ -891,6 +892,32 @@ bool sl_statements_write(sl_statements *statements, const sl_key_fields *keys, c
  * duplicate. So a duplicate is sent once more before it becomes a reject. A document that is
  * refused with a code that is not known to be about documents is sent once more, alone. */
 
+static bool modify_open(const sl_sending *sending, void **shared, sl_error *error) {
+    if (!writer_open(sending, shared, error))
+        return false;
+    if (!sl_modes[sending->keys->mode].removes) /* each deletes the same document */
+        *shared = sl_repeats_create(sending->keys);
+    return *shared || sl_modes[sending->keys->mode].removes ||
+           sl_error_memory(error, "starting writers");
+}
+
+/* Warns of repeated keys. */
+static bool modify_close(void *shared, sl_error *error) {
+    bool exact;
+    char example[200], number[SL_HUMAN_ROOM];
+    uint64_t count = shared ? sl_repeats_count(shared, &exact, example, sizeof example) : 0;
+    (void)error;
+    if (count > 0)
+        sl_log_warning("%s%s record%s the same match fields as another record, but "
+                       "other values, such as %s. It is not defined which of them is stored, "
+                       "because they are sent in any order: keep only the last one in the file, "
+                       "and load it again",
+                       exact ? "" : "about ", sl_human_count(count, number),
+                       count == 1 ? " of this run has" : "s of this run have", example);
+    sl_repeats_destroy(shared);
+    return true;
+}
+
 static void modify_outlet_destroy(sl_outlet *outlet) {
     if (!outlet)
         return;
@@ -909,13 +936,13 @@ static void modify_outlet_destroy(sl_outlet *outlet) {
 
 static bool modify_outlet_create(const sl_sending *sending, void *shared, sl_outlet **result,
                                  sl_error *error) {
-    (void)shared;
     const sl_target *target = &sending->destination->target;
     sl_outlet *made = calloc(1, sizeof *made);
     *result = made;
     if (!made)
         return sl_error_memory(error, "starting writers");
     made->sending = sending;
+    made->repeats = shared;
     made->seed = (unsigned)sl_clock_ns();
     made->client = sl_connection_borrow_writer(sending->destination->connection);
     made->collection =
@@ -1150,6 +1177,8 @@ static bool modify_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
                         refusal_handler refused, void *context, sl_error *error) {
     if (!modify_view_documents(outlet, batch, error))
         return false;
+    if (outlet->repeats)
+        sl_repeats_add(outlet->repeats, outlet->views, batch->documents);
     sl_listener listener = {result, refused, context, .aside = &outlet->aside};
     outlet->again_count = outlet->aside.count = 0;
     sl_course course = {.sending = outlet->sending,
@@ -1179,7 +1208,8 @@ static bool modify_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
 
 const sl_sink_type sl_sink_modify = {
     .name = "cluster",
-    .open = writer_open,
+    .open = modify_open,
+    .close = modify_close,
     .outlet_create = modify_outlet_create,
     .outlet_destroy = modify_outlet_destroy,
     .send = modify_send,

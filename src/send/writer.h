@@ -51,4 +51,20 @@ bool sl_statements_write(sl_statements *statements, const sl_key_fields *keys, c
                          const bson_t *documents, const uint32_t *places, uint32_t count,
                          uint32_t *taken, bson_t *command);
 
+/* ---- repeats.c ---- */
+
+/* Finds records of a load with the same match fields and different contents, in bounded memory.
+ * They are sent in any order, so which of them remains is not defined. */
+typedef struct sl_repeats sl_repeats;
+
+sl_repeats *sl_repeats_create(const sl_key_fields *keys); /* NULL without memory */
+void sl_repeats_destroy(sl_repeats *repeats);             /* NULL is fine */
+
+/* Adds the documents of a batch. Any thread. */
+void sl_repeats_add(sl_repeats *repeats, const bson_t *documents, uint32_t count);
+
+/* The number of records that differ from another one with the same match fields. `*exact`: false if
+ * it is estimated. Their fields, of the first such record, are written to `example`, as JSON. */
+uint64_t sl_repeats_count(const sl_repeats *repeats, bool *exact, char *example, size_t room);
+
 #endif

@@ -176,12 +176,15 @@ class Modes:
         """One of them remains; which one is not defined, and each record is counted."""
         self.store(rows(0, 10))
         lines = [f"5,1,version {number}" for number in range(3000)]
-        _, work = self.run_mode("upsert", lines)
+        outcome, work = self.run_mode("upsert", lines)
+        self.assertIn('2,999 records of this run have the same match fields as another record, but other values, such '
+                      'as { "_id" : 5 }. It is not defined which of them is stored', outcome.err)
         figures = support.run_record(work)["accounting"]
         self.assertEqual((figures["records"], figures["inserted"]), (3000, 0))
         self.assertRegex(self.database.t.find_one({"_id": 5})["t"], "^version")
         lines = [f"{1000 + number % 3},1,new" for number in range(6000)]
-        _, work = self.run_mode("upsert", lines)
+        outcome, work = self.run_mode("upsert", lines)
+        self.assertNotIn("not defined", outcome.err)
         self.assert_accounting(work, records=6000, inserted=3, rejectedByServer=0)
 
 
@@ -324,7 +327,8 @@ class Sharded(Modes, support.ClusterCase):
 
     def test_a_shard_key_that_is_not_unique(self):
         """The messages lead to a load that works."""
-        old, new = self.file("old.csv", b"nr,region,x\n1,w,a\n2,e,b\n"), self.file("new.csv", b"nr,region,x\n1,w,c\n3,e,b\n")
+        old = self.file("old.csv", b"nr,region,x\n1,w,a\n2,e,b\n")
+        new = self.file("new.csv", b"nr,region,x\n1,w,c\n3,e,b\n")
         key, unique = '{"region": 1, "nr": 1}', '{"key": {"region": 1, "nr": 1}, "unique": true}'
         words = "--mode", "upsert", "--match-fields", "nr,region"
         refused = {"code": support.EXIT_USAGE}
