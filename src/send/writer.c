@@ -117,7 +117,8 @@ struct sl_outlet {
     /* Of updates and deletes. */
     mongoc_client_t *client;
     mongoc_collection_t *collection;
-    bson_t *head; /* of each command */
+    sl_repeats *repeats; /* of the load; NULL: not looked for */
+    bson_t *head;        /* of each command */
     sl_statements statements;
     uint8_t *found;  /* sl_found, per document of the batch */
     uint32_t *again; /* indexes of documents to be sent once more */
@@ -721,6 +722,10 @@ const sl_sink_type sl_sink_cluster = {
  *   replace  {q: <match>, u: <document>}
  *   delete   {q: <match>, limit: 1}
  *
+ * and to find out which documents match, without a change, because servers refuse it for each one:
+ *
+ *   probe    {q: <match>, u: {$unset: {_id: 1}}}
+ *
  * Each affects at most one document. Executing one twice has the same effect as executing it once,
  * because the match fields identify a document (sl_check_match). */
 
@@ -799,10 +804,16 @@ static uint8_t *put_flag(uint8_t *to, const char *key) {
     return to + 1;
 }
 
-static uint8_t *put_statement(uint8_t *to, const sl_key_fields *keys, const bson_t *document) {
+static uint8_t *put_statement(uint8_t *to, const sl_key_fields *keys, const bson_t *document,
+                              bool probe) {
     const sl_mode_row *mode = &sl_modes[keys->mode];
-    uint8_t *start = to;
+    uint8_t *start = to, *update, *unset;
     to = put_match(sl_bson_begin(to), &keys->match, bson_get_data(document));
+    if (probe) {
+        to = begin_document(begin_document(to, "u", &update), "$unset", &unset);
+        to = sl_bson_put_int32(sl_bson_put_key(to, SL_BSON_INT32, "_id"), 1);
+        return sl_bson_end(start, sl_bson_end(update, sl_bson_end(unset, to)));
+    }
     if (mode->removes) {
         to = sl_bson_put_int32(sl_bson_put_key(to, SL_BSON_INT32, "limit"), 1);
         return sl_bson_end(start, to);
@@ -852,7 +863,7 @@ bool sl_statements_write(sl_statements *statements, const sl_key_fields *keys, c
         char key[12];
         snprintf(key, sizeof key, "%u", i);
         to = sl_bson_put_key(statements->bytes + used, SL_BSON_DOCUMENT, key);
-        used = (size_t)(put_statement(to, keys, document) - statements->bytes);
+        used = (size_t)(put_statement(to, keys, document, statements->probes) - statements->bytes);
         ++*taken;
     }
     to = sl_bson_end(statements->bytes + array, statements->bytes + used);
@@ -875,11 +886,37 @@ bool sl_statements_write(sl_statements *statements, const sl_key_fields *keys, c
  * The server reports totals, and which documents were inserted or refused, but not which documents
  * were modified. Since only totals are shown, the first matched documents are counted as the
  * modified ones. If each record must match (--mode replace), the documents that match no stored
- * document are rejects, so they are identified by bisection.
+ * document are rejects, so they are identified by probes.
  *
  * Two upserts of the same document at the same time can both insert, and then one is refused as a
  * duplicate. So a duplicate is sent once more before it becomes a reject. A document that is
  * refused with a code that is not known to be about documents is sent once more, alone. */
+
+static bool modify_open(const sl_sending *sending, void **shared, sl_error *error) {
+    if (!writer_open(sending, shared, error))
+        return false;
+    if (!sl_modes[sending->keys->mode].removes) /* each deletes the same document */
+        *shared = sl_repeats_create(sending->keys);
+    return *shared || sl_modes[sending->keys->mode].removes ||
+           sl_error_memory(error, "starting writers");
+}
+
+/* Warns of repeated keys. */
+static bool modify_close(void *shared, sl_error *error) {
+    bool exact;
+    char example[200], number[SL_HUMAN_ROOM];
+    uint64_t count = shared ? sl_repeats_count(shared, &exact, example, sizeof example) : 0;
+    (void)error;
+    if (count > 0)
+        sl_log_warning("%s%s record%s the same match fields as another record, but "
+                       "other values, such as %s. It is not defined which of them is stored, "
+                       "because they are sent in any order: keep only the last one in the file, "
+                       "and load it again",
+                       exact ? "" : "about ", sl_human_count(count, number),
+                       count == 1 ? " of this run has" : "s of this run have", example);
+    sl_repeats_destroy(shared);
+    return true;
+}
 
 static void modify_outlet_destroy(sl_outlet *outlet) {
     if (!outlet)
@@ -899,13 +936,13 @@ static void modify_outlet_destroy(sl_outlet *outlet) {
 
 static bool modify_outlet_create(const sl_sending *sending, void *shared, sl_outlet **result,
                                  sl_error *error) {
-    (void)shared;
     const sl_target *target = &sending->destination->target;
     sl_outlet *made = calloc(1, sizeof *made);
     *result = made;
     if (!made)
         return sl_error_memory(error, "starting writers");
     made->sending = sending;
+    made->repeats = shared;
     made->seed = (unsigned)sl_clock_ns();
     made->client = sl_connection_borrow_writer(sending->destination->connection);
     made->collection =
@@ -980,34 +1017,6 @@ static sl_outcome send_command(sl_outlet *outlet, const uint32_t *places, uint32
     return outcome;
 }
 
-/* Finds those of the documents at `places` that match no stored document, by sending halves. Their
- * number goes to `*unmatched`. */
-static sl_outcome find_unmatched(sl_outlet *outlet, const uint32_t *places, uint32_t count,
-                                 uint32_t *unmatched, sl_error *error) {
-    sl_outcome outcome = DELIVERED;
-    *unmatched = 0;
-    for (uint32_t first = 0, taken; outcome == DELIVERED && first < count; first += taken) {
-        bson_t body;
-        sl_modified found;
-        outcome = send_command(outlet, places + first, count - first, &taken, &body, &found, error);
-        bson_destroy(&body);
-        if (outcome != DELIVERED)
-            break;
-        uint32_t missing = taken - found.matched - found.refused;
-        bool all = missing == taken;
-        for (uint32_t i = 0; all && i < taken; i++)
-            outlet->found[places[first + i]] = UNMATCHED;
-        *unmatched += all ? missing : 0;
-        for (uint32_t half = 0; !all && missing > 0 && half < 2 && outcome == DELIVERED; half++) {
-            uint32_t middle = taken / 2, more;
-            outcome = find_unmatched(outlet, places + first + (half ? middle : 0),
-                                     half ? taken - middle : middle, &more, error);
-            *unmatched += more;
-        }
-    }
-    return outcome == DELIVERED || outcome == UNDELIVERABLE ? outcome : SEND_AGAIN;
-}
-
 /* Sets outlet->found of the documents by the answer. */
 static void take_answer(sl_outlet *outlet, const uint32_t *places, uint32_t count,
                         const bson_t *body) {
@@ -1020,6 +1029,32 @@ static void take_answer(sl_outlet *outlet, const uint32_t *places, uint32_t coun
         outlet->found[places[index]] = UPSERTED;
     for (bool any = sl_reply_errors(body, &items); any && sl_reply_next_error(&items, &one);)
         outlet->found[places[one.index]] = REFUSED;
+}
+
+/* Sets outlet->found of matched documents that match no stored document. */
+static sl_outcome find_unmatched(sl_outlet *outlet, const uint32_t *places, uint32_t count,
+                                 uint32_t *unmatched, sl_error *error) {
+    sl_outcome outcome = DELIVERED;
+    *unmatched = 0;
+    outlet->statements.probes = true;
+    for (uint32_t first = 0, taken; outcome == DELIVERED && first < count; first += taken) {
+        bson_t body;
+        bson_iter_t items;
+        sl_write_error one;
+        sl_modified found;
+        outcome = send_command(outlet, places + first, count - first, &taken, &body, &found, error);
+        if (outcome == DELIVERED) {
+            for (uint32_t i = 0; i < taken; i++)
+                outlet->found[places[first + i]] = UNMATCHED;
+            for (bool any = sl_reply_errors(&body, &items);
+                 any && sl_reply_next_error(&items, &one);)
+                outlet->found[places[first + one.index]] = MATCHED;
+            *unmatched += taken - found.refused;
+        }
+        bson_destroy(&body);
+    }
+    outlet->statements.probes = false;
+    return outcome == DELIVERED || outcome == UNDELIVERABLE ? outcome : SEND_AGAIN;
 }
 
 /* In a mode whose records must match: which documents have matched no stored document? */
@@ -1142,6 +1177,8 @@ static bool modify_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
                         refusal_handler refused, void *context, sl_error *error) {
     if (!modify_view_documents(outlet, batch, error))
         return false;
+    if (outlet->repeats)
+        sl_repeats_add(outlet->repeats, outlet->views, batch->documents);
     sl_listener listener = {result, refused, context, .aside = &outlet->aside};
     outlet->again_count = outlet->aside.count = 0;
     sl_course course = {.sending = outlet->sending,
@@ -1171,7 +1208,8 @@ static bool modify_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
 
 const sl_sink_type sl_sink_modify = {
     .name = "cluster",
-    .open = writer_open,
+    .open = modify_open,
+    .close = modify_close,
     .outlet_create = modify_outlet_create,
     .outlet_destroy = modify_outlet_destroy,
     .send = modify_send,

@@ -37,6 +37,7 @@ bool sl_route_confirm(sl_destination *destination, bool *confirmed, sl_error *er
 typedef struct sl_statements {
     uint8_t *bytes; /* of the command; the caller frees them */
     size_t room;
+    bool probes; /* statements that servers refuse for each document that matches */
 } sl_statements;
 
 /* Writes the command for as many of the `count` documents as fit, at least one: `head` (its first
@@ -49,5 +50,21 @@ typedef struct sl_statements {
 bool sl_statements_write(sl_statements *statements, const sl_key_fields *keys, const bson_t *head,
                          const bson_t *documents, const uint32_t *places, uint32_t count,
                          uint32_t *taken, bson_t *command);
+
+/* ---- repeats.c ---- */
+
+/* Finds records of a load with the same match fields and different contents, in bounded memory.
+ * They are sent in any order, so which of them remains is not defined. */
+typedef struct sl_repeats sl_repeats;
+
+sl_repeats *sl_repeats_create(const sl_key_fields *keys); /* NULL without memory */
+void sl_repeats_destroy(sl_repeats *repeats);             /* NULL is fine */
+
+/* Adds the documents of a batch. Any thread. */
+void sl_repeats_add(sl_repeats *repeats, const bson_t *documents, uint32_t count);
+
+/* The number of records that differ from another one with the same match fields. `*exact`: false if
+ * it is estimated. Their fields, of the first such record, are written to `example`, as JSON. */
+uint64_t sl_repeats_count(const sl_repeats *repeats, bool *exact, char *example, size_t room);
 
 #endif

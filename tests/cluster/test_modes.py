@@ -176,12 +176,15 @@ class Modes:
         """One of them remains; which one is not defined, and each record is counted."""
         self.store(rows(0, 10))
         lines = [f"5,1,version {number}" for number in range(3000)]
-        _, work = self.run_mode("upsert", lines)
+        outcome, work = self.run_mode("upsert", lines)
+        self.assertIn('2,999 records of this run have the same match fields as another record, but other values, such '
+                      'as { "_id" : 5 }. It is not defined which of them is stored', outcome.err)
         figures = support.run_record(work)["accounting"]
         self.assertEqual((figures["records"], figures["inserted"]), (3000, 0))
         self.assertRegex(self.database.t.find_one({"_id": 5})["t"], "^version")
         lines = [f"{1000 + number % 3},1,new" for number in range(6000)]
-        _, work = self.run_mode("upsert", lines)
+        outcome, work = self.run_mode("upsert", lines)
+        self.assertNotIn("not defined", outcome.err)
         self.assert_accounting(work, records=6000, inserted=3, rejectedByServer=0)
 
 
@@ -203,6 +206,18 @@ class Standalone(Modes, support.ClusterCase):
         self.assert_accounting(work, inserted=1, changed=1)
         _, work = self.run_mode("delete", rows(0, 4), *words)
         self.assert_accounting(work, changed=4)
+
+    def test_every_other_record_matches(self):
+        """The rejects of a batch are found by one more command."""
+        def updates():
+            return self.client.admin.command("serverStatus")["metrics"]["commands"]["update"]["total"]
+        self.store(rows(0, COUNT)[::2])
+        before = updates()
+        _, work = self.run_mode("replace", rows(0, COUNT, "new"), code=support.EXIT_REJECTS)
+        self.assert_accounting(work, changed=COUNT // 2, rejectedByServer=COUNT // 2)
+        self.assertLess(updates() - before, 100)
+        self.assertEqual([int(row["line"]) for row in support.reject_rows(work)], list(range(3, COUNT + 2, 2)))
+        self.check_stored(documents(rows(0, COUNT, "new")[::2]))
 
     def test_another_id_of_the_stored_document(self):
         self.database.t.create_index("k", unique=True)

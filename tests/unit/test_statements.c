@@ -178,3 +178,31 @@ TEST(answers_that_do_not_add_up) {
             fail_msg("%s", rows[i].json);
     }
 }
+
+TEST(repeated_keys_are_counted_in_bounded_memory) {
+    sl_key_fields keys = {.mode = SL_MODE_UPSERT};
+    assert_null(sl_key_names_read("_id,a", &keys.match));
+    sl_repeats *repeats = sl_repeats_create(&keys);
+    char example[80];
+    bool exact;
+    for (int32_t i = 0; i < 1200000; i++) { /* after 300,000, the first ones with another value */
+        bson_t *one = BCON_NEW("_id", BCON_INT32(i < 300000 ? i : i - 300000), "a", BCON_UTF8("x"),
+                               "b", BCON_INT32(i < 300000 || i % 10 > 0 ? 1 : 2));
+        sl_repeats_add(repeats, one, 1);
+        bson_destroy(one);
+        if (i == 599999) {
+            assert_int_equal(sl_repeats_count(repeats, &exact, example, sizeof example), 30000);
+            assert_true(exact);
+            assert_string_equal(example, "{ \"_id\" : 0, \"a\" : \"x\" }");
+        }
+    }
+    for (int32_t i = 0; i < 900000; i++) {
+        bson_t *one = BCON_NEW("_id", BCON_INT32(i), "a", BCON_UTF8("x"), "b", BCON_INT32(3));
+        sl_repeats_add(repeats, one, 1);
+        bson_destroy(one);
+    }
+    assert_in_range(sl_repeats_count(repeats, &exact, example, sizeof example), 925000, 935000);
+    assert_false(exact);
+    sl_repeats_destroy(repeats);
+    sl_key_names_clear(&keys.match);
+}
