@@ -1144,8 +1144,8 @@ static bool verify_report(sl_verification *verification) {
     else
         sl_log_result("  documents were counted only; --content also compares them");
     if (outside.extra > 0)
-        sl_log_result("  %s documents outside all ranges belong to no source: another program may "
-                      "have stored them",
+        sl_log_result("  extra documents outside all ranges: %s; other programs may have stored "
+                      "them, or loads with --mode merge or upsert",
                       sl_human_count(outside.extra, human));
     if (rejects > 0)
         sl_log_result("  %s records are rejected by the parser: no documents are expected of them",
