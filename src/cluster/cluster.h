@@ -456,12 +456,14 @@ typedef struct sl_layout {
 /* A source in the registry. Strings are borrowed. */
 typedef struct sl_registry_entry {
     const char *fingerprint;
-    const char *name;   /* any bytes; for users who read the registry */
-    uint64_t size;      /* in bytes; for users who read the registry */
-    uint64_t content;   /* a hash of its size, beginning and end, without its name; 0: not known */
-    uint64_t documents; /* of a finished load */
-    uint64_t stored;    /* the same, as the registry has them */
-    uint64_t rejected;  /* records of a finished load, not in parts */
+    const char *name;    /* any bytes; for users who read the registry */
+    uint64_t size;       /* in bytes; for users who read the registry */
+    uint64_t content;    /* a hash of its size, beginning and end, without its name; 0: not known */
+    uint64_t beginning;  /* a hash of the first 64 KiB of its text; 0: not known */
+    uint64_t text_bytes; /* its size unpacked; 0: not known */
+    uint64_t documents;  /* of a finished load */
+    uint64_t stored;     /* the same, as the registry has them */
+    uint64_t rejected;   /* records of a finished load, not in parts */
     char rejected_in[300]; /* its work directory, "host:/path", if records were rejected */
     /* The documents that a finished load has left under the source's _ids, its own and those of
      * others. Known only if the _ids come from positions, and all documents were inserted. */
@@ -522,12 +524,12 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
                                          uint64_t size),
                            void *context, sl_error *error);
 
-/* Calls `found` for each other source in the registry that has the content of an entry that is not
- * loaded, and may have documents. `when`: ISO date of the end of its load, "" if that has not
- * ended. */
-bool sl_registry_same_content(sl_registry *registry, const sl_registry_entry *entries, size_t count,
+/* Calls `found` for each other source in the registry whose document has in `field` the content of
+ * an entry that is not loaded, and that may have documents. */
+bool sl_registry_same_content(sl_registry *registry, const char *field,
+                              const sl_registry_entry *entries, size_t count,
                               void (*found)(void *context, const sl_registry_entry *entry,
-                                            const char *name, const char *when),
+                                            const bson_t *document),
                               void *context, sl_error *error);
 
 /* Unfinished loads of sources whose fingerprint begins with `prefix` and is not among the entries.
@@ -551,8 +553,9 @@ bool sl_registry_last(sl_registry *registry, uint32_t *last, sl_error *error);
 bool sl_registry_start(sl_registry *registry, sl_registry_entry *entries, size_t count,
                        sl_error *error);
 
-/* Removes the content of started entries, so that sl_registry_same_content does not find them:
- * their load was refused before its first document. The next start of a source sets it again. */
+/* Removes content and beginning of started entries, so that sl_registry_same_content does not find
+ * them: their load was refused before its first document. The next start of a source sets them
+ * again. */
 bool sl_registry_withdraw(sl_registry *registry, sl_registry_entry *entries, size_t count,
                           sl_error *error);
 
