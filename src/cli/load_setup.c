@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cluster/cluster.h"
+#include "format/encoding.h"
 #include "format/notation.h"
 #include "format/schema.h"
 #include "util/hash.h"
@@ -126,10 +127,22 @@ static sl_schema *schema_of(const char *text, const char *name) {
     return schema;
 }
 
+/* Do two names mean one encoding, as latin1 and cp1252? */
+static bool is_same_encoding(const char *name, const char *other) {
+    sl_encoding *a = NULL, *b = NULL;
+    sl_error ignored;
+    bool same = sl_encoding_create(name, &a, &ignored) && sl_encoding_create(other, &b, &ignored) &&
+                (a && b ? memcmp(a->codes, b->codes, sizeof a->codes) == 0 : a == b);
+    free(a);
+    free(b);
+    return same;
+}
+
 /* Adds a problem if an option that is given differs from the schema. */
 static void check_contradiction(const sl_options *options, const char *name, const char *given,
                                 const char *declared, const char *file, sl_error *error) {
-    if (!sl_option_given(options, name) || strcmp(given, declared) == 0)
+    if (!sl_option_given(options, name) || strcmp(given, declared) == 0 ||
+        (strcmp(name, "encoding") == 0 && is_same_encoding(given, declared)))
         return;
     char word[300];
     sl_option_problem(error,

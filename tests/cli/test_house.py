@@ -38,7 +38,7 @@ INTERFACES = {
             "write_modes yaml_reader",
     "bson": "bson_check bson_lookup bson_number bson_writer dump_archive extjson",
     "source": "source sql_dump",
-    "format": "column_types convert declared delimited dialects format head isd key_fields notation "
+    "format": "column_types convert declared delimited dialects encoding format head isd key_fields notation "
               "schema simd typing ycsb",
     "report": "json lookup report run_record",
     "cluster": "cluster connection member uri",

@@ -379,6 +379,8 @@ class Types(support.Case):
                     self.assertNotEqual(self.dump("--format", "delimited", path, code=None)[0], loaded)
                 outcome, _ = self.parse("--schema", schema, words[0], other, path, code=support.EXIT_USAGE)
                 self.assertRegex(outcome.err, rf"{words[0]} .*the schema \S*o.yaml")
+                if words[0] == "--encoding":
+                    self.parse("--schema", schema, "--encoding", "Latin-1", path)
         broken = self.file("b.yaml", "name: t\nragged: maybe\ncolumns: [{name: a}]\n")
         outcome, _ = self.parse("--schema", broken, path, code=support.EXIT_USAGE)
         self.assertIn('b.yaml: ragged: "maybe" is not one of reject|pad', outcome.err)
