@@ -499,6 +499,12 @@ typedef struct trial {
     sl_error *error;
 } trial;
 
+/* The number of an alert may be one that OpenSSL does not know. */
+static const char *reason_text(unsigned long reason) {
+    const char *text = ERR_reason_error_string(reason);
+    return text ? text : "unknown reason";
+}
+
 /* Sets the error when the server refused the client's certificate, or the lack of one: it ended the
  * handshake with an alert, or closed the connection after it (`closed`). With TLS 1.3, and always
  * in mongod, the client's certificate is checked only after the handshake. Returns whether the
@@ -511,7 +517,7 @@ static bool certificate_refused(const mongoc_uri_t *uri, bool closed, unsigned l
     if (!closed && !alert)
         return false;
     sl_error_set(error, SL_EXIT_CLUSTER, "the server ends the connection%s%s%s; %s",
-                 alert ? " (" : "", alert ? ERR_reason_error_string(reason) : "", alert ? ")" : "",
+                 alert ? " (" : "", alert ? reason_text(reason) : "", alert ? ")" : "",
                  sent
                      ? "it seems not to accept the client certificate: signed by an authority that "
                        "it does not trust, expired, or revoked?"
@@ -542,7 +548,7 @@ static bool try_tls(void *context) {
     unsigned long reason = ERR_peek_last_error();
     if (ERR_GET_LIB(reason) == ERR_LIB_SSL)
         snprintf(t->failure.why, sizeof t->failure.why, "the TLS handshake fails (%s)",
-                 ERR_reason_error_string(reason));
+                 reason_text(reason));
     if (!t->uri) {
         t->silent = !shaken;
         goto done;

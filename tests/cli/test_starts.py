@@ -99,6 +99,8 @@ class WrongHosts(StartCase):
     def test_a_tls_server_that_sends_no_handshake_is_recognised(self):
         outcome = self.load(f"mongodb://127.0.0.1:{self.mute(b'garbage')}/?tls=true")
         self.assertIn("the TLS handshake fails (wrong version number)", outcome.err)
+        alert = self.mute(b"\x15\x03\x03\0\2\2\xc8")     # of an unknown number
+        self.assertIn("ends the connection (unknown reason)", self.load(f"mongodb://127.0.0.1:{alert}/?tls=true").err)
 
     def test_a_tls_server_that_sends_single_bytes_is_not_read_without_end(self):
         """They begin a handshake message of 16 KiB; none is later than the timeout of a read."""
