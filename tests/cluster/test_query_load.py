@@ -78,6 +78,7 @@ class AnyServer:
             self.assertEqual((read["name"], write["name"]), ("read", "write"))
             self.assertEqual(read["documentsReturned"], read["succeeded"])
             self.assertTrue(60 <= write["attempted"] <= 140, write)   # drawn; 100 on average
+            self.assertGreater(min(entry["server"][name] for name in ("reads", "writes", "readMs", "writeMs")), 0)
         added = sum(document["n"] for document in self.database.t.find())
         self.assertEqual(added, sum(entry["operations"][1]["succeeded"] for entry in entries))
 
