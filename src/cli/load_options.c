@@ -251,9 +251,8 @@ const sl_option_row sl_load_rows[] = {
 
     {.name = "shard-key", SL_ROW_COMMON, SL_ROW_TEXT("JSON"), .fallback = "{\"_id\": 1}",
      SL_ROW_OF(LOADING | PLAN, "Layout", NONE),
-     .help = "Shard key on a sharded cluster: fields with 1; one of them may be \"hashed\" "
-             "instead; or, with a unique index, {\"key\": {\"sku\": 1}, \"unique\": true}. {\"_id\": 1} "
-             "is pre-split, so that all shards receive documents from the start. none leaves the "
+     .help = "Shard key on a sharded cluster: fields with 1 or \"hashed\"; or, unique, "
+             "{\"key\": {\"sku\": 1}, \"unique\": true}. {\"_id\": 1} is pre-split, so that all shards receive documents from the start. none leaves the "
              "collection unsharded.",
      .check = sl_check_shard_key},
     {.name = "shard-existing", SL_ROW_FLAG, SL_ROW_OF(LOADING | PLAN, "Layout", NONE),

@@ -51,7 +51,7 @@ TEST(tables_are_found) {
         {",name,age\n0,Ann,5\n1,Bob,6\n", "1 column without name: named by number",
          "{ \"column1\" : \"0\", \"name\" : \"Ann\", \"age\" : \"5\" }", 2},
         {"a,a.b,c[1]\n1,2,3\n", "no name is nested",
-         "{ \"a\" : \"1\", \"a.b\" : \"2\", \"c[1]\" : \"3\" }", 1},
+         "{ \"a\" : \"1\", \"a_b\" : \"2\", \"c[1]\" : \"3\" }", 1},
         {"a,b,a,a\n1,2,3,4\n", "2 repeated names numbered, as a_2",
          "{ \"a\" : \"1\", \"b\" : \"2\", \"a_2\" : \"3\", \"a_3\" : \"4\" }", 1},
         {"Report of stations\nMade 2020-01-01\n\nid,name,lat\n1,x,2.5\n2,y,3.5\n",
