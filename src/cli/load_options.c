@@ -251,7 +251,7 @@ const sl_option_row sl_load_rows[] = {
 
     {.name = "shard-key", SL_ROW_COMMON, SL_ROW_TEXT("JSON"), .fallback = "{\"_id\": 1}",
      SL_ROW_OF(LOADING | PLAN, "Layout", NONE),
-     .help = "Shard key on a sharded cluster: fields with 1 or \"hashed\"; or, unique, "
+     .help = "Shard key on a sharded cluster: fields with 1 or \"hashed\"; or "
              "{\"key\": {\"sku\": 1}, \"unique\": true}. {\"_id\": 1} is pre-split, so that all shards receive documents from the start. none leaves the "
              "collection unsharded.",
      .check = sl_check_shard_key},
