@@ -1031,7 +1031,8 @@ static void take_answer(sl_outlet *outlet, const uint32_t *places, uint32_t coun
         outlet->found[places[one.index]] = REFUSED;
 }
 
-/* Sets outlet->found of matched documents that match no stored document. */
+/* Sets outlet->found of the documents at `places`: a server refuses the probe of each one that
+ * matches a stored document. After another error it is not known whether it matches. */
 static sl_outcome find_unmatched(sl_outlet *outlet, const uint32_t *places, uint32_t count,
                                  uint32_t *unmatched, sl_error *error) {
     sl_outcome outcome = DELIVERED;
@@ -1047,8 +1048,11 @@ static sl_outcome find_unmatched(sl_outlet *outlet, const uint32_t *places, uint
             for (uint32_t i = 0; i < taken; i++)
                 outlet->found[places[first + i]] = UNMATCHED;
             for (bool any = sl_reply_errors(&body, &items);
-                 any && sl_reply_next_error(&items, &one);)
+                 any && sl_reply_next_error(&items, &one);) {
                 outlet->found[places[first + one.index]] = MATCHED;
+                if (one.code != SL_CODE_IMMUTABLE_FIELD)
+                    outcome = SEND_AGAIN;
+            }
             *unmatched += taken - found.refused;
         }
         bson_destroy(&body);

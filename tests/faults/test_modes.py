@@ -100,10 +100,7 @@ class Standalone(resume_case.ResumeCase):
 
     def change_once(self, change, **where):
         """Runs a load, one answer of which is changed."""
-        def changed(body):
-            change(body)
-            return body
-        self.proxy.on_batch(6, proxy.change_reply(changed))
+        self.proxy.on_batch(6, proxy.change_reply(lambda body: change(body) or body))
         outcome = self.begin(mode="upsert", **where).wait()
         self.assertEqual(self.proxy.unused(), [])
         return outcome
@@ -129,11 +126,20 @@ class Standalone(resume_case.ResumeCase):
             body["n"] -= 1
             body["nModified"] = min(body["nModified"], body["n"])
             body["writeErrors"] = [{"index": 0, "code": 11000, "errmsg": "E11000 duplicate key"}]
-        self.proxy.on_batch(6, proxy.change_reply(lambda body: refuse(body) or body))
-        outcome = self.begin(mode="upsert", threads=1).wait()
-        self.assertEqual(self.proxy.unused(), [])
-        figures = self.assert_result(outcome, "upsert")
+        figures = self.assert_result(self.change_once(refuse, threads=1), "upsert")
         self.assertEqual((figures["rejectedByServer"], figures["retries"]), (0, 0))
+
+    def test_only_the_refusal_to_remove_the_id_shows_that_a_document_matches(self):
+        changed = []
+        def change(body):
+            errors = body.get("writeErrors", [])
+            if errors and not changed and {one["code"] for one in errors} == {66}:
+                changed.append({**errors[-1], "index": errors[-1]["index"] + 1, "code": 91})
+                body["writeErrors"] = errors + changed
+        for number in range(1, 100):
+            self.proxy.on_batch(number, proxy.change_reply(lambda body: change(body) or body))
+        self.assert_result(self.begin(mode="replace", threads=1, size=7).wait(), "replace")
+        self.assertTrue(changed)
 
 
 class Sharded(Standalone):
