@@ -14,6 +14,7 @@
 
 #define SLOTS ((size_t)1 << 19) /* 8 MiB */
 #define FULL (SLOTS / 4 * 3)
+#define AT_ONCE 256u /* documents that are hashed before the lock is taken */
 
 typedef struct slot {
     uint64_t key; /* 0: empty */
@@ -22,10 +23,10 @@ typedef struct slot {
 
 struct sl_repeats {
     const sl_key_fields *keys;
-    pthread_mutex_t lock; /* of what follows */
+    _Atomic unsigned zeros; /* of the keys in the table; 64: without memory, no more are added */
+    pthread_mutex_t lock;   /* of what follows, and of changes of `zeros` */
     slot *slots;
     size_t used;
-    unsigned zeros; /* of the keys in the table; 64: without memory, no more are added */
     uint64_t count;
     bson_t example;
 };
@@ -104,27 +105,36 @@ static void note_example(sl_repeats *repeats, const bson_t *document) {
     }
 }
 
-void sl_repeats_add(sl_repeats *repeats, const bson_t *documents, uint32_t count) {
-    pthread_mutex_lock(&repeats->lock);
-    for (uint32_t i = 0; i < count; i++) {
-        const uint8_t *bytes = bson_get_data(&documents[i]);
-        uint64_t key = key_of(&repeats->keys->match, bytes);
-        if (!is_chosen(key, repeats->zeros))
-            continue;
-        uint64_t document = sl_hash_text((const char *)bytes, documents[i].len);
-        slot *found = slot_of(repeats->slots, key);
-        if (found->key && found->document != document) {
-            if (repeats->count == 0)
-                note_example(repeats, &documents[i]);
-            repeats->count += (uint64_t)1 << repeats->zeros;
-        } else if (!found->key) {
-            found->key = key;
-            found->document = document;
-            if (++repeats->used == FULL)
-                thin_out(repeats);
-        }
+static void add(sl_repeats *repeats, slot one, const bson_t *document) {
+    slot *found = slot_of(repeats->slots, one.key);
+    if (found->key && found->document != one.document) {
+        if (repeats->count == 0)
+            note_example(repeats, document);
+        repeats->count += (uint64_t)1 << repeats->zeros;
+    } else if (!found->key) {
+        *found = one;
+        if (++repeats->used == FULL)
+            thin_out(repeats);
     }
-    pthread_mutex_unlock(&repeats->lock);
+}
+
+void sl_repeats_add(sl_repeats *repeats, const bson_t *documents, uint32_t count) {
+    slot hashed[AT_ONCE];
+    for (uint32_t first = 0, here; first < count; first += here) {
+        here = count - first < AT_ONCE ? count - first : AT_ONCE;
+        for (uint32_t i = 0; i < here; i++) {
+            const uint8_t *bytes = bson_get_data(&documents[first + i]);
+            hashed[i] = (slot){.key = key_of(&repeats->keys->match, bytes)};
+            if (is_chosen(hashed[i].key, repeats->zeros))
+                hashed[i].document = sl_hash_text((const char *)bytes, documents[first + i].len);
+        }
+        pthread_mutex_lock(&repeats->lock);
+        for (uint32_t i = 0; i < here; i++) {
+            if (is_chosen(hashed[i].key, repeats->zeros))
+                add(repeats, hashed[i], &documents[first + i]);
+        }
+        pthread_mutex_unlock(&repeats->lock);
+    }
 }
 
 uint64_t sl_repeats_count(const sl_repeats *repeats, bool *exact, char *example, size_t room) {
