@@ -453,6 +453,10 @@ typedef struct sl_layout {
     uint64_t shard_names; /* a hash of the shards' names, in order */
 } sl_layout;
 
+#define SL_REGISTRY_SUFFIX ".sources" /* of the registry's name, after that of the collection */
+/* Has a collection the name of a registry? A user may give such a name, too. */
+bool sl_is_registry_name(const char *collection);
+
 /* A source in the registry. Strings are borrowed. */
 typedef struct sl_registry_entry {
     const char *fingerprint;

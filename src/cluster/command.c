@@ -308,8 +308,13 @@ char *sl_target_registry(const sl_target *target, char out[SL_NAMESPACE_ROOM]) {
     if (target->registry)
         snprintf(out, SL_NAMESPACE_ROOM, "%s", target->registry);
     else
-        snprintf(out, SL_NAMESPACE_ROOM, "%s.sources", target->collection);
+        snprintf(out, SL_NAMESPACE_ROOM, "%s" SL_REGISTRY_SUFFIX, target->collection);
     return out;
+}
+
+bool sl_is_registry_name(const char *collection) {
+    const size_t length = strlen(collection), end = strlen(SL_REGISTRY_SUFFIX);
+    return length > end && strcmp(collection + length - end, SL_REGISTRY_SUFFIX) == 0;
 }
 
 int32_t sl_hidden_failure(const bson_t *reply, const char **reason) {

@@ -261,7 +261,7 @@ static bool check_registry(sl_connection *connection, const sl_target *target, s
                             "into %s.%s would use it as its registry: rename that collection, or "
                             "load into another --collection",
                             target->database, registry, target->database, target->collection);
-    if (!suffix || strcmp(suffix, ".sources") != 0)
+    if (!suffix || strcmp(suffix, SL_REGISTRY_SUFFIX) != 0)
         return true;
     bson_t *counter = BCON_NEW("_id", "counter", "last", "{", "$type", "number", "}");
     if (!holds(connection, target->database, target->collection, counter, &found, error))
@@ -901,8 +901,8 @@ static char *list(const char *const *fields, size_t count, char *out, size_t roo
     return out;
 }
 
-/* Makes a unique index of the fields. It begins with those of the shard key (may be NULL), as
- * servers demand. */
+/* Makes a unique index of the fields. Its first fields are those of the shard key (NULL: none),
+ * because servers require that of unique indexes. */
 static void make_unique(const sl_matching *match, const bson_t *shard_key, bson_t *index) {
     bson_t key;
     bson_iter_t field;

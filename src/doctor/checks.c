@@ -723,7 +723,6 @@ static void check_compatibility(const sl_examined *examined, sl_check_findings *
 
 /* ---- leftovers ---- */
 
-#define REGISTRY_SUFFIX ".sources"
 #define SHOWN 3 /* names in the figure; the values have all */
 
 typedef struct sl_leftovers {
@@ -810,7 +809,7 @@ static bool is_registry(sl_leftovers *left, const char *database, const char *na
 }
 
 /* Matches the names of all leftovers and few others, so that one reply holds all matches. */
-#define LIKELY_NAMES "\\.sources$|\\.(drill|tune)\\.|^shardload"
+#define LIKELY_NAMES "\\" SL_REGISTRY_SUFFIX "$|\\.(drill|tune)\\.|^shardload"
 
 static void search_database(sl_leftovers *left, const char *database) {
     sl_answer answer;
@@ -820,8 +819,8 @@ static void search_database(sl_leftovers *left, const char *database) {
     bson_destroy(&filter);
     for (sl_walk walk = sl_walk_start(&answer.reply, "cursor.firstBatch"); sl_walk_next(&walk);) {
         const char *name = sl_look_text(&walk.item, "name");
-        size_t length = name ? strlen(name) : 0, end = strlen(REGISTRY_SUFFIX);
-        if (length > end && strcmp(name + length - end, REGISTRY_SUFFIX) == 0) {
+        size_t length = name ? strlen(name) : 0, end = strlen(SL_REGISTRY_SUFFIX);
+        if (length > end && strcmp(name + length - end, SL_REGISTRY_SUFFIX) == 0) {
             if (!has_collection(left, database, name, length - end) &&
                 is_registry(left, database, name))
                 add(left, database, name);
@@ -1204,7 +1203,7 @@ static void find_lacking(const bson_t *status, sl_purpose purpose, sl_check_find
     char registry[300], list[300] = "";
     size_t used = 0, lacking = 0;
     bson_t array = BSON_INITIALIZER;
-    snprintf(registry, sizeof registry, "%s.sources", load->collection);
+    snprintf(registry, sizeof registry, "%s" SL_REGISTRY_SUFFIX, load->collection);
     for (size_t i = 0; i < sizeof needs / sizeof needs[0]; i++) {
         const char *database = needs[i].database, *collection = needs[i].collection;
         if (needs[i].purpose != purpose)

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cluster/cluster.h"
 #include "format/notation.h"
 #include "ledger/work_directory.h"
 #include "report/json.h"
@@ -66,9 +67,7 @@ static table *add(tables *all, const char *name, const char *path, sl_error *err
             return NULL;
         }
     }
-    const size_t length = strlen(name), end = strlen(".sources");
-    if (!all->single && (!sl_is_collection_name(name) ||
-                         (length > end && strcmp(name + length - end, ".sources") == 0))) {
+    if (!all->single && (!sl_is_collection_name(name) || sl_is_registry_name(name))) {
         sl_error_set(
             error, SL_EXIT_USAGE,
             "%s: the table %s cannot become a collection of this name: load it separately, "

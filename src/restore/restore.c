@@ -3,7 +3,6 @@
  * tables and the record. */
 #include "restore.h"
 
-#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -1024,8 +1023,7 @@ static void log_unsharded(const sl_restore *restore) {
     for (size_t i = 0; i < restore->dump.count; i++) {
         const sl_namespace *item = &restore->dump.items[i];
         if (item->left_out || item->shard_key || item->capped || sl_restored_alone(item) ||
-            strcmp(item->to_database, "admin") == 0 ||
-            fnmatch("*.sources", item->to_collection, 0) == 0 || /* a registry */
+            strcmp(item->to_database, "admin") == 0 || sl_is_registry_name(item->to_collection) ||
             count++ >= UNSHARDED_SHOWN)
             continue;
         used += sl_print_text(names + used, sizeof names - used, "%s%s.%s", used > 0 ? ", " : "",
