@@ -384,25 +384,20 @@ static void put_column(FILE *out, const sl_bound_column *column) {
 
 /* Writes the options that describe the text, as --schema reads them. */
 static void put_options(FILE *out, const sl_format_options *options) {
-    const char escape[2] = {options->escape, '\0'};
-    const struct {
-        const char *key, *value;
-        bool given;
-    } all[] = {
-        {"encoding", options->encoding, options->encoding != NULL},
-        {"id_field", options->id_fields, options->id_fields != NULL},
-        {"escape", escape[0] == '\\' ? "backslash" : escape, escape[0] != '\0'},
-        {"null_as", "null", options->store_null},
-        {"quoted_lines", "yes", options->quoted_lines},
-        {"ragged", "pad", options->pad},
-    };
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        if (!all[i].given)
-            continue;
-        fprintf(out, "%s: ", all[i].key);
-        put_quoted(out, all[i].value);
-        fputc('\n', out);
+    const char byte[2] = {options->escape, '\0'};
+    const char *encoding = options->encoding, *id_field = options->id_fields,
+               *escape = byte[0] == '\\' ? "backslash" : byte,
+               *null_as = options->store_null ? "null" : NULL,
+               *quoted_lines = options->quoted_lines ? "yes" : NULL,
+               *ragged = options->pad ? "pad" : NULL;
+#define PUT(key, option)                                                                           \
+    if (key && *key) {                                                                             \
+        fputs(#key ": ", out);                                                                     \
+        put_quoted(out, key);                                                                      \
+        fputc('\n', out);                                                                          \
     }
+    SL_SCHEMA_OPTIONS(PUT)
+#undef PUT
     if (options->null_count > 0)
         put_words(out, "null: [", &(sl_words){(const char **)options->nulls, options->null_count},
                   "]\n");
