@@ -117,8 +117,8 @@ static sl_header_choice header_named(const char *word) {
                                      : SL_HEADER_AUTO;
 }
 
-/* Reads the text of a schema for the options in it. Errors are left to the format, and so are
- * schemas of other formats. */
+/* Reads a schema, for the options in it. NULL if it cannot be read, or belongs to another format
+ * than delimited: then the format reads it, and reports errors. */
 static sl_schema *schema_of(const char *text, const char *name) {
     sl_schema *schema = NULL;
     sl_error ignored;

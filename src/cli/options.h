@@ -200,8 +200,8 @@ bool sl_option_is_percentage(const sl_options *options, const char *name);
 size_t sl_option_list_count(const sl_options *options, const char *name);
 const char *sl_option_list_item(const sl_options *options, const char *name, size_t index);
 
-/* Checks a value that another text than the command line gives for a STRING or CHOICE option. False
- * with a problem added, which begins with `where`. */
+/* Would the option (a STRING or CHOICE) accept this value, which is from a file and not from the
+ * command line? If not, adds a problem, whose text begins with `where`. */
 bool sl_option_accepts(const sl_options *options, const char *name, const char *value,
                        const char *where, sl_error *error);
 

@@ -307,7 +307,7 @@ static bool is_address(const char *host) {
     return inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1;
 }
 
-/* As the driver: the name of a certificate does not count for an address. */
+/* An address must be among the alternative names of type IP address, as the driver requires. */
 static bool is_for_host(X509 *certificate, const char *host) {
     return is_address(host) ? X509_check_ip_asc(certificate, host, 0) == 1
                             : X509_check_host(certificate, host, strlen(host), 0, NULL) == 1;

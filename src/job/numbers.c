@@ -418,18 +418,21 @@ static void on_copy(void *context, const sl_registry_entry *entry, const bson_t 
  * they are only reported. */
 static bool refuse_found(const sl_job *job, const sl_target *target, const copies *found,
                          const char *what, sl_error *error) {
-    const char *more = found->count > SL_COPIES_SHOWN ? "\n  ..." : "";
-    if (found->count > 0 && job->config->again)
-        sl_log_warning("the registry %s.%s.sources lists %s:" SL_LINES SL_LINES
-                       "\nIf these are the same files, their documents are stored twice",
-                       target->database, target->collection, what, found->shown, more);
-    return found->count == 0 || job->config->again ||
-           sl_error_set(error, SL_EXIT_SOURCE,
-                        "the registry %s.%s.sources lists %s:" SL_LINES SL_LINES
-                        "\nIf these are the same files, their documents would be stored "
-                        "twice. --again loads them anyway%s",
-                        target->database, target->collection, what, found->shown, more,
-                        sl_load_is_shared(job->config) ? "" : ", --drop starts again");
+    const bool again = job->config->again;
+    if (found->count == 0)
+        return true;
+    sl_error_set(error, SL_EXIT_SOURCE,
+                 "the registry %s.%s.sources lists %s:" SL_LINES SL_LINES
+                 "\nIf these are the same files, their documents %s stored twice%s%s",
+                 target->database, target->collection, what, found->shown,
+                 found->count > SL_COPIES_SHOWN ? "\n  ..." : "", again ? "are" : "would be",
+                 again ? "" : ". --again loads them anyway",
+                 again || sl_load_is_shared(job->config) ? "" : ", --drop starts again");
+    if (again) {
+        sl_log_warning(SL_LINES, error->message);
+        *error = (sl_error){0};
+    }
+    return again;
 }
 
 typedef struct alike {
@@ -466,7 +469,7 @@ static void on_alike(void *context, const sl_registry_entry *entry, const bson_t
     const sl_source *source = sl_source_set_at(a->job->set, index);
     const bool loaded = strcmp(sl_look_string(document, "state"), "loaded") == 0;
     const uint64_t content = (uint64_t)sl_look_int64(document, "content", 0);
-    /* Two pipes, of which one was not loaded completely, need --another-pipe. */
+    /* A pipe beside one that was not loaded completely is refused without --another-pipe. */
     const bool pipes = source->kind == SL_SOURCE_PIPE && !loaded && content == 0;
     if (a->error.code || pipes || (content != 0 && content == source->content))
         return;

@@ -505,14 +505,13 @@ static sl_batch *target_of(sl_worker *worker, int64_t first_id) {
     }
 }
 
-/* Warns if the last line of a pipe has no line end: the program that wrote it may have been stopped
- * within the last field, which does not show. */
+/* Warns if the last line of a pipe has no line end: if the program that writes the pipe is stopped
+ * within the last field, the shorter value looks like a complete one. */
 static void check_end(const sl_worker *worker, const sl_source_block *block) {
-    const sl_job_source *source = &worker->job->sources[block->source];
     const sl_source *facts = sl_source_set_at(worker->job->set, block->source);
-    const size_t length = block->text.length;
-    if (block->last && facts->kind == SL_SOURCE_PIPE && !source->format->own_ids &&
-        block->text.bytes[length - 1] != '\n')
+    const sl_text text = block->text;
+    if (block->last && facts->kind == SL_SOURCE_PIPE && text.length > 0 &&
+        text.bytes[text.length - 1] != '\n' && !worker->job->sources[block->source].format->own_ids)
         sl_log_warning("%s: the last line has no line end: if the program that wrote the text was "
                        "stopped, the last record is not complete, and others are missing",
                        facts->shown);

@@ -908,32 +908,16 @@ static bool build_each(step *s, sl_error *error) {
                         at_end(s)->index_count, problems);
 }
 
-/* Logs how many indexes the collection does not have yet. */
-static void log_building(const step *s, const sl_namespace *end) {
-    bson_t stored;
-    sl_error ignored;
-    unsigned missing = end->index_count;
-    if (sl_collection_indexes(s->connection, &s->target, &stored, &ignored)) {
-        for (sl_walk walk = sl_walk_of(end->indexes); sl_walk_next(&walk);) {
-            bool found = false;
-            for (sl_walk other = sl_walk_of(&stored); !found && sl_walk_next(&other);)
-                found = strcmp(sl_look_string(&walk.item, "name"),
-                               sl_look_string(&other.item, "name")) == 0;
-            missing -= found;
-        }
-    }
-    bson_destroy(&stored);
-    if (missing > 0)
-        sl_log_info("%s: building %u index%s", s->name, missing, missing == 1 ? "" : "es");
-}
-
 static bool build_indexes(step *s, sl_error *error) {
     const sl_namespace *end = at_end(s);
     s->outcome->indexes = 0;
     if (end->index_count == 0)
         return true;
-    if (!s->indexed)
-        log_building(s, end);
+    if (!s->indexed && s->outcome->existed)
+        sl_log_info("%s: building missing indexes, if there are any", s->name);
+    else if (!s->indexed)
+        sl_log_info("%s: building %u index%s", s->name, end->index_count,
+                    end->index_count == 1 ? "" : "es");
     sl_error all = {0};
     if (!s->indexed && !sl_collection_create_indexes(s->connection, &s->target, end->indexes, &all))
         return build_each(s, error);

@@ -710,7 +710,7 @@ static sl_trial_result measure(void *context, const size_t *at, double *rate) {
         return SL_TRIAL_STOP;
     }
     tune_load figures;
-    char setting[200], human[SL_HUMAN_ROOM];
+    char setting[200], human[SL_HUMAN_ROOM], remaining[SL_HUMAN_ROOM];
     sl_tune_describe(tune, at, setting, sizeof setting);
     size_t cell = sl_tune_cell(tune, at);
     double after = sl_seconds_since(tune->begun);
@@ -731,11 +731,11 @@ static sl_trial_result measure(void *context, const size_t *at, double *rate) {
         after, figures.documents, figures.seconds, figures.p50, figures.p99, figures.lag};
     *rate = (double)figures.documents / figures.seconds;
     size_t done = tune->search.trials + 1, left = tune->planned - done;
-    double seconds = sl_seconds_since(tune->search_begun) / (double)done * (double)left;
-    char remaining[SL_HUMAN_ROOM];
+    double each = sl_seconds_since(tune->search_begun) / (double)done;
     sl_log_info("trial %zu of at most %zu: %s: %s documents/s%s%s%s", done, tune->planned, setting,
                 sl_human_count((uint64_t)*rate, human), left > 0 ? "; about " : "",
-                left > 0 ? sl_human_seconds(seconds, remaining) : "", left > 0 ? " left" : "");
+                left > 0 ? sl_human_seconds(each * (double)left, remaining) : "",
+                left > 0 ? " left" : "");
     return SL_TRIAL_MEASURED;
 }
 

@@ -1156,7 +1156,7 @@ static bool verify_report(sl_verification *verification) {
                       verification->registered_count - job->active == 1 ? "" : "s",
                       verification->registered_count - job->active == 1 ? "was" : "were");
     if (sum.missing > 0 && job->rejected > rejects)
-        sl_log_result("  the load rejected %s of these records, which are missing therefore%s%s",
+        sl_log_result("  the load rejected %s of these records: their documents are missing%s%s",
                       sl_human_count(job->rejected - rejects, human),
                       job->rejected_in[0] ? "; see rejects.tsv in " : "", job->rejected_in);
     return is_equal(&sum);

@@ -65,8 +65,7 @@ class LoadedBefore(support.ClusterCase):
 
     def test_the_same_text_twice_in_one_load_is_refused(self):
         """Also packed. A longer text, and one that differs at its end, are loaded."""
-        packed = self.scratch / "packed.csv.gz"
-        packed.write_bytes(gzip.compress(TABLE.encode()))
+        packed = self.zipped("packed.csv.gz", TABLE)
         archive = self.scratch / "two.zip"
         with zipfile.ZipFile(archive, "w") as out:
             out.writestr("a.csv", TABLE)
@@ -92,8 +91,7 @@ class LoadedBefore(support.ClusterCase):
 
     def test_a_text_that_was_loaded_from_a_packed_file_is_refused(self):
         """Either of them first; also of a pipe. A longer text causes a warning only."""
-        packed = self.scratch / "packed.csv.gz"
-        packed.write_bytes(gzip.compress(TABLE.encode()))
+        packed = self.zipped("packed.csv.gz", TABLE)
         archive = self.scratch / "archive.zip"
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as out:
             out.writestr("a.csv", TABLE)
@@ -114,8 +112,7 @@ class LoadedBefore(support.ClusterCase):
         self.assertIn("- begins with the same text as -, which is stored", outcome.err)
         lines = TABLE * 160    # more than 64 KiB
         self.load(self.file("long.csv", lines), collection="long", code=None)
-        longer = self.scratch / "longer.csv.gz"
-        longer.write_bytes(gzip.compress((lines + "50,FORD,KA50\n").encode()))
+        longer = self.zipped("longer.csv.gz", lines + "50,FORD,KA50\n")
         outcome, _ = self.load(longer, collection="long", code=None)
         self.assertRegex(outcome.err, "longer.csv.gz begins with the same text as .*long.csv, which is stored")
         self.assertEqual(self.count("long"), 2 * 49 * 160 + 1)
@@ -123,8 +120,7 @@ class LoadedBefore(support.ClusterCase):
     def test_a_file_of_which_a_part_was_loaded_is_refused(self):
         """A packed file that was cut off, and has been copied again."""
         data = gzip.compress("".join(f"{n},{hash(str(n))}\n" for n in range(300000)).encode())
-        path = self.scratch / "copied.csv.gz"
-        path.write_bytes(data[:-len(data) // 3])
+        path = self.file("copied.csv.gz", data[:-len(data) // 3])
         self.load("--batch-size", 1000, path, code=EXIT_SOURCE)
         stored = self.count()
         self.assertGreater(stored, 0)
