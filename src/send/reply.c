@@ -13,6 +13,8 @@
 #include "report/json.h"
 #include "util/document_id.h"
 
+#define IMMUTABLE_FIELD 66 /* of an update: the stored document has another _id */
+
 /* The codes that are known. With those about the document, one answer decides. Those about the
  * state of the server, here and in sl_code_is_transient, never reject a document. What a server
  * reports for one document with any other code is about the document if it reports it again when
@@ -181,7 +183,7 @@ static void add_place(sl_error *error, const sl_reply *reply, int64_t index) {
 
 /* The verdict of one write error. */
 static sl_verdict verdict_of_one(const sl_reply *reply, const sl_write_error *one) {
-    bool listed, immutable = sl_modes[reply->mode].matches && one->code == SL_CODE_IMMUTABLE_FIELD;
+    bool listed, immutable = sl_modes[reply->mode].matches && one->code == IMMUTABLE_FIELD;
     sl_verdict verdict = verdict_of(one->code, &listed);
     bool alone = verdict == SL_REPLY_TOO_LARGE && reply->count == 1;
     return immutable || !listed || alone ? SL_REPLY_COMPLETE : verdict;

@@ -88,8 +88,6 @@ bool sl_reply_upserted(const bson_t *body, bson_iter_t *upserted);
  * one. */
 bool sl_reply_next_upserted(bson_iter_t *upserted, int64_t *index);
 
-#define SL_CODE_IMMUTABLE_FIELD 66 /* an update would change or remove the stored _id */
-
 /* One document that the server refused. */
 typedef struct sl_write_error {
     int64_t index;       /* of the document among those sent; in a complete answer 0 to count - 1 */

@@ -1032,7 +1032,7 @@ static void take_answer(sl_outlet *outlet, const uint32_t *places, uint32_t coun
 }
 
 /* Sets outlet->found of the documents at `places`: a server refuses the probe of each one that
- * matches a stored document. After another error it is not known whether it matches. */
+ * matches a stored document. find_rejects checks their number. */
 static sl_outcome find_unmatched(sl_outlet *outlet, const uint32_t *places, uint32_t count,
                                  uint32_t *unmatched, sl_error *error) {
     sl_outcome outcome = DELIVERED;
@@ -1048,11 +1048,8 @@ static sl_outcome find_unmatched(sl_outlet *outlet, const uint32_t *places, uint
             for (uint32_t i = 0; i < taken; i++)
                 outlet->found[places[first + i]] = UNMATCHED;
             for (bool any = sl_reply_errors(&body, &items);
-                 any && sl_reply_next_error(&items, &one);) {
+                 any && sl_reply_next_error(&items, &one);)
                 outlet->found[places[first + one.index]] = MATCHED;
-                if (one.code != SL_CODE_IMMUTABLE_FIELD)
-                    outcome = SEND_AGAIN;
-            }
             *unmatched += taken - found.refused;
         }
         bson_destroy(&body);

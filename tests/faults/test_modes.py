@@ -129,7 +129,7 @@ class Standalone(resume_case.ResumeCase):
         figures = self.assert_result(self.change_once(refuse, threads=1), "upsert")
         self.assertEqual((figures["rejectedByServer"], figures["retries"]), (0, 0))
 
-    def test_only_the_refusal_to_remove_the_id_shows_that_a_document_matches(self):
+    def test_another_error_of_the_search_for_records_without_a_match(self):
         changed = []
         def change(body):
             errors = body.get("writeErrors", [])
