@@ -520,6 +520,8 @@ static ALWAYS_INLINE bool take_stretch(sl_parser *parser, sl_marks *m, uint32_t 
         if (likely(record.start != line_end) && !(mode.escapes && d->keeps_cr))
             record.end -= text[line_end - 1] == '\r';
         bool fits = record.start != record.end;
+        if (mode.escapes && columns == 1 && record.end == record.start + 2)
+            fits = memcmp(text + record.start, "\\.", 2) != 0; /* the end of COPY's data */
         if (mode.quotes) {
             fits = fits && resolve_quotes(parser, m, text, next, &record, line_end);
             record.before = parser->before;

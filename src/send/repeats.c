@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records with the same match fields: a table of hashes, of the match fields and of the first
  * document that had them. When it is full, it keeps the half of the keys whose hash has one more
- * leading zero, and from then on only such keys are added. A repeated key that is found counts for
- * all keys that are left out: with n leading zeros, for 2^n. */
+ * leading zero, and only such keys are added then. With n leading zeros, a key counts for 2^n. */
 #include "writer.h"
 
 #include <pthread.h>

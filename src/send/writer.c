@@ -1031,8 +1031,7 @@ static void take_answer(sl_outlet *outlet, const uint32_t *places, uint32_t coun
         outlet->found[places[one.index]] = REFUSED;
 }
 
-/* Sets outlet->found of the documents at `places`: a server refuses the probe of each one that
- * matches a stored document. find_rejects checks their number. */
+/* Sets outlet->found: a server refuses the probe of each document that matches. */
 static sl_outcome find_unmatched(sl_outlet *outlet, const uint32_t *places, uint32_t count,
                                  uint32_t *unmatched, sl_error *error) {
     sl_outcome outcome = DELIVERED;

@@ -129,18 +129,6 @@ class Standalone(resume_case.ResumeCase):
         figures = self.assert_result(self.change_once(refuse, threads=1), "upsert")
         self.assertEqual((figures["rejectedByServer"], figures["retries"]), (0, 0))
 
-    def test_another_error_of_the_search_for_records_without_a_match(self):
-        changed = []
-        def change(body):
-            errors = body.get("writeErrors", [])
-            if errors and not changed and {one["code"] for one in errors} == {66}:
-                changed.append({**errors[-1], "index": errors[-1]["index"] + 1, "code": 91})
-                body["writeErrors"] = errors + changed
-        for number in range(1, 100):
-            self.proxy.on_batch(number, proxy.change_reply(lambda body: change(body) or body))
-        self.assert_result(self.begin(mode="replace", threads=1, size=7).wait(), "replace")
-        self.assertTrue(changed)
-
 
 class Sharded(Standalone):
     variable = "SHARDLOAD_TEST_URI"

@@ -391,6 +391,12 @@ TEST(blank_lines_and_repeated_headers_are_counted) {
     p = parse_with_schema("name: one\nheader: true\ncolumns: [{name: a}]", "a\nx\n\n  \ny");
     assert_int_equal(p.documents, 3); /* with one column a line of blanks is a value */
     assert_int_equal(p.counts.blank_lines, 1);
+    const sl_format_options copy = {.notation = sl_notation_named("postgres"), .columns = "a"};
+    p = parse_with("delimited", &copy,
+                   "x\\ty\n\\\\.\n\\.\n"); /* the end of COPY's data is no value */
+    assert_string_equal(json_at(&p, 1), "{ \"a\" : \"\\\\.\" }");
+    assert_int_equal(p.documents, 2);
+    assert_int_equal(p.counts.blank_lines, 1);
 }
 
 TEST(wrong_numbers_of_fields) {
