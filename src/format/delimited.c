@@ -235,11 +235,10 @@ static uint32_t body_start(sl_parser *parser) {
     if (skip > block->text.length) /* the header ends in a later block */
         skip = block->text.length;
     const char *text = block->text.bytes;
-    uint64_t lines = 0, blank = 0;
+    uint64_t lines = 0, blank = 0, mark = block->offset ? 0 : sl_byte_order_mark(block->text);
     bool only_blanks = true;
     for (uint64_t i = 0; i < skip; i++) {
-        bool mark = block->offset == 0 && i < 3 && (uint8_t)text[i] >= 0x80;
-        only_blanks = only_blanks && (mark || memchr(" \r\n", text[i], 3));
+        only_blanks = only_blanks && (i < mark || memchr(" \r\n", text[i], 3));
         if (text[i] == '\n' || i + 1 == block->text.length) {
             lines++;
             blank += only_blanks;

@@ -31,7 +31,7 @@ static bool is_header(const sl_parser *parser, const sl_record *record) {
     const sl_dialect *d = parser->dialect;
     sl_text line = {parser->block->text.bytes + record->start, record->end - record->start};
     if (d->watched_length > 0 || d->inferable) {
-        size_t mark = line.length >= 3 && memcmp(line.bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+        size_t mark = sl_byte_order_mark(line);
         line = (sl_text){line.bytes + mark, line.length - mark};
         return d->watched_length > 0 &&
                sl_text_equal(line, (sl_text){d->header, d->watched_length});

@@ -6,10 +6,6 @@
 
 #include <stdio.h>
 
-static size_t mark_length(sl_text text) {
-    return text.length >= 3 && memcmp(text.bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
-}
-
 /* A phrase for the kind of a source that begins with these bytes and is not text; NULL: unknown. */
 static const char *binary_kind(sl_text head) {
     static const struct {
@@ -73,7 +69,7 @@ bool sl_first_line_read(sl_text head, size_t from, const char *delimiters, char 
     const char *kind = rest.length > 0 ? binary_kind(rest) : NULL;
     if (kind)
         return sl_error_set(error, SL_EXIT_SOURCE, "this is %s, not delimited text", kind);
-    size_t at = from + mark_length(rest);
+    size_t at = from + sl_byte_order_mark(rest);
     first->text_start = at;
     first->line.length = 0;
     while (at < head.length && first->line.length == 0) {
@@ -292,7 +288,7 @@ static bool refuse_returns(size_t line, size_t byte, sl_error *error) {
 }
 
 bool sl_lines_check(sl_text head, bool whole, const sl_lines *lines, sl_error *error) {
-    size_t at = mark_length(head);
+    size_t at = sl_byte_order_mark(head);
     sl_text line;
     for (size_t number = 1, begin = at; sl_next_line(head, whole, &at, &line);
          number++, begin = at) {

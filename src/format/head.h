@@ -13,7 +13,7 @@
 
 /* The byte that quotes fields, as chosen by the user: one of these, or the byte itself. */
 #define SL_QUOTE_AUTO '\0' /* a double quote, but none if pipes or tabs separate fields */
-#define SL_QUOTE_NONE '\1'
+#define SL_QUOTE_NONE '\n' /* a byte that cannot be a delimiter */
 
 /* The byte that quotes fields if this choice was made and this delimiter is used; 0: none. */
 char sl_quote_of(char choice, char delimiter);

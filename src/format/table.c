@@ -828,7 +828,7 @@ static void skip_lines(sl_table *table, sl_text head, size_t from) {
 /* The length of a first line `sep=;`, by which spreadsheets name the delimiter; 0: there is
  * none. */
 static size_t separator_line(sl_text head, char delimiter[2]) {
-    size_t mark = head.length >= 3 && memcmp(head.bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+    size_t mark = sl_byte_order_mark(head);
     const char *line = head.bytes + mark, *end = memchr(line, '\n', head.length - mark);
     size_t length = end ? (size_t)(end - line) : 0;
     bool fits = (length == 5 || (length == 6 && line[5] == '\r')) &&

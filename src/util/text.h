@@ -27,6 +27,11 @@ static inline bool sl_text_equal(sl_text a, sl_text b) {
     return a.length == b.length && (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
 }
 
+/* The length of a byte order mark of UTF-8 at the beginning of a text; 0: it has none. */
+static inline size_t sl_byte_order_mark(sl_text text) {
+    return text.length >= 3 && memcmp(text.bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+}
+
 static inline bool sl_is_digit(char c) {
     return c >= '0' && c <= '9';
 }

@@ -46,6 +46,11 @@ class Delimiters(support.Case):
                 found, _ = self.dump("--schema", schema, path)
                 self.assertEqual(len(found), len(rows))
 
+    def test_the_delimiter_of_hive_in_a_text_without_quotes(self):
+        path, schema = self.file("000000_0", "1\x01\"a\n2\x01b\n"), self.scratch / "hive.yaml"
+        self.shardload("inspect", "--write-schema", schema, "--delimiter", "\\x01", "--quote", "none", path)
+        self.assertEqual(self.dump_decoded("--schema", schema, path)[0][0]["column2"], '"a')
+
     def test_a_delimiter_that_fits_worse_than_another_one(self):
         for given, text, shown in ((",", "a;b,u;c\n1;2,5;3\n4;5,5;6\n",
                                     "into 2 columns, and ; would divide it evenly into 3"),
