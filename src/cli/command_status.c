@@ -302,14 +302,6 @@ static sl_liveness liveness_of(const bson_t *status) {
     return silent ? SL_LIVENESS_SILENT : SL_LIVENESS_RUNNING;
 }
 
-/* Is the rate limit on the command line? One from the environment or a file is meant for loads. */
-static void look_for_rate(void *context, const char *name, const char *value, const char *origin) {
-    bool *given = context;
-    (void)value;
-    if (strcmp(name, "rate-limit") == 0 && strcmp(origin, "command line") == 0)
-        *given = true;
-}
-
 /* Sends the request, and waits until the load has carried it out. */
 static bool change_rate(const char *directory, uint64_t rate, bson_t **status, sl_error *error) {
     sl_control_request request = {.rate_limit = rate};
@@ -353,10 +345,10 @@ static bool change_rate(const char *directory, uint64_t rate, bson_t **status, s
 int sl_command_status(const sl_options *options) {
     sl_error error = {0};
     bson_t *status = NULL;
-    bool rate_given = false;
+    /* One from the environment or a file is meant for loads. */
+    const bool rate_given = sl_option_origin_of(options, "rate-limit") == SL_FROM_COMMAND_LINE;
     const char *directory =
         sl_options_argument_count(options) == 1 ? sl_options_argument(options, 0) : NULL;
-    sl_options_each(options, look_for_rate, &rate_given);
     if (!directory)
         sl_error_set(&error, SL_EXIT_USAGE, "name one work directory of a load");
     bool ok = directory && read_status(directory, &status, &error);

@@ -282,29 +282,27 @@ int sl_command_verify_dump(const sl_options *options) {
 
 #define SWEEP_MOST 200
 
-typedef struct given_options {
-    const sl_options *options;
+typedef struct beside_model {
     sl_error *error;
     bool sources; /* are sources given? Their options are then allowed */
-} given_options;
+} beside_model;
 
 /* Refuses all options on the command line except those that a model uses. Options in the
  * environment or a configuration file are ignored, because they may be meant for other commands. */
-static void refuse_beside_model(void *context, const char *name, const char *value,
-                                const char *origin) {
-    const given_options *at = context;
-    bool of_source = sl_list_has("Source|Generated records", '|',
-                                 sl_text_of(sl_option_row_of(at->options, name)->group)) ||
-                     strcmp(name, "blocks") == 0;
+static void refuse_beside_model(void *context, const sl_option_row *row, const char *value,
+                                sl_option_origin origin) {
+    const beside_model *at = context;
+    bool of_source = sl_list_has("Source|Generated records", '|', sl_text_of(row->group)) ||
+                     strcmp(row->name, "blocks") == 0;
     (void)value;
-    if (strcmp(origin, "command line") != 0 || (of_source && at->sources) ||
-        sl_list_has("model|from|set|sweep|report|config", '|', sl_text_of(name)))
+    if (origin != SL_FROM_COMMAND_LINE || (of_source && at->sources) ||
+        sl_list_has("model|from|set|sweep|report|config", '|', sl_text_of(row->name)))
         return;
     sl_option_problem(at->error,
                       of_source ? "--%s describes sources: name a source beside --model, or leave "
                                   "the option out"
                                 : "--%s has no effect on a --model: change its inputs with --set",
-                      name);
+                      row->name);
 }
 
 /* Parses --sweep, "shards=1,2,4", into `values`, which has room for SWEEP_MOST. */
@@ -335,7 +333,7 @@ static sl_exit run_model(const sl_options *options, sl_setup *setup, sl_error *e
         .load = &setup->config, .model = &model, .blocks = sl_option_number(options, "blocks")};
     const char *sweep = sl_option_string(options, "sweep");
     bool sources = sl_options_argument_count(options) > 0 || sl_option_given(options, "records");
-    sl_options_each(options, refuse_beside_model, &(given_options){options, error, sources});
+    sl_options_each(options, refuse_beside_model, &(beside_model){error, sources});
     sl_error why = {0};
     bool opened = sl_capacity_open(sl_option_string(options, "model"), &model, &why);
     if (!opened)
@@ -353,19 +351,6 @@ static sl_exit run_model(const sl_options *options, sl_setup *setup, sl_error *e
     if (sources)
         sl_set_up_source(setup, options, error);
     return error->code ? error->code : sl_plan_run_model(&config);
-}
-
-/* Refuses the options of a target and of its connection. */
-static void refuse_without_uri(void *context, const char *name, const char *value,
-                               const char *origin) {
-    const given_options *at = context;
-    (void)value;
-    if (strcmp(origin, "default") != 0 &&
-        (sl_list_has("Target|Connection", '|',
-                     sl_text_of(sl_option_row_of(at->options, name)->group)) ||
-         strcmp(name, "shard-existing") == 0))
-        sl_option_problem(at->error, "--%s needs --uri: without it a plan does not read a cluster",
-                          name);
 }
 
 static sl_exit run_plan(const sl_options *options, sl_setup *setup, sl_error *error) {
@@ -391,7 +376,8 @@ static sl_exit run_plan(const sl_options *options, sl_setup *setup, sl_error *er
                           error);
         sl_set_up_target(setup, options, error);
     } else {
-        sl_options_each(options, refuse_without_uri, &(given_options){options, error, false});
+        sl_options_refuse(options, "Target|Connection|shard-existing",
+                          "needs --uri: without it a plan does not read a cluster", error);
     }
     return error->code ? error->code : sl_plan_run(&config);
 }

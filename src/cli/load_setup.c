@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bson/bson_lookup.h"
 #include "cluster/cluster.h"
 #include "format/encoding.h"
 #include "format/notation.h"
@@ -53,22 +54,31 @@ static void record_item(bson_t *options, bson_iter_t *recorded, const char *name
     bson_steal(options, &others);
 }
 
-static void record_option(void *context, const char *name, const char *value, const char *origin) {
-    (void)origin;
-    bson_t *options = context;
+typedef struct recorded_options {
+    bson_t all, given;
+} recorded_options;
+
+static void record_option(void *context, const sl_option_row *row, const char *value,
+                          sl_option_origin origin) {
+    const char *name = row->name;
+    recorded_options *to = context;
+    bson_t *options = &to->all;
     bson_iter_t iter;
-    char shown[PATH_MAX];
+    char shown[PATH_MAX], room[SL_ARRAY_KEY_ROOM];
     if (value && !sl_utf8_valid(value, strlen(value), NULL)) { /* a path may be any bytes */
         sl_text_printable(sl_text_of(value), shown, sizeof shown);
         value = shown;
     }
     if (bson_iter_init_find(&iter, options, name)) { /* called once per item of a list */
         record_item(options, &iter, name, value);
-    } else if (value) {
-        BSON_APPEND_UTF8(options, name, value);
-    } else {
-        BSON_APPEND_NULL(options, name);
+        return;
     }
+    if (value)
+        BSON_APPEND_UTF8(options, name, value);
+    else
+        BSON_APPEND_NULL(options, name);
+    if (origin != SL_FROM_DEFAULT)
+        BSON_APPEND_UTF8(&to->given, sl_array_key(bson_count_keys(&to->given), room), name);
 }
 
 static char *read_text(const char *option, const char *path, sl_error *error) {
@@ -86,9 +96,7 @@ static char *read_text(const char *option, const char *path, sl_error *error) {
 static void set_up_generated(sl_load_config *config, const sl_options *options, sl_error *error) {
     bool generated = strcmp(config->format, "ycsb") == 0;
     if (!generated)
-        sl_options_refuse(options,
-                          "records|field-count|field-length|document-size|integer-count|skew|seed",
-                          "is for --format ycsb only", error);
+        sl_options_refuse(options, "Generated records", "is for --format ycsb only", error);
     if (!generated && config->path_count == 0)
         sl_option_problem(error, "no source is given: name files or folders, or - for standard "
                                  "input");
@@ -287,7 +295,9 @@ void sl_set_up_embed(sl_setup *setup, const sl_options *options, sl_error *error
 }
 
 /* The text of a file that an option names has been read, maybe from a pipe: its hash is listed. */
-static void list_option(void *context, const sl_option_row *row, const char *value) {
+static void list_option(void *context, const sl_option_row *row, const char *value,
+                        sl_option_origin origin) {
+    (void)origin;
     sl_setup *setup = context;
     const char *const texts[][2] = {{"schema", setup->schema_text},
                                     {"embed-schema", setup->embed_schema_text},
@@ -546,19 +556,18 @@ static void set_up_delivery(sl_setup *setup, const sl_options *options, sl_error
 }
 
 /* Appends the options of a load that the load of its corrected rejects must have too. */
-static void append_repeated(void *context, const char *name, const char *value,
-                            const char *origin) {
+static void append_repeated(void *context, const sl_option_row *row, const char *value,
+                            sl_option_origin origin) {
     sl_setup *setup = context;
-    const sl_option_row *row = sl_option_row_of(setup->given, name);
     const size_t used = strlen(setup->corrected_by), room = sizeof setup->corrected_by;
     char word[SL_WORD_ROOM(500)];
-    if (used == 0 || strcmp(origin, "default") == 0 || !value || strcmp(value, "false") == 0 ||
+    if (used == 0 || origin == SL_FROM_DEFAULT || !value || strcmp(value, "false") == 0 ||
         row->once || row->secret == SL_SECRET ||
         !sl_list_has("Target|Connection|Source", '|', sl_text_of(row->group)))
         return;
     const bool flag = strcmp(value, "true") == 0;
     const int length =
-        snprintf(setup->corrected_by + used, room - used, " --%s%s%s", name, flag ? "" : " ",
+        snprintf(setup->corrected_by + used, room - used, " --%s%s%s", row->name, flag ? "" : " ",
                  flag ? "" : sl_shell_word(value, word, sizeof word));
     if (strlen(value) > 500 || (size_t)length >= room - used)
         setup->corrected_by[0] = '\0'; /* a command without one of its options is not shown */
@@ -569,7 +578,6 @@ static void set_up_corrected_by(sl_setup *setup, const sl_options *options) {
     if (config->embed_field || config->sink != SL_SINK_CLUSTER)
         return;
     strcpy(setup->corrected_by, "shardload load");
-    setup->given = options;
     sl_options_each(options, append_repeated, setup);
     setup->config.corrected_by = setup->corrected_by[0] ? setup->corrected_by : NULL;
 }
@@ -623,7 +631,12 @@ void sl_setup_init(sl_setup *setup, const sl_options *options) {
     *setup = (sl_setup){.config = {.program_version = SHARDLOAD_VERSION, .sample = 1}};
     bson_init(&setup->options);
     bson_init(&setup->document_options);
-    sl_options_each(options, record_option, &setup->options);
+    recorded_options recorded = {BSON_INITIALIZER, BSON_INITIALIZER};
+    sl_options_each(options, record_option, &recorded);
+    BSON_APPEND_DOCUMENT(&setup->options, "options", &recorded.all);
+    BSON_APPEND_ARRAY(&setup->options, "optionsGiven", &recorded.given);
+    bson_destroy(&recorded.all);
+    bson_destroy(&recorded.given);
     setup->config.options = &setup->options;
 }
 

@@ -24,7 +24,6 @@ typedef struct sl_setup {
     char embed_field[SL_EMBED_FIELD_MAX + 1];
     char *uri;
     char write_concern[24];
-    const sl_options *given; /* during sl_set_up_load */
     char corrected_by[2000];
 } sl_setup;
 

@@ -325,8 +325,6 @@ static void wipe(char *text, sl_option_secrecy secrecy) {
 
 /* ---- values by name ---- */
 
-static const char *const origin_names[] = {"default", "config", "environment", "command line"};
-
 const sl_command *sl_options_command(const sl_options *options) {
     return options->command;
 }
@@ -363,10 +361,6 @@ sl_option_origin sl_option_origin_of(const sl_options *options, const char *name
 
 bool sl_option_given(const sl_options *options, const char *name) {
     return sl_option_origin_of(options, name) != SL_FROM_DEFAULT;
-}
-
-const sl_option_row *sl_option_row_of(const sl_options *options, const char *name) {
-    return &options->program->rows[index_of(options, name, ~0u)];
 }
 
 bool sl_option_flag(const sl_options *options, const char *name) {
@@ -409,36 +403,32 @@ const char *sl_option_list_item(const sl_options *options, const char *name, siz
     return value_of(options, name, 1u << SL_OPTION_LIST)->texts[index];
 }
 
-void sl_options_refuse(const sl_options *options, const char *names, const char *why,
+void sl_options_refuse(const sl_options *options, const char *words, const char *why,
                        sl_error *error) {
-    for (size_t length; *names; names += length + (names[length] == '|')) {
-        char name[64];
-        length = strcspn(names, "|");
-        snprintf(name, sizeof name, "%.*s", (int)length, names);
-        if (sl_option_given(options, name))
-            sl_option_problem(error, "--%s %s", name, why);
+    for (size_t i = 0; i < options->rows; i++) {
+        const sl_option_row *row = &options->program->rows[i];
+        if (applies(options, i) && options->values[i].from != SL_FROM_DEFAULT &&
+            (sl_list_has(words, '|', sl_text_of(row->name)) ||
+             sl_list_has(words, '|', sl_text_of(row->group))))
+            sl_option_problem(error, "--%s %s", row->name, why);
     }
 }
 
-void sl_options_each(const sl_options *options,
-                     void (*visit)(void *context, const char *name, const char *value,
-                                   const char *origin),
-                     void *context) {
+void sl_options_each(const sl_options *options, sl_option_visitor *visit, void *context) {
     for (size_t i = 0; i < options->rows; i++) {
         if (!applies(options, i))
             continue;
         const sl_option_row *row = &options->program->rows[i];
         const option_value *found = &options->values[i];
-        const char *origin = origin_names[found->from];
         if (found->count == 0)
-            visit(context, row->name, row->kind == SL_OPTION_FLAG ? "false" : NULL, origin);
+            visit(context, row, row->kind == SL_OPTION_FLAG ? "false" : NULL, found->from);
         for (size_t k = 0; k < found->count; k++) {
             /* A value of SL_OPEN has no credentials: is_open has refused them. */
             bool open = row->secret == SL_OPEN;
             char *hidden = row->secret == SL_CREDENTIALS ? strdup(found->texts[k]) : NULL;
             if (hidden)
                 wipe(hidden, row->secret);
-            visit(context, row->name, open ? found->texts[k] : hidden ? hidden : "***", origin);
+            visit(context, row, open ? found->texts[k] : hidden ? hidden : "***", found->from);
             free(hidden);
         }
     }
@@ -474,10 +464,7 @@ static char *normalized(const sl_option_row *row, char *const *texts, size_t cou
     return strdup(number ? digits : value.flag ? "yes" : "no");
 }
 
-void sl_options_each_changing(const sl_options *options,
-                              void (*visit)(void *context, const sl_option_row *row,
-                                            const char *value),
-                              void *context) {
+void sl_options_each_changing(const sl_options *options, sl_option_visitor *visit, void *context) {
     for (size_t i = 0; i < options->rows; i++) {
         const sl_option_row *row = &options->program->rows[i];
         const option_value *found = &options->values[i];
@@ -487,7 +474,7 @@ void sl_options_each_changing(const sl_options *options,
         char *value = normalized(row, found->texts, found->count);
         char *usual = fallback ? normalized(row, &(char *){(char *)fallback}, 1) : NULL;
         if (!value || strcmp(value, usual ? usual : "") != 0)
-            visit(context, row, value ? value : "?"); /* without memory: equal to no other value */
+            visit(context, row, value ? value : "?", found->from); /* "?": without memory */
         free(usual);
         free(value);
     }

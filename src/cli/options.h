@@ -169,8 +169,9 @@ bool sl_option_failed(sl_error *error, const char *prefix, const sl_error *why);
  * returns false. */
 bool sl_option_memory(sl_error *error, const char *activity);
 
-/* Adds a problem for each of the options ("a|b") that is given: its name, then `why`. */
-void sl_options_refuse(const sl_options *options, const char *names, const char *why,
+/* Adds a problem for each option that is given, and whose name or group is among the words ("a|b"):
+ * its name, then `why`. */
+void sl_options_refuse(const sl_options *options, const char *words, const char *why,
                        sl_error *error);
 
 const sl_command *sl_options_command(const sl_options *options);
@@ -184,7 +185,6 @@ const char *sl_options_argument(const sl_options *options, size_t index);
  * aborts. Strings live as long as the options. */
 sl_option_origin sl_option_origin_of(const sl_options *options, const char *name);
 bool sl_option_given(const sl_options *options, const char *name); /* false for a default */
-const sl_option_row *sl_option_row_of(const sl_options *options, const char *name);
 bool sl_option_flag(const sl_options *options, const char *name);
 const char *sl_option_string(const sl_options *options, const char *name); /* or CHOICE; or NULL */
 uint64_t sl_option_number(const sl_options *options, const char *name);    /* COUNT, BYTES */
@@ -212,19 +212,16 @@ bool sl_option_accepts(const sl_options *options, const char *name, const char *
  * written. Call it before a command runs. */
 bool sl_option_files_check(const sl_options *options, sl_error *error);
 
+typedef void sl_option_visitor(void *context, const sl_option_row *row, const char *value,
+                               sl_option_origin origin);
+
 /* Calls `visit` for every option of the command with its value as text (NULL when it has none,
- * secrets redacted) and its origin: "command line", "environment", "config", "default". */
-void sl_options_each(const sl_options *options,
-                     void (*visit)(void *context, const char *name, const char *value,
-                                   const char *origin),
-                     void *context);
+ * secrets redacted); for a list, once for each of its items. */
+void sl_options_each(const sl_options *options, sl_option_visitor *visit, void *context);
 
 /* Calls `visit` for every option of the command that changes documents and has another value than
  * its default, with this value as text: equal values are equal texts (100M and 100000000). */
-void sl_options_each_changing(const sl_options *options,
-                              void (*visit)(void *context, const sl_option_row *row,
-                                            const char *value),
-                              void *context);
+void sl_options_each_changing(const sl_options *options, sl_option_visitor *visit, void *context);
 
 /* --quiet and --verbose, for the context of the calling thread (context.h). */
 void sl_options_set_verbosity(const sl_options *options);

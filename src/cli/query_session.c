@@ -300,11 +300,11 @@ void sl_query_print_heading(const sl_query_session *s, const sl_suite *suite, ui
 
 /* ---- the report ---- */
 
-static void append_option(void *context, const char *name, const char *value, const char *origin) {
-    bson_t *options = context;
+static void append_option(void *context, const sl_option_row *row, const char *value,
+                          sl_option_origin origin) {
     (void)origin;
     if (value)
-        bson_append_utf8(options, name, -1, value, -1);
+        BSON_APPEND_UTF8((bson_t *)context, row->name, value);
 }
 
 bool sl_query_make_report(const sl_query_session *s, bool complete, bson_t *report) {

@@ -34,7 +34,9 @@ typedef enum sl_progress_kind { SL_PROGRESS_KINDS(SL_PROGRESS_ID) } sl_progress_
 /* The parameters of a load. All pointers are borrowed; NULL and 0 where not given. */
 typedef struct sl_load_config {
     const char *program_version;
-    const bson_t *options; /* the effective configuration, for the record; no secrets */
+    /* Fields of the record: `options`, all of them without secrets; `optionsGiven`, the names of
+     * those that are given. */
+    const bson_t *options;
     /* The options that change documents, as texts under their names on the command line; defaults
      * are left out. */
     const bson_t *document_options;

@@ -58,7 +58,7 @@ void sl_record_head(bson_t *record, const char *command, const char *version, in
         BSON_APPEND_INT64(&section, "cores", sysconf(_SC_NPROCESSORS_ONLN));
         bson_append_document_end(record, &section);
     }
-    BSON_APPEND_DOCUMENT(record, "options", options);
+    bson_concat(record, options);
 }
 
 void sl_record_tail(bson_t *record, sl_exit code) {

@@ -286,57 +286,20 @@ void sl_section_phase_table(sl_page *page, const bson_t *record, const char *pat
 
 /* ---- options, server, client ---- */
 
-/* Options that concern sources of some formats only. */
-static const struct {
-    const char *name, *formats;
-} specific[] = {
-    {"records", "ycsb"},
-    {"field-count", "ycsb"},
-    {"field-length", "ycsb"},
-    {"document-size", "ycsb"},
-    {"integer-count", "ycsb"},
-    {"skew", "ycsb"},
-    {"seed", "ycsb"},
-    {"missing", "isd isd-lite isd-csv"},
-    {"types", "delimited"},
-    {"header", "delimited"},
-    {"columns", "delimited"},
-    {"skip-lines", "delimited"},
-    {"ragged", "delimited"},
-    {"escape", "delimited mot"},
-    {"quoted-lines", "delimited mot"},
-    {"dialect", "delimited"},
-    {"null", "delimited"},
-    {"null-as", "delimited"},
-    {"schema", "delimited isd"},
-    {"names", "mot isd isd-lite isd-csv"},
-    {"encoding", "delimited mot isd-csv"},
-    {"trim", "delimited mot isd-csv"},
-};
-
-/* Options of loads into a cluster. */
-static const char for_clusters[] =
-    "uri|mode|shard-key|route|timeout|write-concern|retry-timeout|compressor";
-
-/* Does an option concern the sources and the sink of the record? */
-static bool is_relevant(const bson_t *record, const char *name) {
-    const char *format = sl_look_text(record, "sources.0.format");
-    const char *sink = sl_look_text(record, "options.sink");
-    if (!sl_option_matters(name) ||
-        (sink && strcmp(sink, "cluster") != 0 && sl_list_has(for_clusters, '|', sl_text_of(name))))
+/* Is an option shown? Not if it is off, or has its default; older records do not show which were
+ * given. */
+static bool is_shown(const bson_t *record, const char *name, const char *value) {
+    bson_t given;
+    bson_iter_t at;
+    if (!sl_option_matters(name) || strcmp(value, "false") == 0)
         return false;
-    for (size_t i = 0; format && i < sizeof specific / sizeof specific[0]; i++) {
-        if (strcmp(specific[i].name, name) != 0)
-            continue;
-        size_t length = strlen(format);
-        for (const char *at = specific[i].formats; (at = strstr(at, format)); at += length) {
-            bool begins = at == specific[i].formats || at[-1] == ' ';
-            if (begins && (at[length] == ' ' || at[length] == '\0'))
-                return true;
-        }
-        return false;
+    if (!sl_look_inside(record, "optionsGiven", &given) || !bson_iter_init(&at, &given))
+        return true;
+    while (bson_iter_next(&at)) {
+        if (BSON_ITER_HOLDS_UTF8(&at) && strcmp(bson_iter_utf8(&at, NULL), name) == 0)
+            return true;
     }
-    return true;
+    return false;
 }
 
 /* The scalars of the document at `path` as a table of name and value. */
@@ -350,9 +313,8 @@ static void list_values(sl_page *page, const bson_t *record, const char *path, c
     sl_page_table *table = NULL;
     while (bson_iter_next(&at) && row < SL_ROWS_MAX) {
         const char *value = sl_section_words(page, &at);
-        /* Leaves out options that are off, to keep the list short. */
-        if (!value || strcmp(value, "false") == 0 ||
-            (strcmp(path, "options") == 0 && !is_relevant(record, bson_iter_key(&at))))
+        if (!value ||
+            (strcmp(path, "options") == 0 && !is_shown(record, bson_iter_key(&at), value)))
             continue;
         if (row++ == 0)
             table = sl_page_add_table(page, NULL, titles, "ll", 2);

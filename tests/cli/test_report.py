@@ -775,15 +775,12 @@ class Words(ReportCase):
             for words in missing:
                 self.assertNotIn(f" {words} ", latencies)
 
-    def test_irrelevant_options_are_left_out(self):
-        record = record_maker.load(5)
-        record["options"].update({"skew": "0.99", "missing": "omit", "types": "auto", "names": "short",
-                                  "html": "page.html", "work-dir": "secret", "threads": "auto"})
-        record["sources"][0]["format"] = "delimited"
-        settings = self.page(self.record("load", record)).text.split("Settings")[1]
-        for name in ("types", "threads"):
+    def test_the_settings_are_the_options_that_were_given(self):
+        _, work = self.parse("--types", "text", "--html", "p.html", self.file("a.csv", "x,y\n1,2\n"))
+        settings = self.page(work / "run.json").text.split("Settings")[1]
+        for name in ("types", "sink"):
             self.assertIn(f" {name} ", settings)
-        for name in ("skew", "missing", "names", "html", "work-dir"):
+        for name in ("skew", "missing", "threads", "html", "work-dir"):
             self.assertNotIn(f" {name} ", settings)
 
     def test_rejects_by_reason(self):

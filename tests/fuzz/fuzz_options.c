@@ -63,9 +63,10 @@ static void check_value(const sl_options *options, const sl_option_row *row) {
 }
 
 /* Reads the strings to their ends, so that the address sanitizer checks them. */
-static void read_option(void *context, const char *name, const char *value, const char *origin) {
-    (void)context;
-    require(name && origin, "an option has a name and an origin");
+static void read_option(void *context, const sl_option_row *row, const char *value,
+                        sl_option_origin origin) {
+    require(!context && row->name && origin <= SL_FROM_COMMAND_LINE,
+            "an option has a name and an origin");
     require(!value || strlen(value) < SIZE_MAX, "a value is NUL-terminated");
 }
 

@@ -182,14 +182,14 @@ TEST(errors_in_a_file_have_file_and_line) {
     assert_non_null(strstr(error.message, "/nowhere.yaml"));
 }
 
-static void check_shown(void *context, const char *name, const char *value, const char *origin) {
-    unsigned *seen = context;
-    *seen += 1;
+static void check_shown(void *context, const sl_option_row *row, const char *value,
+                        sl_option_origin origin) {
+    ++*(unsigned *)context;
     assert_null(value ? strstr(value, "secret") : NULL);
-    if (strcmp(name, "uri") == 0)
+    if (strcmp(row->name, "uri") == 0)
         assert_string_equal(value, "mongodb://***@host/");
-    if (strcmp(name, "threads") == 0)
-        assert_string_equal(origin, "default");
+    if (strcmp(row->name, "threads") == 0)
+        assert_int_equal(origin, SL_FROM_DEFAULT);
 }
 
 TEST(recorded_options_contain_no_secret) {
@@ -279,8 +279,10 @@ static const sl_option_row changing_rows[] = {
     {0},
 };
 
-static void append_changing(void *context, const sl_option_row *row, const char *value) {
+static void append_changing(void *context, const sl_option_row *row, const char *value,
+                            sl_option_origin origin) {
     char *text = context;
+    assert_int_not_equal(origin, SL_FROM_DEFAULT);
     snprintf(text + strlen(text), 200 - strlen(text), "%s=%s ", row->name, value);
 }
 
