@@ -813,9 +813,10 @@ static bool count_unregistered(sl_verification *verification, uint64_t *allowed,
     uint64_t loaded;
     bool complete;
     *allowed = 0;
-    if (!sl_sources_others(job, &verification->destination, true, &loaded, &complete, error) ||
-        loaded + job->foreign == 0)
-        return !error->code;
+    if (!sl_sources_others(job, &verification->destination, true, &loaded, &complete, error))
+        return false;
+    if (loaded + job->foreign == 0)
+        return true;
     if (!sl_unregistered_find(&verification->destination, &(sl_unregistered){.known = true}, &found,
                               error))
         return false;
