@@ -467,6 +467,7 @@ typedef struct sl_registry_entry {
     uint64_t text_bytes; /* its size unpacked; 0: not known */
     uint64_t documents;  /* of a finished load */
     uint64_t stored;     /* the same, as the registry has them */
+    uint64_t foreign;    /* documents of no load that the collection held at the end of that load */
     uint64_t rejected;   /* records of a finished load, not in parts */
     char rejected_in[300]; /* its work directory, "host:/path", if records were rejected */
     /* The documents that a finished load has left under the source's _ids, its own and those of
@@ -563,6 +564,9 @@ bool sl_registry_start(sl_registry *registry, sl_registry_entry *entries, size_t
 bool sl_registry_withdraw(sl_registry *registry, sl_registry_entry *entries, size_t count,
                           sl_error *error);
 
+/* Sets `foreign` of the sources that this load finishes; 0: not known. */
+void sl_registry_set_foreign(sl_registry *registry, uint64_t documents);
+
 /* Stores the `layout` of each entry, which must be in the registry, unless another loader has
  * stored one already; then fills in the stored layout. A stored layout never changes. */
 bool sl_registry_agree_layout(sl_registry *registry, sl_registry_entry *entries, size_t count,
@@ -590,9 +594,10 @@ bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t 
                           const bson_t *now, sl_error *error);
 
 /* The sum of `documents` over all sources, without those whose numbers are in the array `except`
- * (may be NULL). `*complete`: the registry has at least one such source, and all are loaded. */
-bool sl_registry_total(sl_registry *registry, const bson_t *except, uint64_t *documents,
-                       bool *complete, sl_error *error);
+ * (may be NULL), and with `own_ids` without those whose `in_range` is known. `*complete`: all these
+ * sources, of any `in_range`, are loaded. */
+bool sl_registry_total(sl_registry *registry, const bson_t *except, bool own_ids,
+                       uint64_t *documents, bool *complete, sl_error *error);
 
 /* Calls `visit` for each loaded source whose `in_range` is known, until it returns false. */
 bool sl_registry_each_loaded(sl_registry *registry,

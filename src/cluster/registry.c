@@ -3,7 +3,7 @@
  * source.
  *
  *   {_id: <fingerprint>, number, name, size, content, beginning, state: "started" | "loaded",
- *    textBytes (not of parts), documents, inRange (or null), startedAt, loadedAt, host,
+ *    textBytes (not of parts), documents, inRange (or null), foreign, startedAt, loadedAt, host,
  *    workDirectory (of a pipe),
  *    parts: {<number of parts, or "shards">: {<part>: <documents, or null until it is finished>}},
  *    layout: {shards, shardNames, pieces, leading}, options: {<name>: <text>}}
@@ -72,6 +72,10 @@ void sl_registry_set_part(sl_registry *registry, const char *division, uint32_t 
     snprintf(registry->division, sizeof registry->division, "%s", division);
     registry->part = part;
     registry->afresh = afresh;
+}
+
+void sl_registry_set_foreign(sl_registry *registry, uint64_t documents) {
+    registry->foreign = documents;
 }
 
 void sl_registry_set_options(sl_registry *registry, const bson_t *options) {
@@ -221,6 +225,7 @@ static bool fill(const sl_registry *registry, const bson_t *document, sl_registr
     fill_layout(document, &entry->layout);
     sl_look_date(document, "loadedAt", entry->when);
     entry->stored = (uint64_t)sl_look_int64(document, "documents", 0);
+    entry->foreign = (uint64_t)sl_look_int64(document, "foreign", 0);
     entry->rejected = (uint64_t)sl_look_int64(document, "rejected", 0);
     snprintf(entry->rejected_in, sizeof entry->rejected_in, "%s",
              sl_look_string(document, "rejectedIn"));
@@ -268,8 +273,8 @@ static bool registry_read_batch(sl_registry *registry, sl_registry_entry *entrie
     BCON_APPEND(&command, "projection", "{", "number", BCON_INT32(1), "state", BCON_INT32(1),
                 "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "parts", BCON_INT32(1),
                 "layout", BCON_INT32(1), "options", BCON_INT32(1), "rejected", BCON_INT32(1),
-                "rejectedIn", BCON_INT32(1), "}", "batchSize", BCON_INT32((int32_t)count),
-                "singleBatch", BCON_BOOL(true));
+                "rejectedIn", BCON_INT32(1), "foreign", BCON_INT32(1), "}", "batchSize",
+                BCON_INT32((int32_t)count), "singleBatch", BCON_BOOL(true));
     bool ok = registry_run(registry, &command, &reply, NULL, error) &&
               sl_registry_fill(registry, &reply, entries, count, error);
     bson_destroy(&reply);
@@ -579,8 +584,9 @@ bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t 
     return ok;
 }
 
-bool sl_registry_total(sl_registry *registry, const bson_t *except, uint64_t *documents,
-                       bool *complete, sl_error *error) {
+/* In a comparison, a missing or null `inRange` is less than or equal to null, a number greater. */
+bool sl_registry_total(sl_registry *registry, const bson_t *except, bool own_ids,
+                       uint64_t *documents, bool *complete, sl_error *error) {
     bson_t reply;
     const bson_t none = BSON_INITIALIZER;
     if (registry->none) {
@@ -591,11 +597,13 @@ bool sl_registry_total(sl_registry *registry, const bson_t *except, uint64_t *do
     bson_t *command = BCON_NEW(
         "aggregate", BCON_UTF8(registry->collection), "pipeline", "[", "{", "$match", "{", "number",
         "{", "$exists", BCON_BOOL(true), "$nin", BCON_ARRAY(except ? except : &none), "}", "}", "}",
-        "{", "$group", "{", "_id", BCON_NULL, "documents", "{", "$sum", "$documents", "}",
-        "started", "{", "$sum", "{", "$cond", "[", "{", "$eq", "[", "$state", "loaded", "]", "}",
-        BCON_INT32(0), BCON_INT32(1), "]", "}", "}", "}", "}", "]", "cursor", "{", "}");
+        "{", "$group", "{", "_id", BCON_NULL, "documents", "{", "$sum", "{", "$cond", "[", "{",
+        "$and", "[", BCON_BOOL(own_ids), "{", "$gt", "[", "$inRange", BCON_NULL, "]", "}", "]", "}",
+        BCON_INT32(0), "$documents", "]", "}", "}", "started", "{", "$sum", "{", "$cond", "[", "{",
+        "$eq", "[", "$state", "loaded", "]", "}", BCON_INT32(0), BCON_INT32(1), "]", "}", "}", "}",
+        "}", "]", "cursor", "{", "}");
     bool ok = registry_run(registry, command, &reply, NULL, error);
-    *complete = ok && sl_look_int64(&reply, "cursor.firstBatch.0.started", 1) == 0;
+    *complete = ok && sl_look_int64(&reply, "cursor.firstBatch.0.started", 0) == 0;
     *documents = ok ? (uint64_t)sl_look_int64(&reply, "cursor.firstBatch.0.documents", 0) : 0;
     bson_destroy(&reply);
     bson_destroy(command);
@@ -771,6 +779,7 @@ static void append_loaded(const sl_registry *registry, bson_t *document,
         BSON_APPEND_INT64(document, "inRange", (int64_t)entry->in_range);
     else
         BSON_APPEND_NULL(document, "inRange");
+    BSON_APPEND_INT64(document, "foreign", (int64_t)registry->foreign);
     BSON_APPEND_DATE_TIME(document, "loadedAt", sl_wall_clock_ms());
     BSON_APPEND_INT64(document, "rejected", (int64_t)entry->rejected);
     BSON_APPEND_UTF8(document, "rejectedIn", entry->rejected_in);

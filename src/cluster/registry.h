@@ -20,9 +20,10 @@ struct sl_registry {
     char division[SL_DIVISION_ROOM];
     uint32_t part; /* of the division, from 1; 0: sources are not loaded in parts */
     bool afresh;
-    bson_t *options; /* of this load; NULL unless all parts must have the same options */
-    bool none;       /* the sources have no registry on the server (sl_target.registry is "") */
-    uint64_t loaded; /* without one: documents of the finished sources */
+    bson_t *options;  /* of this load; NULL unless all parts must have the same options */
+    bool none;        /* the sources have no registry on the server (sl_target.registry is "") */
+    uint64_t loaded;  /* without one: documents of the finished sources */
+    uint64_t foreign; /* sl_registry_entry.foreign of the sources that are finished */
 };
 
 typedef bool sl_batch_function(sl_registry *registry, sl_registry_entry *entries, size_t count,

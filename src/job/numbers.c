@@ -306,7 +306,7 @@ static void write_drop_advice(const sl_job *job, const sl_destination *destinati
     for (size_t i = 0; i < count; i++)
         BSON_APPEND_INT64(&own, sl_array_key(i, key), entries[i].number);
     if (!sl_load_is_shared(job->config) &&
-        sl_registry_total(destination->registry, &own, &others, &complete, &ignored))
+        sl_registry_total(destination->registry, &own, false, &others, &complete, &ignored))
         sl_print_text(out, room,
                       others > 0 ? "; --drop would also remove %s documents of other sources"
                                  : "; --drop starts anew",
@@ -344,9 +344,9 @@ static bool refuse_loaded(const sl_job *job, const sl_destination *destination,
         "%zu of the sources %s been loaded into %s.%s before:" SL_LINES SL_LINES
         "\n%s%s. For other files with the same name and content, rename the files",
         loaded, loaded == 1 ? "has" : "have", target->database, target->collection, refused, more,
-        rejecting > 0 ? "To load rejected records, correct the files in rejected/ in that folder, "
-                        "and load these. If a type or another option was wrong, correct it, and "
-                        "add --again: missing documents are inserted, stored ones not changed"
+        rejecting > 0 ? "To load rejected records, correct and load the files in rejected/ in that "
+                        "folder. If an option was wrong, correct it and add --again, which inserts "
+                        "missing documents only"
                       : "--again sends them again (stored documents are not changed)",
         drop);
 }
@@ -551,10 +551,9 @@ static bool refuse_corrected(const sl_job *job, const sl_destination *destinatio
            sl_error_set(error, SL_EXIT_SOURCE,
                         "--again: these files have changed since they were loaded into "
                         "%s.%s:" SL_LINES SL_LINES
-                        "\nThe records that are already stored would be stored a second time. If "
-                        "rejects were corrected, load only these: the file in rejected/ in the "
-                        "work directory of the first load, corrected; or start again with --drop. "
-                        "To load the files as new ones, rename them",
+                        "\nTheir stored records would be stored a second time. To load corrected "
+                        "rejects, load only the file in rejected/ in the work directory of the "
+                        "first load; or start again with --drop. For new data, rename the files",
                         destination->target.database, destination->target.collection, found.shown,
                         found.count > SL_COPIES_SHOWN ? "\n  ..." : "");
 }
@@ -660,10 +659,9 @@ static bool refuse_beside_pipe(const sl_job *job, const sl_destination *destinat
         return true;
     return sl_error_set(error, SL_EXIT_SOURCE,
                         "%s.%s holds the documents of %zu pipe%s whose load was not completed (the "
-                        "first began at %s on %s). If this is the same data again, it would be "
-                        "stored twice. Complete that load there with its command and --resume "
-                        "--work-dir %s, or start again with --drop. If this is other data, or if "
-                        "that load is still running, give --another-pipe",
+                        "first began at %s on %s). The same data would be stored twice: complete "
+                        "that load with --resume --work-dir %s, or give --drop. For other data "
+                        "give --another-pipe",
                         destination->target.database, destination->target.collection, first.count,
                         first.count == 1 ? "" : "s", first.when[0] ? first.when : "an unknown time",
                         first.host[0] ? first.host : "an unknown host",
@@ -755,10 +753,28 @@ bool sl_sources_number_as_loaded(sl_job *job, const sl_destination *destination,
         take_numbers(job, entries);
     for (size_t i = 0; ok && i < count; i++) {
         job->rejected += entries[i].rejected;
+        if (entries[i].foreign > job->foreign)
+            job->foreign = entries[i].foreign;
         if (!job->rejected_in[0])
             memcpy(job->rejected_in, entries[i].rejected_in, sizeof job->rejected_in);
     }
     free(entries);
+    return ok;
+}
+
+bool sl_sources_others(const sl_job *job, const sl_destination *destination, bool own_ids,
+                       uint64_t *documents, bool *complete, sl_error *error) {
+    bson_t numbers = BSON_INITIALIZER;
+    uint32_t used = 0;
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        char room[SL_ARRAY_KEY_ROOM];
+        if (!job->sources[i].skipped)
+            bson_append_int32(&numbers, sl_array_key(used++, room), -1,
+                              (int32_t)job->sources[i].number);
+    }
+    bool ok =
+        sl_registry_total(destination->registry, &numbers, own_ids, documents, complete, error);
+    bson_destroy(&numbers);
     return ok;
 }
 

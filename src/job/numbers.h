@@ -34,6 +34,9 @@ bool sl_sources_number_as_next(sl_job *job, const sl_destination *destination, s
 /* Reads the numbers of the sources, changing nothing. A source that was never loaded is an
  * error. */
 bool sl_sources_number_as_loaded(sl_job *job, const sl_destination *destination, sl_error *error);
+/* sl_registry_total of the registered sources that the job does not have. */
+bool sl_sources_others(const sl_job *job, const sl_destination *destination, bool own_ids,
+                       uint64_t *documents, bool *complete, sl_error *error);
 
 /* A load that is shared by several loaders (--part K/N, --only-shards). In any other load these
  * functions do nothing, unless noted. Main thread. */

@@ -624,8 +624,7 @@ static bool check_kinds(const sl_job *job, sl_error *error) {
                error, SL_EXIT_SOURCE,
                "these sources hold different kinds of records:" SL_LINES
                "\nName those of one kind, or select files of a folder with --include. Load "
-               "each kind by its own command, mostly into a separate collection, and "
-               "verify it in the same way%s",
+               "and verify each kind by its own command%s",
                list, dump ? ". A dump of mongodump: shardload restore FOLDER" : "");
 }
 

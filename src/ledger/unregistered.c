@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "bson/bson_lookup.h"
+#include "job/numbers.h"
 #include "util/document_id.h"
 #include "util/interrupt.h"
 #include "util/log.h"
@@ -93,10 +94,10 @@ static bool as_many(const sl_unregistered *a, const sl_unregistered *b) {
     return a->numbers == b->numbers && a->other_types == b->other_types;
 }
 
-/* Counts the documents. Repeats that if the result is not the expected one and the registry has
- * grown: the difference may be documents of another loader. */
-static bool count(sl_destination *destination, const sl_unregistered *expected,
-                  sl_unregistered *found, sl_error *error) {
+/* Repeats the count if the result is not the expected one and the registry has grown: the difference
+ * may be documents of another loader. */
+bool sl_unregistered_find(sl_destination *destination, const sl_unregistered *expected,
+                          sl_unregistered *found, sl_error *error) {
     bool grown = true;
     for (unsigned attempt = 0; grown && attempt < ATTEMPTS; attempt++) {
         size_t sources;
@@ -125,7 +126,8 @@ bool sl_unregistered_count(sl_job *job, sl_destination *destination, sl_ledger *
     if (!job->config->verify || before->known)
         return true;
     if (!(job->own_ids ? sl_count_all(destination, before, error)
-                       : count(destination, &(sl_unregistered){.known = true}, before, error)))
+                       : sl_unregistered_find(destination, &(sl_unregistered){.known = true},
+                                              before, error)))
         return false;
     if (destination->created) /* any document was inserted after the collection was created */
         before->numbers = before->other_types = 0;
@@ -180,7 +182,7 @@ bool sl_unregistered_count_again(sl_job *job, sl_destination *destination, sl_le
     bson_t outside;
     if (!ledger->unregistered.known)
         return true;
-    if (!count(destination, &ledger->unregistered, &ledger->unregistered_now, error))
+    if (!sl_unregistered_find(destination, &ledger->unregistered, &ledger->unregistered_now, error))
         return false;
     BSON_APPEND_DOCUMENT_BEGIN(section, "outside", &outside);
     append_counts(&outside, "before", &ledger->unregistered);
@@ -215,11 +217,30 @@ bool sl_unregistered_check(sl_job *job, sl_destination *destination, sl_ledger *
         sl_log_warning("%s (--allow-other-writers)", what);
         return true;
     }
-    return sl_error_set(
-        error, SL_EXIT_VERIFICATION,
-        "verification failed: %s. Another program has written to the collection: undo that, or "
-        "give --allow-other-writers if that program is meant to write there",
-        what);
+    return sl_error_set(error, SL_EXIT_VERIFICATION,
+                        "verification failed: %s. Another program has written to the collection; "
+                        "--allow-other-writers accepts that",
+                        what);
+}
+
+/* Documents of sources whose _ids are positions are in `now` only if all documents are counted. The
+ * sum of the other sources is the most that they may have stored. Of a source in parts, the other
+ * loaders' documents are not known. */
+bool sl_unregistered_foreign(const sl_job *job, const sl_destination *destination,
+                             const sl_ledger *ledger, uint64_t *documents, sl_error *error) {
+    const sl_unregistered *now = &ledger->unregistered_now;
+    uint64_t all = now->numbers + now->other_types, loaded;
+    bool complete;
+    *documents = 0;
+    if (!now->known || (job->own_ids && job->parts > 0))
+        return true;
+    if (!sl_sources_others(job, destination, !job->own_ids, &loaded, &complete, error))
+        return false;
+    for (size_t i = 0; job->own_ids && i < sl_source_set_count(job->set); i++)
+        loaded += sl_ledger_accepted(ledger, i);
+    if (complete && all > loaded)
+        *documents = all - loaded;
+    return true;
 }
 
 /* ---- gaps between intervals of ids ---- */
@@ -264,7 +285,12 @@ bool sl_gaps_walk(sl_interval *covered, size_t count, sl_gap_function *visit, vo
         if (!low || !high || *low < *high) {
             bson_t filter = BSON_INITIALIZER;
             append_numbers(&filter, low, high);
-            ok = visit(context, &(sl_gap){&filter, true, (double)i / (double)(count + 1)}, error);
+            ok = visit(context,
+                       &(sl_gap){.filter = &filter,
+                                 .numbers = true,
+                                 .within = low && high,
+                                 .share = (double)i / (double)(count + 1)},
+                       error);
             bson_destroy(&filter);
         }
         if (high && (!low || *low < covered[i].maximum))
@@ -272,7 +298,7 @@ bool sl_gaps_walk(sl_interval *covered, size_t count, sl_gap_function *visit, vo
     }
     bson_t filter = BSON_INITIALIZER;
     append_no_numbers(&filter);
-    ok = ok && visit(context, &(sl_gap){&filter, false, 1}, error);
+    ok = ok && visit(context, &(sl_gap){.filter = &filter, .share = 1}, error);
     bson_destroy(&filter);
     return ok;
 }

@@ -23,6 +23,15 @@ bool sl_unregistered_count(sl_job *job, sl_destination *destination, struct sl_l
  * _id, which sl_unregistered_count counts in this way. */
 bool sl_count_all(const sl_destination *destination, sl_unregistered *counts, sl_error *error);
 
+/* Counts these documents now. `expected` is the likely result. */
+bool sl_unregistered_find(sl_destination *destination, const sl_unregistered *expected,
+                          sl_unregistered *found, sl_error *error);
+
+/* The number of documents that no load has stored, by the counts at the end of this load, for the
+ * registry; 0 if it is not known. */
+bool sl_unregistered_foreign(const sl_job *job, const sl_destination *destination,
+                             const struct sl_ledger *ledger, uint64_t *documents, sl_error *error);
+
 /* Write the counts to the journal's target document, and read them from it: a resumed load compares
  * with the counts at the start of its first run. False if the document has no counts. */
 void sl_unregistered_append(const struct sl_ledger *ledger, bson_t *document);
@@ -55,6 +64,7 @@ typedef struct sl_gap {
     const bson_t *filter; /* on _id; valid during the call only */
     bool numbers;         /* true: the ids of the gap are numbers; false: they are all ids of other
                              types, and NaN */
+    bool within;          /* it has a lower and an upper bound */
     double share;         /* share of the gaps visited before this one, 0..1 */
 } sl_gap;
 

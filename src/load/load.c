@@ -495,6 +495,10 @@ static bool finish_complete(const sl_job *job, const sl_destination *destination
 static bool register_loaded(const sl_job *job, sl_destination *destination, const sl_ledger *ledger,
                             sl_error *error) {
     size_t count;
+    uint64_t foreign;
+    if (!sl_unregistered_foreign(job, destination, ledger, &foreign, error))
+        return false;
+    sl_registry_set_foreign(destination->registry, foreign);
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
     bool ok = entries &&
               sl_parts_each(job, destination, finish_part, ledger, entries, count, error) &&

@@ -393,8 +393,9 @@ static bool make_exact(sl_load *load, bool succeeded, sl_shard_statistics *rows,
     bool complete, counted;
     sl_error error;
     if (!load->destination.registry ||
-        !sl_registry_total(load->destination.registry, NULL, &expected, &complete, &error))
+        !sl_registry_total(load->destination.registry, NULL, false, &expected, &complete, &error))
         return false;
+    complete = complete && expected > 0;
     if (complete && all == expected)
         return true;
     if (!succeeded || !load->job.config->verify || !load->destination.map || count == 0 ||

@@ -314,14 +314,15 @@ bool sl_rejects_are_all(sl_run *run, const sl_ledger *ledger, const char *reason
     sl_error_set(
         error, SL_EXIT_SOURCE, "all %llu records were rejected%s%s; nothing was loaded. %s%s%s",
         (unsigned long long)sum.records, *reasons ? ", the first ones because: " : "", reasons,
-        sum.by_parser ? "Check --format, --schema, --encoding and --missing, for tables also "
-                        "--skip-lines, --header and --ragged, and the output of `shardload "
-                        "inspect` for the sources"
+        sum.by_parser ? "`shardload inspect` shows the detected format and types; check --format, "
+                        "--schema, --encoding, --header and --skip-lines"
                       : "",
         sum.by_parser && sum.by_server ? ". " : "",
-        sum.by_server ? "Check the collection's validator and unique indexes; where another "
-                        "document has the _id, check --names and --schema of the earlier load, "
-                        "or load with --drop or into another --collection"
-                      : "");
+        !sum.by_server ? ""
+        : sl_load_mode(run->job->config)->must_match
+            ? "Check --id-field or --match-fields, and the types of these fields (--types); "
+              "--mode upsert inserts such records"
+            : "Check the collection's validator and unique indexes, and the options of earlier "
+              "loads; --drop starts again");
     return true;
 }

@@ -184,8 +184,7 @@ bool sl_verify_total(const sl_job *job, const sl_destination *destination, sl_le
         "verification failed: %s.%s held %" PRIu64 " documents when the load began, "
         "%" PRIu64 " were %s and %" PRIu64 " %s, and now it holds "
         "%" PRIu64 ": %" PRIu64 " documents are %s. Another program has written to "
-        "the collection: undo that, or give --allow-other-writers if that program "
-        "is meant to write there",
+        "the collection; --allow-other-writers accepts that",
         target->database, target->collection, before, mode->removes ? outcomes->changed : inserted,
         mode->removes ? mode->changed : "inserted", already_stored, mode->already_stored, now,
         missing ? least - now : now - most, missing ? "missing" : "too many");

@@ -1030,10 +1030,10 @@ static void log_unsharded(const sl_restore *restore) {
                               item->to_database, item->to_collection);
     }
     if (count > 0)
-        sl_log_info("restored unsharded, each on one shard, unless it exists sharded: %s%s; "
-                    "--shard-keys FILE shards collections, by lines such as `DB.NAME: {key: {_id: "
-                    "hashed}}`",
-                    names, count > UNSHARDED_SHOWN ? " ..." : "");
+        sl_log_info("restored unsharded, each on one shard%s: %s%s; --shard-keys FILE shards "
+                    "collections, by lines such as `DB.NAME: {key: {_id: hashed}}`",
+                    restore->config->load->drop ? "" : ", unless it exists sharded", names,
+                    count > UNSHARDED_SHOWN ? " ..." : "");
 }
 
 /* The work directory is locked. */

@@ -535,6 +535,21 @@ static bool use_existing(step *s, const sl_collection_facts *facts, sl_error *er
     return true;
 }
 
+/* Warns if a sharded collection is about to be replaced by an unsharded one. */
+static bool warn_of_shard_key(const step *s, sl_error *error) {
+    bson_t key = BSON_INITIALIZER;
+    bool ok = s->item->shard_key || sl_collection_shard_key(s->connection, &s->target, &key, error);
+    if (ok && !bson_empty(&key)) {
+        char *json = bson_as_relaxed_extended_json(&key, NULL);
+        sl_log_warning("%s is sharded, and is replaced by an unsharded collection; to shard it, "
+                       "give --shard-keys a FILE with the line `%s: {key: %s}`",
+                       s->name, s->name, json ? json : "{...}");
+        bson_free(json);
+    }
+    bson_destroy(&key);
+    return ok;
+}
+
 /* Drops what has the name of the namespace, unless an earlier run has dropped something else. */
 static bool drop(const step *s, sl_error *error) {
     char path[600], now[SL_COLLECTION_IDENTITY_ROOM], was[SL_COLLECTION_IDENTITY_ROOM] = "";
@@ -552,7 +567,8 @@ static bool drop(const step *s, sl_error *error) {
                     s->name);
         return true;
     }
-    return sl_collection_drop(s->connection, s->target.database, s->target.collection, error);
+    return warn_of_shard_key(s, error) &&
+           sl_collection_drop(s->connection, s->target.database, s->target.collection, error);
 }
 
 #define SMALL_BYTES ((uint64_t)1 << 20)

@@ -88,6 +88,9 @@ typedef struct sl_verification {
     bson_t *other_sources; /* those with extra documents, for the record; NULL: none */
     uint32_t *registered;  /* the numbers of all registered sources */
     size_t registered_count;
+    uint64_t foreign; /* documents of other programs, which were stored when the load ended */
+    bool only_known;  /* all documents of no registered source are those, or of other sources that
+                         have their own _ids: none is searched for */
 
     pthread_mutex_t lock;
     sl_interval *covered; /* intervals that have been compared; guarded by the lock */
@@ -352,30 +355,11 @@ static bool verify_slice_by_id(sl_verification *verification, mongoc_client_t *c
     return ok;
 }
 
-/* The most documents that the other registered sources may have stored; UINT64_MAX if one of them
- * has not been loaded completely. Two sources may have records with the same _id, so the collection
- * may hold fewer. */
-static bool documents_of_others(const sl_verification *verification, uint64_t *most,
-                                sl_error *error) {
-    const sl_job *job = &verification->job;
-    bson_t numbers = BSON_INITIALIZER;
-    bool complete = false;
-    uint32_t used = 0;
-    *most = 0;
-    if (verification->registered_count <= job->active)
-        return true;
-    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
-        char room[SL_ARRAY_KEY_ROOM];
-        if (!job->sources[i].skipped)
-            bson_append_int32(&numbers, sl_array_key(used++, room), -1,
-                              (int32_t)job->sources[i].number);
-    }
-    bool ok =
-        sl_registry_total(verification->destination.registry, &numbers, most, &complete, error);
-    if (!complete)
-        *most = UINT64_MAX;
-    bson_destroy(&numbers);
-    return ok;
+/* Subtracts the documents of other programs that were stored when the load ended. */
+static uint64_t without_foreign(sl_verification *verification, uint64_t extra) {
+    uint64_t known = verification->job.foreign;
+    verification->foreign = extra < known ? extra : known;
+    return extra - verification->foreign;
 }
 
 /* Compares the number of documents of the collection with those found, or, without `content`, with
@@ -384,7 +368,8 @@ static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
     const sl_job *job = &verification->job;
     const sl_destination *destination = &verification->destination;
     sl_range_totals *outside = &verification->ranges[job->range_count];
-    uint64_t found = 0, all, others;
+    uint64_t found = 0, all, others = 0;
+    bool complete = true;
     const bson_t everything = BSON_INITIALIZER;
     if (sl_interrupt_requested())
         return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
@@ -403,15 +388,21 @@ static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
                        found - all);
     if (all <= found)
         return true;
-    if (!documents_of_others(verification, &others, error))
+    /* Two sources may have records with the same _id, so the collection may hold fewer. */
+    if (!job->config->unregistered &&
+        !sl_sources_others(job, destination, false, &others, &complete, error))
         return false;
+    if (!complete)
+        others = UINT64_MAX;
     uint64_t more = all - found, extra = more > others ? more - others : 0;
+    extra = without_foreign(verification, extra);
     atomic_store(&outside->found, extra);
     atomic_store(&outside->extra, extra);
     if (extra > 0)
-        sl_log_warning("%s.%s holds %" PRIu64 " documents that no record of the sources has%s",
+        sl_log_warning("%s.%s holds %" PRIu64 " documents that no record of the sources has%s%s",
                        destination->target.database, destination->target.collection, extra,
-                       others > 0 ? ", in addition to those of the other registered sources" : "");
+                       others > 0 ? ", in addition to those of the other registered sources" : "",
+                       verification->foreign > 0 ? ", and those of other programs" : "");
     else if (more < others) /* else they are those of the other registered sources */
         sl_log_warning("%s.%s holds %" PRIu64 " documents more than these sources; they may belong "
                        "to the other registered sources, which were not named",
@@ -786,18 +777,53 @@ static bool *verified_numbers(const sl_job *job) {
     return verified;
 }
 
-/* Marks registered sources that are not in this verification as covered; without `content`, all
- * registered sources, since these have been counted. */
+/* Marks registered sources that are not in this verification as covered, with `only_known` all
+ * integers that are no _ids of its sources; without `content` also its sources, since these have
+ * been counted. */
 static bool cover_sources(sl_verification *verification) {
     bool *verified = verified_numbers(&verification->job);
-    bool ok = verified != NULL;
+    bool ok = verified != NULL, content = verification->content;
+    sl_interval between = {.minimum = INT64_MIN};
     for (size_t i = 0; ok && i < verification->registered_count; i++) {
         uint32_t number = verification->registered[i];
-        if (!verified[number] || !verification->content)
+        if (!verified[number] || !content)
             ok = verification_cover(verification, sl_interval_of_source(number));
+    }
+    for (uint32_t number = 0; ok && verification->only_known; number++) {
+        bool last = number > SL_SOURCE_NUMBER_MAX;
+        if (!last && (!verified[number] || !content))
+            continue;
+        sl_interval source = last ? (sl_interval){INT64_MAX, 0} : sl_interval_of_source(number);
+        between.maximum = source.minimum;
+        ok = verification_cover(verification, between);
+        between.minimum = source.maximum;
+        if (last)
+            break;
     }
     free(verified);
     return ok;
+}
+
+/* Counts the documents of no registered source. If there are not more than those that were stored
+ * when the load ended and those of sources that have their own _ids, none of them is extra. If
+ * there are more, it is not known which ones: all are listed. */
+static bool count_unregistered(sl_verification *verification, uint64_t *allowed, sl_error *error) {
+    sl_job *job = &verification->job;
+    sl_unregistered found;
+    uint64_t loaded;
+    bool complete;
+    *allowed = 0;
+    if (!sl_sources_others(job, &verification->destination, true, &loaded, &complete, error))
+        return false;
+    if (loaded + job->foreign == 0)
+        return true;
+    if (!sl_unregistered_find(&verification->destination, &(sl_unregistered){.known = true}, &found,
+                              error))
+        return false;
+    uint64_t all = found.numbers + found.other_types, more = all > loaded ? all - loaded : 0;
+    *allowed = all - without_foreign(verification, more);
+    verification->only_known = *allowed == all;
+    return true;
 }
 
 typedef struct sl_extra_scan {
@@ -862,6 +888,8 @@ typedef struct sl_gap_search {
 
 static bool search_gap(void *context, const sl_gap *gap, sl_error *error) {
     sl_gap_search *search = context;
+    if (search->verification->only_known && !gap->within)
+        return true;
     if (sl_seconds_since(search->logged) > 3) {
         sl_log_info("searching the ids between the blocks: %.0f %%", 100 * gap->share);
         search->logged = sl_clock_ns();
@@ -872,6 +900,10 @@ static bool search_gap(void *context, const sl_gap *gap, sl_error *error) {
 /* Finds the documents outside all compared intervals and all other registered sources. */
 static bool verify_gaps(sl_verification *verification, sl_error *error) {
     const sl_destination *destination = &verification->destination;
+    sl_range_totals *outside = &verification->ranges[verification->job.range_count];
+    uint64_t allowed;
+    if (!count_unregistered(verification, &allowed, error))
+        return false;
     if (!cover_sources(verification))
         return sl_error_memory(error, "searching between the sources");
     sl_gap_search search = {verification, sl_connection_borrow(destination->connection),
@@ -879,6 +911,10 @@ static bool verify_gaps(sl_verification *verification, sl_error *error) {
     bool ok = sl_gaps_walk(verification->covered, verification->covered_count, search_gap, &search,
                            error);
     sl_connection_return(destination->connection, search.client);
+    if (allowed > outside->extra)
+        allowed = outside->extra;
+    atomic_fetch_sub(&outside->extra, allowed);
+    atomic_fetch_sub(&outside->found, allowed);
     return ok;
 }
 
@@ -1127,6 +1163,7 @@ static bool verify_report(sl_verification *verification) {
         sl_text_table_destroy(table);
     append_figures(&section, verification, &sum);
     BSON_APPEND_INT64(&section, "outsideAllRanges", (int64_t)outside.found);
+    BSON_APPEND_INT64(&section, "otherPrograms", (int64_t)verification->foreign);
     BSON_APPEND_INT64(&section, "rejectedByParser", (int64_t)rejects);
     BSON_APPEND_INT64(&section, "otherSources",
                       (int64_t)(verification->registered_count - job->active));
@@ -1147,6 +1184,10 @@ static bool verify_report(sl_verification *verification) {
         sl_log_result("  extra documents outside all ranges: %s; other programs may have stored "
                       "them, or loads with --mode merge or upsert",
                       sl_human_count(outside.extra, human));
+    if (verification->foreign > 0)
+        sl_log_result("  %s document%s from other programs, which were stored when the load ended",
+                      sl_human_count(verification->foreign, human),
+                      verification->foreign == 1 ? " is" : "s are");
     if (rejects > 0)
         sl_log_result("  %s records are rejected by the parser: no documents are expected of them",
                       sl_human_count(rejects, human));

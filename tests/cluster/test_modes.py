@@ -83,6 +83,9 @@ class Modes:
         self.assertEqual(sorted(int(row["offset"]) for row in found), starts)
         self.assertIn("no stored document matches", found[0]["reason"])
         self.assertRegex(outcome.text, r"= modified +505\n")
+        outcome, _ = self.run_mode("replace", rows(COUNT, 5), code=support.EXIT_SOURCE)
+        self.assertIn("--mode upsert inserts such records", outcome.err)
+        self.assertNotIn("validator", outcome.err)
 
     def test_delete(self):
         self.store()

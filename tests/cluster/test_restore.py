@@ -706,6 +706,11 @@ class Sharded(Standalone):
         self.check("t", made)
         self.restore(dump, "--ns-include", "*.u", *self.keys("DB.u: {key: {n: 1}}"),
                      code=support.EXIT_CLUSTER, message="exists with documents and is not sharded")
+        outcome, _ = self.restore(dump, "--drop", "--ns-include", "*.i")
+        self.assertIn(f'{self.db}.i is sharded, and is replaced by an unsharded collection', outcome.err)
+        self.assertIn(f'`{self.db}.i: {{key: {{ "s" : 1, "_id" : 1 }}}}`', outcome.err)
+        self.assertNotIn("unless it exists sharded", outcome.err)
+        self.assertIsNone(self.shard_key("i"))
 
     def test_a_sharded_time_series_collection(self):
         made = self.buckets()

@@ -247,6 +247,46 @@ class AnyServer:
                                               {"$set": {"state": "started"}})
         self.verify("--content", first)
 
+    def test_documents_of_other_programs_are_not_extra(self):
+        data = self.database.t
+        data.insert_many([{"_id": "mine"}, {"_id": -1}, {"_id": bson.ObjectId()}])
+        table, more = (self.file(name, mot_text(ids)) for name, ids in
+                       (("a.txt", range(1, 100)), ("b.txt", range(200, 230))))
+        json = self.file("c.json", '{"_id": "c1"}\n{"_id": "c2"}\n')
+        self.load(table)
+
+        def check(*, extra=0, others=3, source=table, expected=99):
+            for words in ([], ["--content"]):
+                outcome, found, problems = self.verify(*words, source,
+                                                       code=support.EXIT_VERIFICATION if extra else 0)
+                self.assertEqual((found["expected"], found["missing"], found["extra"],
+                                  found["otherPrograms"]), (expected, 0, extra, others))
+                self.assertIn(f"{others} documents are from other programs", outcome.text)
+            return problems
+
+        self.assertEqual(check(), [])
+        # A record that is stored twice, anywhere, is found.
+        one = data.find_one({"t": 5})
+        for place in ("again", bson.ObjectId(), bson.int64.Int64(4711 << 40), 0.5, float("inf")):
+            data.insert_one({**one, "_id": place})
+            self.assertEqual(len(check(extra=1)), 4)
+            data.delete_one({"_id": place})
+        data.insert_one({**one, "_id": bson.int64.Int64(one["_id"] + 1)})
+        _, found, _ = self.verify("--content", table, code=support.EXIT_VERIFICATION)
+        self.assertEqual((found["extra"], found["otherPrograms"]), (1, 3))
+        data.delete_one({"_id": one["_id"] + 1})
+        # The documents of further loads are no others.
+        self.load("--again", json)
+        self.load(more)
+        for source, expected in ((table, 99), (json, 2), (more, 30)):
+            self.assertEqual(check(source=source, expected=expected), [])
+        # What was stored after the load is extra; fewer are no finding.
+        data.insert_one({"_id": "later"})
+        for source, expected in ((table, 99), (json, 2)):
+            check(extra=1, source=source, expected=expected)
+        data.delete_many({"_id": {"$in": ["later", "mine"]}})
+        check(others=2)
+
     def test_a_source_that_was_never_loaded_or_has_changed(self):
         path = self.file("year.txt", mot_text([1, 2, 3]))
         outcome = self.shardload("verify", *self.target(), path, code=support.EXIT_SOURCE)
