@@ -409,6 +409,20 @@ class Redirected(fault_case.FaultCase):
                           uri=f"mongodb://{support.HOST}:{relay.port}/"
                               "?serverSelectionTimeoutMS=2000").wait()
 
+    def test_a_lock_of_the_balancer_without_a_holder(self):
+        """The load asked for it again without end."""
+        class Router(proxy.Proxy):
+            def action_for(self, message):
+                action = super().action_for(message)
+                lock = proxy.command_of(message)[0] == "findAndModify" \
+                    and proxy.body_of(message)["query"] == {"_id": "lock"}
+                return proxy.answer(lambda _: {"ok": 1.0, "value": {"_id": "lock"}}) if lock else action
+
+        router = self.closed_later(Router(support.port_of(self.uri)))
+        outcome = self.begin(uri=f"mongodb://{support.HOST}:{router.port}/").wait()
+        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
+        self.assertIn("the lock of the balancer has no holder", outcome.err)
+
     def test_documents_reach_the_rightful_shards(self):
         relays = self.relays(self.rightful)
         self.assert_nothing_lost(self.load_to({name: host for name, (host, _) in relays.items()}))
