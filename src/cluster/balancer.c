@@ -300,23 +300,20 @@ static bool balancer_lock(const sl_balancer *balancer, int64_t *now, sl_error *e
     bool ok = true, mine = false;
     while (ok && !mine) {
         bson_t document, holder;
-        bson_iter_t iter;
         ok = modify(balancer, query, &update, &document, error);
-        if (ok && bson_iter_init_find(&iter, &document, "holder") &&
-            sl_document_at(&iter, &holder)) {
-            mine = is_me(balancer, &holder);
-            *now = time_of(&document, "now");
-            if (!mine && id_of(&holder, &found)) {
-                if (!bson_oid_equal(&owner, &found)) {
-                    owner = found;
-                    since = sl_clock_ns();
-                }
-                if (state_of_process(balancer, &holder) == SL_HOLDER_DEAD ||
-                    sl_seconds_since(since) > LOCK_PATIENCE_S)
-                    ok = unlock(balancer, &owner, error);
-                else
-                    sl_backoff(0, NULL, NULL);
+        if (ok && !(sl_look_inside(&document, "holder", &holder) && id_of(&holder, &found)))
+            ok = sl_error_set(error, SL_EXIT_CLUSTER, "the lock of the balancer has no holder");
+        mine = ok && bson_oid_equal(&found, &balancer->id);
+        *now = time_of(&document, "now");
+        if (ok && !mine) {
+            if (!bson_oid_equal(&owner, &found)) {
+                owner = found;
+                since = sl_clock_ns();
             }
+            if (state_of_process(balancer, &holder) == SL_HOLDER_DEAD ||
+                sl_seconds_since(since) > LOCK_PATIENCE_S)
+                ok = unlock(balancer, &owner, error);
+            sl_backoff(0, NULL, NULL);
         }
         bson_destroy(&document);
     }

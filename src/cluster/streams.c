@@ -20,6 +20,7 @@
 #include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
 #include "util/print.h"
+#include "util/text.h"
 
 #include "internal.h"
 
@@ -33,7 +34,7 @@
 #define KNOWN_FLAGS 0x0000FFFFu             /* a reader must know these; the others are optional */
 #define NESTING_MAX 250                     /* servers nest documents up to level 200 */
 #define ITERATIONS_MAX 1000000              /* of SCRAM; servers use 10000 and 15000 */
-#define HOSTS_MAX 1000                      /* of each list in a hello */
+#define LIST_MAX 1000                       /* entries of a list of a reply */
 #define NAMESPACE_MAX 1024                  /* bytes; servers allow 255 */
 
 static uint32_t get_u32(const uint8_t *from) {
@@ -125,7 +126,6 @@ static bool open_array(const bson_iter_t *field, const char *name, bson_iter_t *
            wrong(why, "its %s are not an array", name);
 }
 
-/* The lists of members: of strings, and not too many. */
 static bool check_hosts(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
     bson_iter_t item;
     size_t count = 0;
@@ -136,8 +136,8 @@ static bool check_hosts(const bson_iter_t *field, const sl_rule *rule, char why[
         if (!host || !sl_hosts_are_valid(host, false))
             return wrong(why, "its %s contain \"%s\", which is not HOST:PORT", rule->name,
                          host ? host : "");
-        if (++count > HOSTS_MAX)
-            return wrong(why, "its %s are more than %d", rule->name, HOSTS_MAX);
+        if (++count > LIST_MAX)
+            return wrong(why, "its %s are more than %d", rule->name, LIST_MAX);
     }
     return true;
 }
@@ -150,14 +150,17 @@ static bool check_set_name(const bson_iter_t *field, const sl_rule *rule,
                  name, SL_SET_NAME_MAX);
 }
 
-/* The compressors of a server. */
+/* The driver compares each label of an error with all before it. */
 static bool check_strings(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
     bson_iter_t item;
+    size_t count = 0;
     if (!open_array(field, rule->name, &item, why))
         return false;
     while (bson_iter_next(&item)) {
         if (!BSON_ITER_HOLDS_UTF8(&item))
             return wrong(why, "its %s contains a value that is not a string", rule->name);
+        if (++count > LIST_MAX)
+            return wrong(why, "its %s are more than %d", rule->name, LIST_MAX);
     }
     return true;
 }
@@ -212,11 +215,6 @@ static bool check_errors(const bson_iter_t *field, const sl_rule *rule, char why
             return false;
     }
     return true;
-}
-
-static bool check_labels(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
-    bson_iter_t item;
-    return open_array(field, rule->name, &item, why);
 }
 
 /* The server chooses how many hashes the client computes for SCRAM: "r=...,s=...,i=15000". If the
@@ -316,7 +314,7 @@ static const sl_rule rules[] = {
     {"code", check_code, 0, 0},
     {"writeConcernError", check_error, 0, 0},
     {"writeErrors", check_errors, 0, 0},
-    {"errorLabels", check_labels, 0, 0},
+    {"errorLabels", check_strings, 0, 0},
     {"payload", check_scram, 0, 0},
     {"speculativeAuthenticate", check_speculative, 0, 0},
     {"cursor", check_cursor, 0, 0},
@@ -489,6 +487,31 @@ bool sl_message_expand(const uint8_t *message, size_t length, uint8_t **plain, s
     return true;
 }
 
+/* ---- the streams of a client ---- */
+
+/* The open streams of one client. They are opened, used and closed by the thread that has borrowed
+ * the client. */
+struct sl_streams {
+    struct sl_streams *next; /* of another client */
+    const mongoc_client_t *client;
+    const sl_patience *patience;
+    struct patient_stream *first;
+    char *members[LIST_MAX]; /* of its replica set, all that servers have named */
+    size_t member_count;
+};
+
+/* Adds a member, unless it is known. False: there are too many. */
+static bool add_member(sl_streams *streams, const char *host) {
+    for (size_t i = 0; i < streams->member_count; i++) {
+        if (strcmp(streams->members[i], host) == 0)
+            return true;
+    }
+    if (streams->member_count == LIST_MAX)
+        return false;
+    streams->members[streams->member_count++] = bson_strdup(host);
+    return true;
+}
+
 /* ---- streams that check messages ---- */
 
 /* The outermost stream of a connection: a buffer that delivers only messages that were checked.
@@ -514,6 +537,8 @@ typedef struct checked_stream {
     size_t delivered;       /* of the message */
     size_t unsent;          /* bytes of the request */
     uint32_t request, kind; /* its number; the kind of its reply, or 0: none is expected */
+    sl_streams *owner;
+    int64_t *deadline; /* of the innermost stream */
     char host[BSON_HOST_NAME_MAX + 8];
 } checked_stream;
 
@@ -640,9 +665,11 @@ static ssize_t fill(checked_stream *self, size_t need, int32_t timeout_ms, int64
         self->room = room;
     }
     while (self->used < need) {
+        *self->deadline = *expiry;
         ssize_t got =
             mongoc_stream_read(self->inner, self->bytes + self->used, self->room - self->used, 1,
                                (int32_t)remaining_ms(*expiry, INT32_MAX));
+        *self->deadline = INT64_MAX;
         if (got <= 0)
             return got;
         self->used += (size_t)got;
@@ -669,6 +696,27 @@ static void forget_message(checked_stream *self) {
     }
 }
 
+/* The driver asks each member of a replica set that a server names, keeps it, and asks it for more
+ * members, in the same search: so their number is limited over all replies to a client. */
+static bool note_members(sl_streams *owner, const uint8_t *message, size_t length,
+                         char why[SL_MESSAGE_WHY]) {
+    static const char lists[] = "hosts|passives|arbiters";
+    const size_t head = get_u32(message + 12) == OP_REPLY ? REPLY_BYTES : HEADER_BYTES + 5;
+    bson_t reply;
+    bson_iter_t field, item;
+    for (bool more = bson_init_static(&reply, message + head, length - head) &&
+                     bson_iter_init(&field, &reply);
+         more && bson_iter_next(&field);) {
+        bool named = sl_list_has(lists, '|', sl_text_of(bson_iter_key(&field))) &&
+                     bson_iter_recurse(&field, &item);
+        while (named && bson_iter_next(&item)) {
+            if (!add_member(owner, bson_iter_utf8(&item, NULL)))
+                return wrong(why, "its replica set names more than %d members", LIST_MAX);
+        }
+    }
+    return true;
+}
+
 /* Receives the next message and checks it. Returns as fill does; with 1, the message can be
  * delivered. */
 static ssize_t next_message(checked_stream *self, int32_t timeout_ms) {
@@ -685,8 +733,10 @@ static ssize_t next_message(checked_stream *self, int32_t timeout_ms) {
         return result;
     ok = ok && sl_message_expand(self->bytes, length, &self->plain, &self->plain_length, why);
     const uint8_t *message = self->plain ? self->plain : self->bytes;
-    ok = ok && sl_message_check(message, self->plain ? self->plain_length : length, why) &&
-         sl_message_answers(message, self->request, self->kind, why);
+    const size_t whole = self->plain ? self->plain_length : length;
+    ok = ok && sl_message_check(message, whole, why) &&
+         sl_message_answers(message, self->request, self->kind, why) &&
+         note_members(self->owner, message, whole, why);
     self->kind = 0;
     if (ok) {
         self->end = length;
@@ -726,7 +776,8 @@ static ssize_t checked_readv(mongoc_stream_t *stream, mongoc_iovec_t *parts, siz
 
 /* A buffered stream that checks each message before it delivers it. Owns `inner`. NULL without
  * memory. */
-static mongoc_stream_t *checked_stream_new(mongoc_stream_t *inner, const char *host_and_port) {
+static mongoc_stream_t *checked_stream_new(mongoc_stream_t *inner, sl_streams *owner,
+                                           int64_t *deadline, const char *host_and_port) {
     checked_stream *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
@@ -743,6 +794,8 @@ static mongoc_stream_t *checked_stream_new(mongoc_stream_t *inner, const char *h
                                      .timed_out = checked_timed_out,
                                      .should_retry = checked_should_retry};
     made->inner = inner;
+    made->owner = owner;
+    made->deadline = deadline;
     snprintf(made->host, sizeof made->host, "%s", host_and_port);
     forget_refusal_of(made->host);
     return &made->vtable;
@@ -780,19 +833,12 @@ typedef struct patient_stream {
     const sl_patience *patience;
     mongoc_host_list_t host;
     int32_t connect_ms; /* a host that has not answered for this time is silent */
+    int64_t deadline;   /* of what is received: a record of TLS that the server sends byte by byte
+                           would renew the timeout of each read; INT64_MAX: none */
     int64_t asked;      /* when the request without an answer was sent; 0: there is none */
     bool heard;         /* has it answered? */
     bool timed_out;
 } patient_stream;
-
-/* The open streams of one client. They are opened, used and closed by the thread that has borrowed
- * the client. */
-struct sl_streams {
-    struct sl_streams *next; /* of another client */
-    const mongoc_client_t *client;
-    const sl_patience *patience;
-    patient_stream *first;
-};
 
 /* Sets a timeout of the socket (SO_RCVTIMEO, SO_SNDTIMEO), unless `*current` is the same. */
 static void set_timeout(const patient_stream *self, int option, int64_t *current,
@@ -954,7 +1000,7 @@ static ssize_t receive(patient_stream *self, mongoc_iovec_t *into, int64_t expir
 static ssize_t patient_readv(mongoc_stream_t *stream, mongoc_iovec_t *parts, size_t count,
                              size_t least, int32_t timeout_ms) {
     patient_stream *self = (patient_stream *)stream;
-    int64_t expiry = expiry_of(timeout_ms);
+    const int64_t own = expiry_of(timeout_ms), expiry = own < self->deadline ? own : self->deadline;
     size_t got = 0;
     self->timed_out = false;
     for (size_t i = 0; i < count;) {
@@ -1032,6 +1078,7 @@ static patient_stream *make_stream(sl_streams *owner, const mongoc_host_list_t *
                              .owner = owner,
                              .socket = socket,
                              .patience = owner->patience,
+                             .deadline = INT64_MAX,
                              .host = *host};
     made->host.next = NULL;
     owner->first = made;
@@ -1056,13 +1103,14 @@ static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_l
     patient_stream *made = make_stream(owner, host, socket);
     made->connect_ms = timeout_ms;
     mongoc_stream_t *stream = &made->vtable;
+    made->deadline = expiry_of(timeout_ms);
     if (socket >= 0 && mongoc_uri_get_tls(uri))
         stream = wrap_in_tls(stream, uri, host->host, timeout_ms, error);
     if (!stream) {
         made = make_stream(owner, host, -1);
         stream = &made->vtable;
     }
-    made->outermost = checked_stream_new(stream, host->host_and_port);
+    made->outermost = checked_stream_new(stream, owner, &made->deadline, host->host_and_port);
     if (made->outermost)
         return made->outermost;
     mongoc_stream_destroy(stream);
@@ -1079,6 +1127,8 @@ void sl_patience_init(sl_patience *patience, const mongoc_uri_t *uri, int64_t mi
 void sl_patience_clear(sl_patience *patience) {
     for (sl_streams *streams = patience->clients, *next; streams; streams = next) {
         next = streams->next;
+        for (size_t i = 0; i < streams->member_count; i++)
+            bson_free(streams->members[i]);
         bson_free(streams);
     }
     pthread_mutex_destroy(&patience->lock);
@@ -1087,7 +1137,7 @@ void sl_patience_clear(sl_patience *patience) {
 void sl_patience_attach(sl_patience *patience, mongoc_client_t *client) {
     sl_streams *streams = bson_malloc0(sizeof *streams);
     pthread_mutex_lock(&patience->lock);
-    *streams = (sl_streams){patience->clients, client, patience, NULL};
+    *streams = (sl_streams){.next = patience->clients, .client = client, .patience = patience};
     patience->clients = streams;
     pthread_mutex_unlock(&patience->lock);
     mongoc_client_set_stream_initiator(client, open_stream, streams);

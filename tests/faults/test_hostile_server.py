@@ -157,6 +157,14 @@ class HostileServer(fault_case.ProxyCase):
             self.answer_hello(lambda m, h, more=more: with_body(m, {**h, **more}))
             self.refused("is refused: its hosts", options="&replicaSet=rs")
 
+    def test_more_members_than_a_replica_set_has(self):
+        """The driver asks each member that a server names for more members, in the same search, and keeps all."""
+        own = f"127.0.0.1:{self.proxy.port}"
+        lists = {name: [f"127.{number}.{n >> 8}.{n & 255}:1" for n in range(400)]
+                 for number, name in enumerate(("hosts", "passives", "arbiters"), 1)}
+        self.answer_hello(lambda m, h: with_body(m, {**h, **lists, "setName": "rs", "me": own}))
+        self.refused("is refused: its replica set names more than 1000 members", options="&replicaSet=rs")
+
     def test_fields_of_hello_that_the_driver_refuses(self):
         for name in ("lastWrite", "me", "electionId", "tags"):
             with self.subTest(name):
@@ -288,14 +296,43 @@ class HostileServer(fault_case.ProxyCase):
             self.addCleanup(hostile.close)
             self.refused("is refused: ", through=hostile)
 
+    def test_bytes_of_tls_that_arrive_one_after_the_other(self):
+        """Within a record of TLS each byte renewed the timeout: in a reply, and in the handshake."""
+        secure_servers.need_openssl()
+        authority = secure_servers.Authority(secure_servers.folder_of_tests(type(self)) / "slow", "ours")
+        relay = Relay(authority.issue("server", "/CN=x", "IP:127.0.0.1"), self.proxy.port)
+        self.addCleanup(relay.close)
+        for slow in (lambda front: front.connections > 1, lambda front: self.proxy.batches > 0):
+            front = Relay(None, relay.port, slow)
+            self.addCleanup(front.close)
+            self.refused(through=front, options="&connectTimeoutMS=1000", more=[
+                "--drop", "--timeout", 1, "--tlsCAFile", authority.certificate])
+
+    def test_the_responder_that_a_certificate_names_is_not_asked(self):
+        """It is asked in clear text, so the network can answer without end."""
+        secure_servers.need_openssl()
+        authority = secure_servers.Authority(secure_servers.folder_of_tests(type(self)) / "ours", "ours")
+        with socket.create_server((support.HOST, 0)) as responder:
+            responder.setblocking(False)
+            relay = Relay(authority.issue("server", "/CN=x", "IP:127.0.0.1\nauthorityInfoAccess = "
+                                          f"OCSP;URI:http://127.0.0.1:{responder.getsockname()[1]}/"),
+                          self.proxy.port)
+            self.addCleanup(relay.close)
+            self.assert_nothing_lost(self.begin("--tlsCAFile", authority.certificate,
+                                                uri=f"mongodb://{support.HOST}:{relay.port}/").wait())
+            self.assertRaises(BlockingIOError, responder.accept)
+
 
 class Relay:
-    """Receives TLS connections with this certificate, and forwards what they contain to a port.
-    `received`: how many bytes clients have sent."""
+    """Receives TLS connections with this certificate, and forwards what they contain to a port; without a
+    certificate, bytes. `received`: how many bytes clients have sent. While `slow`, each byte to them is
+    sent alone, and in time."""
 
-    def __init__(self, certificate, target):
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.load_cert_chain(certificate)
+    def __init__(self, certificate, target, slow=lambda relay: False):
+        self.context = certificate and ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        if certificate:
+            self.context.load_cert_chain(certificate)
+        self.slow = slow
         self.target, self.received, self.connections = target, 0, 0
         self.listener = socket.create_server((support.HOST, 0))
         self.port = self.listener.getsockname()[1]
@@ -313,15 +350,19 @@ class Relay:
         """One thread for both directions, because they share the state of TLS."""
         self.connections += 1
         try:
-            with self.context.wrap_socket(client, server_side=True) as inside, \
+            with self.context.wrap_socket(client, server_side=True) if self.context else client as inside, \
                     socket.create_connection((support.HOST, self.target)) as outside:
                 while True:
-                    ready = [inside] if inside.pending() else select.select([inside, outside], [], [])[0]
-                    for side in ready:
+                    pending = self.context and inside.pending()
+                    for side in [inside] if pending else select.select([inside, outside], [], [])[0]:
                         data = side.recv(1 << 16)
                         if not data:
                             return
                         self.received += len(data) if side is inside else 0
+                        while side is outside and data and self.slow(self):
+                            inside.sendall(data[:1])
+                            data = data[1:]
+                            time.sleep(0.2)
                         (outside if side is inside else inside).sendall(data)
         except OSError:
             client.close()
@@ -329,25 +370,6 @@ class Relay:
     def close(self):
         self.listener.shutdown(socket.SHUT_RDWR)
         self.listener.close()
-
-
-class Responder(fault_case.ProxyCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-    rows = 100
-
-    def test_the_responder_that_a_certificate_names_is_not_asked(self):
-        """It is asked in clear text, so the network can answer without end."""
-        secure_servers.need_openssl()
-        authority = secure_servers.Authority(secure_servers.folder_of_tests(type(self)) / "ours", "ours")
-        with socket.create_server((support.HOST, 0)) as responder:
-            responder.setblocking(False)
-            relay = Relay(authority.issue("server", "/CN=x", "IP:127.0.0.1\nauthorityInfoAccess = "
-                                          f"OCSP;URI:http://127.0.0.1:{responder.getsockname()[1]}/"),
-                          self.proxy.port)
-            self.addCleanup(relay.close)
-            self.assert_nothing_lost(self.begin("--tlsCAFile", authority.certificate,
-                                                uri=f"mongodb://{support.HOST}:{relay.port}/").wait())
-            self.assertRaises(BlockingIOError, responder.accept)
 
 
 class Redirected(fault_case.FaultCase):
@@ -408,6 +430,20 @@ class Redirected(fault_case.FaultCase):
                           self.ours.certificate, "--retry-timeout", 1,
                           uri=f"mongodb://{support.HOST}:{relay.port}/"
                               "?serverSelectionTimeoutMS=2000").wait()
+
+    def test_a_lock_of_the_balancer_without_a_holder(self):
+        """The load asked for it again without end."""
+        class Router(proxy.Proxy):
+            def action_for(self, message):
+                action = super().action_for(message)
+                lock = proxy.command_of(message)[0] == "findAndModify" \
+                    and proxy.body_of(message)["query"] == {"_id": "lock"}
+                return proxy.answer(lambda _: {"ok": 1.0, "value": {"_id": "lock"}}) if lock else action
+
+        router = self.closed_later(Router(support.port_of(self.uri)))
+        outcome = self.begin(uri=f"mongodb://{support.HOST}:{router.port}/").wait()
+        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
+        self.assertIn("the lock of the balancer has no holder", outcome.err)
 
     def test_documents_reach_the_rightful_shards(self):
         relays = self.relays(self.rightful)

@@ -151,6 +151,26 @@ TEST(levels_are_limited) {
     }
 }
 
+/* The driver compares each label with all before it: a message of 48 MB would take it hours. */
+TEST(labels_of_errors_are_limited) {
+    static uint8_t message[16384];
+    bson_t body = BSON_INITIALIZER, labels;
+    BSON_APPEND_ARRAY_BEGIN(&body, "errorLabels", &labels);
+    for (int i = 0; i <= 1000; i++) {
+        char key[8];
+        snprintf(key, sizeof key, "%d", i);
+        BSON_APPEND_UTF8(&labels, key, "");
+    }
+    bson_append_array_end(&body, &labels);
+    assert_true(HEADER + 5 + body.len <= sizeof message);
+    put(message, HEADER + 5 + body.len);
+    put(message + 12, 2013);
+    memcpy(message + HEADER + 5, bson_get_data(&body), body.len);
+    assert_false(sl_message_check(message, HEADER + 5 + body.len, why));
+    assert_contains(why, "its errorLabels are more than 1000");
+    bson_destroy(&body);
+}
+
 /* Each byte of the lengths and terminators is changed: no such message may be accepted. */
 TEST(lengths_and_terminators_are_checked) {
     uint8_t message[512];
