@@ -584,5 +584,5 @@ void sl_show_differences(const sl_query_outcome *outcome) {
     for (uint64_t i = 0; i < differences->count && i < SL_DIFFERENCES_KEPT; i++)
         sl_print("  %s\n", differences->text[i]);
     if (differences->count > SL_DIFFERENCES_KEPT)
-        sl_print("  and %" PRIu64 " more differences\n", differences->count - SL_DIFFERENCES_KEPT);
+        sl_print("  and %" PRIu64 " more\n", differences->count - SL_DIFFERENCES_KEPT);
 }

@@ -143,7 +143,7 @@ void sl_run_record_point(sl_run_record *record, const sl_run_point *figures,
     record->skipped = 0;
     if (record->point_count == POINTS_MAX) { /* from now on only every second point is kept */
         for (size_t i = 0; i < POINTS_MAX; i++) {
-            if (i % 2 == 0)
+            if (i % 2 == 1)
                 free(record->points[i].shard_documents);
             else
                 record->points[i / 2] = record->points[i];

@@ -299,6 +299,11 @@ class Known(Case):
                 self.assert_refused(gzip.compress(tar), "tar archive ends at byte")
                 self.assert_refused(lzma.compress(tar), "tar archive ends at byte")
 
+    def test_a_damaged_header_of_a_gnu_tar_is_no_text(self):
+        data = making.tar(ENTRIES, format=making.tarfile.GNU_FORMAT)
+        self.assert_text(data, TEXT)
+        self.assert_refused(data.replace(b"part-0", b"part-7", 1), "tar")
+
     def test_zip_entries_missing_from_the_central_directory(self):
         for more in ({}, {"descriptors": True}, {"method": zipfile.ZIP_STORED}):
             data = making.zip_of(ENTRIES, **more)
@@ -316,6 +321,18 @@ class Known(Case):
                     with self.subTest(name, how=how, **more):
                         self.assert_refused(mutant, "zip", how=how)
             self.assert_refused(renamed, "disagree (its name)")
+
+    def test_a_size_of_4_gib_in_a_zip_without_a_zip64_field(self):
+        """Without the field it is the size; a field that is too short for it is damage."""
+        data = making.zip_of(ENTRIES)
+        table, end = data.index(b"PK\1\2"), data.index(b"PK\5\6")
+        large = data[:table + 24] + b"\xff" * 4 + data[table + 28:]
+        self.assert_refused(large, "disagree (its size or checksum)")
+        at = table + 46 + len(ENTRIES[0][0])
+        size = int.from_bytes(data[end + 12:end + 16], "little") + 5
+        short = bytearray(large[:at] + b"\1\0\1\0x" + large[at:end + 12] + size.to_bytes(4, "little") + data[end + 16:])
+        short[table + 30] = 5
+        self.assert_refused(bytes(short), "(a size is missing)")
 
     def test_zips_with_comments_are_accepted(self):
         for length in (0, 10, 20_000, 65_535):

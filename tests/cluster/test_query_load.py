@@ -367,10 +367,10 @@ class OnOneServer(AnyServer, QueryCase):
                          [("s/q, primary", 3), ("s/q, secondary", 4)])
         self.assertNotIn("-1", outcome.out)
         # With one preference on each side, both are rows of the same query.
-        for name, mode in (("a.json", "primary"), ("b.json", "secondary")):
+        for name, mode in (("a,1.json", "primary"), ("b.json", "secondary")):
             self.file(name, json.dumps({"queries": [
                 {"suite": "s", "name": "q", "readPreference": mode, "medianMs": 1}]}))
-        self.assertIn("s/q  ", self.query("compare", "a.json", "b.json").out)
+        self.assertIn("s/q  ", self.query("compare", "a,1.json", "b.json").out)
 
     def test_compare_ab_of_the_same_options_reports_no_difference(self):
         self.file("own.yaml", SUITE)

@@ -320,12 +320,14 @@ class Standalone(Restoring):
 
     def test_a_compressed_file_that_breaks_off(self):
         made = [{**one, "s": f"{one['n']} " * 60} for one in documents(20000)]
-        dump = self.dump_folder(self.namespace("a", made, indexes=INDEXES[:1]),
+        twice = {"v": 2, "key": {"when": 1, "s2": 1}, "name": "twice", "unique": True}
+        dump = self.dump_folder(self.namespace("a", made, indexes=[INDEXES[0], twice]),
                                 self.namespace("b", made[:10]), zipped=True)
         path = dump / self.db / "a.bson.gz"
         path.write_bytes(path.read_bytes()[:-20000])
         outcome, rows = self.restore(dump, "--batch-size", 100, code=support.EXIT_SOURCE)
         self.assertIn("ends early at byte", outcome.err)
+        self.assertIn("twice", outcome.err)
         self.assertGreater(rows["a"]["inserted"], 0)
         self.assertRegex(outcome.text, r"\.a .*incomplete")
         self.assertIn("n_1__id_1", self.facts("a")[2])

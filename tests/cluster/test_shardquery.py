@@ -145,6 +145,15 @@ queries:
         self.assertEqual(verdicts, {"green-ness": "WRONG", "pass-rate-by-age": "ok",
                                     "makes": "WRONG", "worst-models": "ok"})
 
+    def test_five_differences_of_an_answer_are_shown(self):
+        for count in (5, 6):
+            answers = answers_for(self.documents)
+            for number in range(count):
+                answers["makes"][number // 2][("tests", "failRate")[number % 2]] += 1
+            outcome = self.query("--answers", self.answers(answers), "mot", code=support.EXIT_VERIFICATION)
+            self.assertEqual(outcome.out.count(": expected "), 5)
+            self.assertEqual("  and 1 more\n" in outcome.out, count == 6)
+
     def test_every_document_of_every_batch_is_read(self):
         suite = self.suite("name: own\nqueries:\n"
                            "  - {name: all, pipeline: '[{\"$sort\": {\"_id\": 1}}]'}\n")

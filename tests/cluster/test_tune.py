@@ -364,13 +364,15 @@ queries:
         self.assertGreater(len(dimensions["batchSize"]), 1)
 
     def test_max_time_ends_the_search_with_a_recommendation(self):
-        outcome = self.tune("--try-threads", "1,2", "--try-batch-sizes", "20,30,40,50,60,70,80,90,100,200",
+        outcome = self.tune("--threads", 2, "--try-threads", "1,2,3",
+                            "--try-batch-sizes", "20,30,40,50,60,70,80,90,100,200",
                             "--trial-bytes", "4600KiB", "--search", "grid", "--repeats", 20,
                             "--max-time", "6s")
         self.assertIn("--max-time", outcome.err)
         self.assertIn("recommended: ", outcome.out)
         self.assertGreater(self.record()["trials"], 0)
-        self.assertLess(self.record()["trials"], 400)
+        self.assertLess(self.record()["trials"], 600)
+        self.assertEqual(int(support.run_record(self.work / "trial-001")["options"]["threads"]), 2)
         self.assertEqual(self.collections(), [])
 
     def test_a_max_time_too_short_for_a_trial_fails_without_a_recommendation(self):

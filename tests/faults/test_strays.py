@@ -116,6 +116,17 @@ class LoneServer(fault_case.ProxyCase):
         self.assertEqual(outside["before"], {"numbers": 8, "otherTypes": 5, "sources": 1})
         self.assertEqual(outside["after"], outside["before"])
 
+    def test_a_count_that_fails_is_not_0(self):
+        forward = self.proxy.action_for
+
+        def refuse_counts(message):
+            if proxy.command_of(message)[0] == "aggregate" and b"\x01$gte\0" in message:
+                return proxy.error_reply(13, "no count")
+            return forward(message)
+        self.proxy.action_for = refuse_counts
+        self.begin("--shard-key", "none").wait().expect(support.EXIT_CLUSTER, "no count")
+        self.assertEqual(self.proxy.batches, 0)
+
     def test_a_document_removed_during_the_load_is_noticed(self):
         for name in ("string", "ObjectId", "long above"):
             with self.subTest(name):

@@ -3,8 +3,10 @@
  * record never becomes markup, and pictures stay within their frames. */
 #include <math.h>
 
+#include "bson/bson_lookup.h"
 #include "report/lookup.h"
 #include "report/report.h"
+#include "report/run_record.h"
 #include "unit.h"
 
 #include "report/page.h"
@@ -133,6 +135,20 @@ TEST(rates_add_up) {
         sl_page_destroy(page);
         bson_destroy(&record);
     }
+}
+
+TEST(points_of_a_long_series_are_equally_far_apart) {
+    sl_run_record *made = sl_run_record_create();
+    bson_t record = BSON_INITIALIZER;
+    int expected = 1;
+    for (int i = 1; i <= 30000; i++)
+        sl_run_record_point(made, &(sl_run_point){.seconds = i}, &(uint64_t){1}, 1);
+    sl_run_record_copy(made, &record);
+    for (sl_walk walk = sl_walk_start(&record, "series"); sl_walk_next(&walk); expected += 8)
+        assert_int_equal((int)sl_look_number(&walk.item, "seconds"), expected);
+    assert_int_equal(expected, 30001);
+    bson_destroy(&record);
+    sl_run_record_destroy(made);
 }
 
 /* Invalid series: time that stands still or goes back, counters that decrease, wrong types. */

@@ -202,6 +202,13 @@ TEST(test_chunks_without_id_are_refused) {
     }
 }
 
+TEST(test_a_key_behind_a_value_of_unknown_length_is_not_known) {
+    bson_value_t value;
+    bson_t *document = BCON_NEW("r", BCON_REGEX("x", ""), "k", BCON_INT32(1));
+    assert_false(sl_key_value_at(bson_get_data(document), "k", &value));
+    bson_destroy(document);
+}
+
 /* The plan as text: "s5" is a split at 5, "m[5,9)b" a move to b; bounds of other types are "?". */
 static void describe(const sl_chunk_steps *steps, char *out, size_t room) {
     out[0] = '\0';

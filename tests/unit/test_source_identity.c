@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that change while they are loaded: the change is detected when the file is opened, after
  * each block, and at the end of the load, for every kind of source and every kind of change. */
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "source/sql_dump.h"
@@ -248,6 +250,19 @@ TEST(a_change_after_the_last_block_is_detected) {
 
 TEST(a_change_after_a_folder_was_listed_is_detected) {
     run(in_a_folder);
+}
+
+TEST(a_file_that_cannot_be_opened_has_not_changed) {
+    const char *path = unit_path("full.txt");
+    struct rlimit before;
+    write_kind(&kinds[0], path, 1);
+    reading *r = open_source(path);
+    getrlimit(RLIMIT_NOFILE, &before);
+    setrlimit(RLIMIT_NOFILE, &(struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max});
+    assert_false(read_block(r));
+    setrlimit(RLIMIT_NOFILE, &before);
+    assert_int_equal(r->error.code, SL_EXIT_RESOURCES);
+    assert_contains(r->error.message, strerror(EMFILE));
 }
 
 /* The file is replaced while one reader has it open and another has not opened it yet. */
