@@ -293,8 +293,8 @@ static bool unknown_format(const char *path, const sl_misfit *misfits, size_t co
                               misfits[i].format);
     return sl_error_set(
         error, SL_EXIT_SOURCE,
-        "%s: its format is not recognised; the most likely one:\n  %s: " SL_LINES "%s%s", path,
-        count > 0 ? misfits->format : "none", count > 0 ? misfits->why.message : "",
+        "%s: its format is not recognised; the most likely one:\n  %s: " SL_LINES SL_LINES "%s",
+        path, count > 0 ? misfits->format : "none", count > 0 ? misfits->why.message : "",
         others[0] ? "\nNor is it one of these (--format NAME shows why): " : "", others);
 }
 
