@@ -412,6 +412,16 @@ const sl_number_form *sl_number_form_named(const char *example) {
     return NULL;
 }
 
+/* The length of a separator of groups; 0: there is none. Spreadsheets write U+00A0 or U+202F, which
+ * keep a number on one line, for a blank; U+00A0 is one byte in text that is not UTF-8 yet. */
+static size_t separator_at(const sl_number_form *form, const char *at, const char *end) {
+    if (at < end && form->group && (*at == form->group || (form->group == ' ' && *at == '\xA0')))
+        return 1;
+    if (form->group == ' ' && end - at >= 2 && memcmp(at, "\xC2\xA0", 2) == 0)
+        return 2;
+    return form->group == ' ' && end - at >= 3 && memcmp(at, "\xE2\x80\xAF", 3) == 0 ? 3 : 0;
+}
+
 bool sl_number_plain(const sl_number_form *form, sl_text text, char out[SL_NUMBER_ROOM],
                      size_t *length, bool *grouped) {
     const char *at = text.bytes, *end = at + text.length;
@@ -421,16 +431,17 @@ bool sl_number_plain(const sl_number_form *form, sl_text text, char out[SL_NUMBE
         return false;
     if (*at == '-')
         *to++ = *at++;
-    size_t digits = digits_at(at, end);
-    bool groups = digits >= 1 && digits <= 3 && form->group && at + digits < end &&
-                  at[digits] == form->group && *at != '0';
+    size_t digits = digits_at(at, end), separator;
+    bool groups = digits >= 1 && digits <= 3 && *at != '0';
     for (;;) {
         memcpy(to, at, digits);
         to += digits;
         at += digits;
-        if (!groups || at == end || *at != form->group)
+        separator = groups ? separator_at(form, at, end) : 0;
+        if (separator == 0)
             break;
-        digits = digits_at(++at, end);
+        at += separator;
+        digits = digits_at(at, end);
         *grouped = true;
         if (digits != 3)
             return false;

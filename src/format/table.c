@@ -819,7 +819,10 @@ static void skip_lines(sl_table *table, sl_text head, size_t from) {
         return;
     while (from < end && memchr(" \r\n", head.bytes[from], 3))
         from++;
-    sl_text_printable((sl_text){head.bytes + from, end - from}, table->skipped_text,
+    size_t last = end;
+    while (last > from && memchr(" \r\n", head.bytes[last - 1], 3))
+        last--;
+    sl_text_printable((sl_text){head.bytes + from, last - from}, table->skipped_text,
                       sizeof table->skipped_text);
     add_note(table, "; %zu line%s before the table skipped: `" SL_LINES "`", table->skipped,
              table->skipped == 1 ? "" : "s", table->skipped_text);

@@ -280,29 +280,22 @@ bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_
     return source->format->parse(plan, dialect, &view, sink, counts);
 }
 
-/* Sets the error for a source that fits no format; returns false. */
+/* Sets the error for a source that fits no format, with the reason of the most likely one; returns
+ * false. */
 static bool unknown_format(const char *path, const sl_misfit *misfits, size_t count,
                            sl_error *error) {
-    char reasons[1000] = "";
+    char others[300] = "";
     size_t used = 0;
     if (count > 0 && misfits->why.recognised)
         return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", path, misfits->why.message);
-    const char *shown = NULL; /* the quoted first line, with quotes; it is shown once */
-    size_t length = 0;
-    for (size_t i = 0; i < count; i++) {
-        const char *why = misfits[i].why.message, *quote = strchr(why, '`');
-        bool again = shown && quote && strncmp(quote, shown, length) == 0;
-        used += sl_print_text(reasons + used, sizeof reasons - used, "\n  %s: %.*s%s" SL_LINES,
-                              misfits[i].format, again ? (int)(quote - why) : 0, why,
-                              again ? "`...`" : "", again ? quote + length : why);
-        if (!shown && quote && strrchr(why, '`') > quote + 8) {
-            shown = quote;
-            length = (size_t)(strrchr(why, '`') + 1 - quote);
-        }
-    }
-    return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s: its format is not recognised; tried, the most likely first:" SL_LINES,
-                        path, reasons);
+    for (size_t i = 1; i < count; i++)
+        used += sl_print_text(others + used, sizeof others - used, "%s%s", i > 1 ? ", " : "",
+                              misfits[i].format);
+    return sl_error_set(
+        error, SL_EXIT_SOURCE,
+        "%s: its format is not recognised; the most likely one:\n  %s: " SL_LINES SL_LINES "%s",
+        path, count > 0 ? misfits->format : "none", count > 0 ? misfits->why.message : "",
+        others[0] ? "\nNor is it one of these (--format NAME shows why): " : "", others);
 }
 
 /* Checks that a text has the columns that identify a document. */

@@ -853,16 +853,18 @@ void sl_reject_summary_log(const bson_t *record, const char *of) {
                   of ? of : "");
     for (sl_walk walk = sl_walk_start(record, "rejects.kinds"); sl_walk_next(&walk);) {
         const char *column = sl_look_string(&walk.item, "column");
+        const char *reason = sl_look_string(&walk.item, "reason");
+        const char *first = sl_look_string(&walk.item, "firstReason");
+        const bool same = strcmp(reason, first) == 0; /* otherwise `reason` is a pattern */
         uint64_t count = count_at(&walk.item, "count");
         if (shown++ >= KINDS_SHOWN) {
             others += count;
             continue;
         }
         sl_log_result("  %12s  %s%s%s", sl_human_count(count, human), column, column[0] ? ": " : "",
-                      sl_look_string(&walk.item, "reason"));
+                      reason);
         sl_log_result("                %s%s%s", sl_look_string(&walk.item, "firstPlace"),
-                      count > 1 ? ": " : "",
-                      count > 1 ? sl_look_string(&walk.item, "firstReason") : "");
+                      same ? "" : ": ", same ? "" : first);
     }
     log_count(others, "for other reasons");
     log_count(lost, "in blocks that were not completed");

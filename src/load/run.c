@@ -320,8 +320,7 @@ bool sl_rejects_are_all(sl_run *run, const sl_ledger *ledger, const char *reason
         sum.by_parser && sum.by_server ? ". " : "",
         !sum.by_server ? ""
         : sl_load_mode(run->job->config)->must_match
-            ? "Check --id-field or --match-fields, and the types of these fields (--types); "
-              "--mode upsert inserts such records"
+            ? "Check --id-field or --match-fields, and the types of these fields (--types)"
             : "Check the collection's validator and unique indexes, and the options of earlier "
               "loads; --drop starts again");
     return true;

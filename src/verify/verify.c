@@ -91,6 +91,7 @@ typedef struct sl_verification {
     uint64_t foreign; /* documents of other programs, which were stored when the load ended */
     bool only_known;  /* all documents of no registered source are those, or of other sources that
                          have their own _ids: none is searched for */
+    uint64_t listed;  /* otherwise such documents, which are listed with those that are extra */
 
     pthread_mutex_t lock;
     sl_interval *covered; /* intervals that have been compared; guarded by the lock */
@@ -911,10 +912,11 @@ static bool verify_gaps(sl_verification *verification, sl_error *error) {
     bool ok = sl_gaps_walk(verification->covered, verification->covered_count, search_gap, &search,
                            error);
     sl_connection_return(destination->connection, search.client);
-    if (allowed > outside->extra)
+    if (allowed > outside->extra) /* none was listed */
         allowed = outside->extra;
     atomic_fetch_sub(&outside->extra, allowed);
     atomic_fetch_sub(&outside->found, allowed);
+    verification->listed = allowed;
     return ok;
 }
 
@@ -1172,7 +1174,10 @@ static bool verify_report(sl_verification *verification) {
     BSON_APPEND_BOOL(&section, "ok", is_equal(&sum));
     bson_append_document_end(record, &section);
 
-    char human[SL_HUMAN_ROOM];
+    char human[SL_HUMAN_ROOM], listed[SL_HUMAN_ROOM + 20] = "", all[SL_HUMAN_ROOM];
+    if (verification->listed > 0)
+        snprintf(listed, sizeof listed, " of the %s that are listed",
+                 sl_human_count(outside.extra + verification->listed, all));
     if (verification->content && job->config->unregistered && is_equal(&sum))
         return true; /* verify --dump reports it */
     if (verification->content)
@@ -1181,16 +1186,16 @@ static bool verify_report(sl_verification *verification) {
     else
         sl_log_result("  documents were counted only; --content also compares them");
     if (outside.extra > 0)
-        sl_log_result("  extra documents outside all ranges: %s; other programs may have stored "
+        sl_log_result("  extra documents outside all ranges: %s%s; other programs may have stored "
                       "them, or loads with --mode merge or upsert",
-                      sl_human_count(outside.extra, human));
+                      sl_human_count(outside.extra, human), listed);
     if (verification->foreign > 0)
         sl_log_result("  %s document%s from other programs, which were stored when the load ended",
                       sl_human_count(verification->foreign, human),
                       verification->foreign == 1 ? " is" : "s are");
     if (rejects > 0)
-        sl_log_result("  %s records are rejected by the parser: no documents are expected of them",
-                      sl_human_count(rejects, human));
+        sl_log_result("  %s record%s rejected by the parser, and expected to be missing",
+                      sl_human_count(rejects, human), rejects == 1 ? " is" : "s are");
     if (verification->registered_count > job->active)
         sl_log_result("  %s other source%s of the collection %s not named, and not verified",
                       sl_human_count(verification->registered_count - job->active, human),

@@ -288,8 +288,9 @@ class UnknownFormats(StartCase):
     def order(self, name, content):
         """The formats in the order of the message's reasons."""
         err = self.shardload("inspect", self.file(name, content), code=EXIT_SOURCE).err
-        self.assertIn("its format is not recognised; tried, the most likely first:", err)
-        return re.findall(r"^  ([a-z-]+): ", err, re.M)
+        first, others = re.search(r"its format is not recognised; the most likely one:\n  ([a-z-]+): .*\n"
+                                  r"Nor is it one of these \(--format NAME shows why\): (.*)\n", err).groups()
+        return [first, *others.split(", ")]
 
     def test_the_likeliest_format_is_the_first(self):
         text = "no table at all\n\x01\x02\n" * 40

@@ -84,8 +84,9 @@ class Modes:
         self.assertIn("no stored document matches", found[0]["reason"])
         self.assertRegex(outcome.text, r"= modified +505\n")
         outcome, _ = self.run_mode("replace", rows(COUNT, 5), code=support.EXIT_SOURCE)
-        self.assertIn("--mode upsert inserts such records", outcome.err)
+        self.assertIn("Check --id-field or --match-fields, and the types of these fields", outcome.err)
         self.assertNotIn("validator", outcome.err)
+        self.assertRegex(outcome.text, r"5  no stored document matches; .*\n +new-\d+\.csv, line 2\n")
 
     def test_delete(self):
         self.store()

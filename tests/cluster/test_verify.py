@@ -284,6 +284,8 @@ class AnyServer:
         data.insert_one({"_id": "later"})
         for source, expected in ((table, 99), (json, 2)):
             check(extra=1, source=source, expected=expected)
+        outcome, _, _ = self.verify(table, code=support.EXIT_VERIFICATION)
+        self.assertIn("extra documents outside all ranges: 1 of the 6 that are listed", outcome.text)
         data.delete_many({"_id": {"$in": ["later", "mine"]}})
         check(others=2)
 
