@@ -29,23 +29,28 @@ static bool add_shard(sl_topology *topology, const char *name, const char *host,
     return true;
 }
 
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const sl_shard *)a)->name, ((const sl_shard *)b)->name);
+}
+
 bool sl_topology_add_shards(sl_topology *topology, const bson_t *documents, sl_error *error) {
     bool ok = true;
     for (sl_walk walk = sl_walk_of(documents); ok && sl_walk_next(&walk);)
         ok = add_shard(topology, sl_look_string(&walk.item, "_id"),
                        sl_look_string(&walk.item, "host"),
                        sl_look_truth(&walk.item, "draining") == 1, error);
+    if (ok && topology->count > 0) /* a server may ignore the sort */
+        qsort(topology->shards, topology->count, sizeof *topology->shards, by_name);
     return ok;
 }
 
 bool sl_topology_find(const sl_topology *topology, const char *name, uint32_t *shard) {
-    for (size_t i = 0; i < topology->count; i++) {
-        if (strcmp(topology->shards[i].name, name) == 0) {
-            *shard = (uint32_t)i;
-            return true;
-        }
-    }
-    return false;
+    const sl_shard key = {.name = (char *)(uintptr_t)name};
+    const sl_shard *found =
+        topology->count ? bsearch(&key, topology->shards, topology->count, sizeof key, by_name)
+                        : NULL;
+    *shard = found ? (uint32_t)(found - topology->shards) : *shard;
+    return found != NULL;
 }
 
 uint32_t sl_topology_receiver(const sl_topology *topology, const sl_topology *now, uint32_t shard) {

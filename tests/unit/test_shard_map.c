@@ -72,6 +72,24 @@ static sl_shard_map *map_of(const char *text) {
     return map;
 }
 
+/* Shards are found by a binary search: of many shards, a linear one for each chunk takes hours. */
+TEST(test_shards_are_sorted_by_name) {
+    bson_error_t wrong;
+    sl_error error = {0};
+    bson_t *documents = unit_keep_bson(bson_new_from_json(
+        (const uint8_t
+             *)"{\"0\": {\"_id\": \"c\"}, \"1\": {\"_id\": \"a\"}, \"2\": {\"_id\": \"b\"}}",
+        -1, &wrong));
+    sl_topology *made = calloc(1, sizeof *made);
+    assert_true(made && sl_topology_add_shards(made, documents, &error));
+    for (uint32_t i = 0, found = 9; i < 3; i++) {
+        assert_string_equal(made->shards[i].name, shards[i].name);
+        assert_true(sl_topology_find(made, shards[i].name, &found) && found == i);
+        assert_false(sl_topology_find(made, "ab", &found));
+    }
+    sl_topology_destroy(made);
+}
+
 TEST(test_one_chunk_owns_everything) {
     sl_shard_map *map = map_of("MIN b MAX");
     const int64_t ids[] = {INT64_MIN, -1, 0, 1, INT64_MAX};
