@@ -617,6 +617,7 @@ class Standalone(Restoring):
         self.restore(dump)
         self.database.b.drop_indexes()
         outcome = self.verify(dump, "--work-dir", "verified", code=support.EXIT_VERIFICATION)
+        self.assertEqual(re.findall(r"(?m)^\w+\.([ab]: .*)", outcome.out), ["a: equal to the dump", "b: differs"])
         differences = re.findall(rf"warning: ({self.database_name}\.b: .*)", outcome.err)
         self.assertEqual(len(differences), len(INDEXES), outcome.text)
         log = (self.scratch / "verified/shardload.log").read_text("utf-8")

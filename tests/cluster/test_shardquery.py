@@ -4,6 +4,7 @@ report. The expected answers are computed in Python (answers.py) from the docume
 import datetime
 import json
 import random
+import re
 import stat
 
 import support
@@ -152,7 +153,7 @@ queries:
                 answers["makes"][number // 2][("tests", "failRate")[number % 2]] += 1
             outcome = self.query("--answers", self.answers(answers), "mot", code=support.EXIT_VERIFICATION)
             self.assertEqual(outcome.out.count(": expected "), 5)
-            self.assertEqual("  and 1 more\n" in outcome.out, count == 6)
+            self.assertEqual(re.findall(r"  and .* more", outcome.out), ["  and 1 more"] * (count - 5))
 
     def test_every_document_of_every_batch_is_read(self):
         suite = self.suite("name: own\nqueries:\n"

@@ -102,10 +102,12 @@ TEST(columns_have_the_narrowest_type_that_loses_nothing) {
         {"0.5|-0", "double"},
         {"1E5", "text"},
         {"12E5|13E7", "text"},
+        {"12E+5|13E+7", "text"},
         {"-7.324219E-4|6.6666669845581055|77.0", "double"},
         {"9.019607543945313|9.019607543945312", "double"}, /* the same double, either is printed */
         {"0.10000000000000001", "decimal128"},
         {"3.14159265358979323846", "decimal128"},
+        {"3.14159265358979323846e+10", "decimal128"},
         {"3.14159265358979323846|NaN|Infinity", "decimal128"},
         {"1.2345678901234567890123456789012345", "text"}, /* 35 digits */
         {"00501|10001", "text"},

@@ -72,6 +72,33 @@ static void *load(void *context) {
     return NULL;
 }
 
+static size_t pages_mapped(void) {
+    size_t pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_int_equal(fscanf(file, "%zu", &pages), 1);
+    fclose(file);
+    return pages;
+}
+
+/* Each thread that is not joined keeps its stack of 8 MiB. */
+TEST(loads_leave_no_threads) {
+    pthread_barrier_t begin;
+    size_t before = 0;
+    loading one = {.rows = 9, .files = 1, .mine = "plums", .other = "pears", .begin = &begin};
+    pthread_barrier_init(&begin, NULL, 1);
+    make_files(&one);
+    for (int i = 0; i < 40; i++) {
+        one.context = shardload_context_create(NULL);
+        load(&one);
+        assert_string_equal(one.error.message, "");
+        before = i == 5 ? pages_mapped() : before;
+        shardload_free(one.record);
+        shardload_context_destroy(one.context);
+    }
+    assert_true(pages_mapped() < before + (256u << 20) / (size_t)sysconf(_SC_PAGESIZE));
+    pthread_barrier_destroy(&begin);
+}
+
 TEST(two_loads_at_once_do_not_mix) {
     pthread_barrier_t begin;
     pthread_barrier_init(&begin, NULL, 2);

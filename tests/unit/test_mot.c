@@ -83,6 +83,8 @@ TEST(missing_values_have_no_key) {
     assert_one_reject(&p, "", "too few fields: 13 of 14");
     assert_string_equal(json_at(&p, 1), "{ \"t\" : 1, \"v\" : 2, \"c\" : 4, \"y\" : \"NT\", "
                                         "\"r\" : \"P\", \"s\" : \"NULL\", \"e\" : 0 }");
+    p = parse_mot("1|2|NULL|4|NT|P||NULL|||||0|NULL\n"); /* the only line shows the format */
+    assert_int_equal(p.documents, 1);
 }
 
 TEST(required_values_may_not_be_missing) {
