@@ -376,8 +376,8 @@ void sl_connection_record(const sl_connection *connection, bson_t *record) {
 static pthread_once_t driver_started = PTHREAD_ONCE_INIT;
 
 static void start_driver(void) {
-    mongoc_log_set_handler(NULL, NULL); /* also its start may log */
     mongoc_init();
+    mongoc_log_set_handler(NULL, NULL);
 }
 
 void sl_driver_start(void) {

@@ -94,8 +94,8 @@ static bool as_many(const sl_unregistered *a, const sl_unregistered *b) {
     return a->numbers == b->numbers && a->other_types == b->other_types;
 }
 
-/* Repeats the count if the result is not the expected one and the registry has grown: the difference
- * may be documents of another loader. */
+/* Repeats the count if the result is not the expected one and the registry has grown: the
+ * difference may be documents of another loader. */
 bool sl_unregistered_find(sl_destination *destination, const sl_unregistered *expected,
                           sl_unregistered *found, sl_error *error) {
     bool grown = true;
