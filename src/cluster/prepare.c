@@ -1087,13 +1087,14 @@ static bool not_unique(sl_connection *connection, const sl_target *target, const
     sl_error_set(
         error, SL_EXIT_USAGE,
         "--match-fields %s: %.255s.%.255s %s, so several documents could match, and "
-        "a batch that is sent again after a failure could change a second document. %s%s%s",
+        "a batch that is sent again after a failure could change a second document. %s%s%s%s",
         list(match->fields, match->count, given, sizeof given), target->database,
         target->collection, exists ? "has no unique index of these fields" : "is new",
         *before  ? before
         : by_key ? "Give "
                  : "Add ",
         index_option(&index, by_key ? "shard-key" : "index", option, sizeof option),
+        *before && key ? " at once: the shard key needs such an index" : "",
         match->records_have(match->context, "_id") ? ", or match by _id" : "");
     bson_destroy(&index);
     return false;

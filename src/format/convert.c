@@ -412,14 +412,28 @@ const sl_number_form *sl_number_form_named(const char *example) {
     return NULL;
 }
 
-/* The length of a separator of groups; 0: there is none. Spreadsheets write U+00A0 or U+202F, which
- * keep a number on one line, for a blank; U+00A0 is one byte in text that is not UTF-8 yet. */
+/* The characters that spreadsheets write for a separator of groups: a blank that keeps the number on
+ * one line, and a typographic apostrophe; each as UTF-8, and as a byte of windows-1252. */
+static const struct {
+    char group;
+    const char *written;
+} separators[] = {{' ', "\xC2\xA0"},
+                  {' ', "\xE2\x80\xAF"},
+                  {' ', "\xA0"},
+                  {'\'', "\xE2\x80\x99"},
+                  {'\'', "\x92"}};
+
+/* The length of the separator of groups; 0: there is none. */
 static size_t separator_at(const sl_number_form *form, const char *at, const char *end) {
-    if (at < end && form->group && (*at == form->group || (form->group == ' ' && *at == '\xA0')))
+    if (at < end && form->group && *at == form->group)
         return 1;
-    if (form->group == ' ' && end - at >= 2 && memcmp(at, "\xC2\xA0", 2) == 0)
-        return 2;
-    return form->group == ' ' && end - at >= 3 && memcmp(at, "\xE2\x80\xAF", 3) == 0 ? 3 : 0;
+    for (size_t i = 0; i < sizeof separators / sizeof separators[0]; i++) {
+        size_t length = strlen(separators[i].written);
+        if (separators[i].group == form->group && (size_t)(end - at) >= length &&
+            memcmp(at, separators[i].written, length) == 0)
+            return length;
+    }
+    return 0;
 }
 
 bool sl_number_plain(const sl_number_form *form, sl_text text, char out[SL_NUMBER_ROOM],

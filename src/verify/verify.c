@@ -824,6 +824,11 @@ static bool count_unregistered(sl_verification *verification, uint64_t *allowed,
     uint64_t all = found.numbers + found.other_types, more = all > loaded ? all - loaded : 0;
     *allowed = all - without_foreign(verification, more);
     verification->only_known = *allowed == all;
+    if (*allowed > 0 && !verification->only_known)
+        sl_log_warning("%" PRIu64 " documents have no _id of a source, and only %" PRIu64
+                       " of them "
+                       "are of other programs and loads; as it is not known which, all are listed",
+                       all, *allowed);
     return true;
 }
 

@@ -346,6 +346,7 @@ class Sharded(Modes, support.ClusterCase):
         self.load(*words, "--shard-key", unique, new, code=support.EXIT_CLUSTER, message='leave "unique" out')
         outcome, _ = self.load(*words, new, **refused)
         if dropped := re.search("Drop its index (.+), beside .*; then add --index", outcome.err):
+            self.assertRegex(outcome.err.replace("\n", " "), "' at once: the shard key needs such an index")
             self.database.t.drop_index(dropped[1])
         self.assertEqual(bool(dropped), not self.is_at_least("5.0"))
         _, work = self.load(*words, "--index", re.search("--index '([^']+)'", outcome.err)[1], new)
