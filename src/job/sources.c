@@ -280,22 +280,27 @@ bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_
     return source->format->parse(plan, dialect, &view, sink, counts);
 }
 
-/* Sets the error for a source that fits no format, with the reason of the most likely one; returns
- * false. */
-static bool unknown_format(const char *path, const sl_misfit *misfits, size_t count,
+/* Sets the error for a source that fits no format, with the reason of the most likely one; for a
+ * binary file also that of `delimited`, which names its kind. Returns false. */
+static bool unknown_format(const char *path, sl_text head, const sl_misfit *misfits, size_t count,
                            sl_error *error) {
-    char others[300] = "";
-    size_t used = 0;
+    const bool binary = strcmp(looks_like(head), "bson") == 0;
+    char reasons[1000] = "", others[300] = "";
+    size_t used = 0, named = 0;
     if (count > 0 && misfits->why.recognised)
         return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", path, misfits->why.message);
-    for (size_t i = 1; i < count; i++)
-        used += sl_print_text(others + used, sizeof others - used, "%s%s", i > 1 ? ", " : "",
-                              misfits[i].format);
+    for (size_t i = 0; i < count; i++) {
+        const char *format = misfits[i].format;
+        if (i == 0 || (binary && strcmp(format, sl_format_delimited.name) == 0))
+            used += sl_print_text(reasons + used, sizeof reasons - used, "\n  %s: " SL_LINES,
+                                  format, misfits[i].why.message);
+        else
+            named += sl_print_text(others + named, sizeof others - named, "%s%s", named ? ", " : "",
+                                   format);
+    }
     return sl_error_set(
-        error, SL_EXIT_SOURCE,
-        "%s: its format is not recognised; the most likely one:\n  %s: " SL_LINES SL_LINES "%s",
-        path, count > 0 ? misfits->format : "none", count > 0 ? misfits->why.message : "",
-        others[0] ? "\nNor is it one of these (--format NAME shows why): " : "", others);
+        error, SL_EXIT_SOURCE, "%s: its format is not recognised; the most likely:" SL_LINES "%s%s",
+        path, reasons, named ? "\nNor is it one of these (--format NAME shows why): " : "", others);
 }
 
 /* Checks that a text has the columns that identify a document. */
@@ -454,7 +459,7 @@ static bool recognise(sl_job *job, size_t index, char *head, bool *damaged, bool
         misfits[misfit_count++] = (sl_misfit){.format = format->name, .why = why};
     }
     misfits_sort(misfits, misfit_count, name, text);
-    return unknown_format(path, misfits, misfit_count, error);
+    return unknown_format(path, text, misfits, misfit_count, error);
 }
 
 static void skip(sl_job *job, size_t index) {
