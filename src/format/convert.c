@@ -412,8 +412,8 @@ const sl_number_form *sl_number_form_named(const char *example) {
     return NULL;
 }
 
-/* The characters that spreadsheets write for a separator of groups: a blank that keeps the number on
- * one line, and a typographic apostrophe; each as UTF-8, and as a byte of windows-1252. */
+/* The characters that spreadsheets write for a separator of groups: a blank that keeps the number
+ * on one line, and a typographic apostrophe; each as UTF-8, and as a byte of windows-1252. */
 static const struct {
     char group;
     const char *written;

@@ -280,22 +280,27 @@ bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_
     return source->format->parse(plan, dialect, &view, sink, counts);
 }
 
-/* Sets the error for a source that fits no format, with the reason of the most likely one; returns
- * false. */
+/* Sets the error for a source that fits no format, with the reason of the most likely one, and of
+ * delimited text, which names binary files; returns false. */
 static bool unknown_format(const char *path, const sl_misfit *misfits, size_t count,
                            sl_error *error) {
-    char others[300] = "";
+    char others[300] = "", delimited[700] = "";
     size_t used = 0;
     if (count > 0 && misfits->why.recognised)
         return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", path, misfits->why.message);
-    for (size_t i = 1; i < count; i++)
+    for (size_t i = 1; i < count; i++) {
         used += sl_print_text(others + used, sizeof others - used, "%s%s", i > 1 ? ", " : "",
                               misfits[i].format);
+        if (strcmp(misfits[i].format, "delimited") == 0)
+            sl_print_text(delimited, sizeof delimited, "\n  delimited: " SL_LINES,
+                          misfits[i].why.message);
+    }
     return sl_error_set(
         error, SL_EXIT_SOURCE,
-        "%s: its format is not recognised; the most likely one:\n  %s: " SL_LINES SL_LINES "%s",
+        "%s: its format is not recognised; the most likely one:\n  %s: " SL_LINES SL_LINES
+        "%s" SL_LINES,
         path, count > 0 ? misfits->format : "none", count > 0 ? misfits->why.message : "",
-        others[0] ? "\nNor is it one of these (--format NAME shows why): " : "", others);
+        others[0] ? "\nNor is it one of these (--format NAME shows why): " : "", others, delimited);
 }
 
 /* Checks that a text has the columns that identify a document. */
