@@ -610,6 +610,8 @@ static bool word(parts *p, char letter) {
     switch (letter) {
     case 'Y':
         return number(p, 4, 4, &p->year);
+    case 'y':
+        return number(p, 2, 2, &p->year) && (p->year += p->year < 69 ? 2000 : 1900) > 0;
     case 'm':
         return number(p, 1, 2, &p->month);
     case 'd':
@@ -706,12 +708,12 @@ bool sl_date_format_valid(const char *format) {
         if (*f != '%')
             continue;
         f++;
-        if (*f == '\0' || !strchr("YmdbaHIpMSz%", *f) || (seen[(unsigned char)*f] && *f != '%'))
+        if (*f == '\0' || !strchr("YymdbaHIpMSz%", *f) || (seen[(unsigned char)*f] && *f != '%'))
             return false;
         seen[(unsigned char)*f] = true;
     }
-    return seen['Y'] && seen['d'] && seen['m'] != seen['b'] && seen['I'] == seen['p'] &&
-           !(seen['H'] && seen['I']);
+    return seen['Y'] != seen['y'] && seen['d'] && seen['m'] != seen['b'] &&
+           seen['I'] == seen['p'] && !(seen['H'] && seen['I']);
 }
 
 /* Converts the most frequent forms: YYYY-MM-DD, and YYYY-MM-DDThh:mm:ss with or without a Z.

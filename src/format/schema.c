@@ -195,7 +195,7 @@ static bool check_column(sl_yaml *r, const yaml_node_t *node, sl_schema_column *
         if (!sl_column_format_valid(column) || (i > 0 && type->class != SL_CLASS_DATES))
             return refuse(
                 r, node,
-                "a format of a date or datetime: %Y, %d, and %m or %b, with %H %M %S, "
+                "a format of a date or datetime: %Y or %y, %d, and %m or %b, with %H %M %S, "
                 "%I %p, %z, %a where needed; or epoch, or epoch-ms; of a number: "
                 "\"1.234,5\", \"1,234.5\", \"1 234,5\", \"1234,5\"; of an array: the type of "
                 "its elements");

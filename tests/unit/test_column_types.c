@@ -265,6 +265,9 @@ TEST(dates_are_instants) {
         {"%d/%m/%Y", "1/1/1970", 0},
         {"%d/%m/%Y", "29/2/1970", -1},
         {"%d/%m/%Y", "1/1/1970 ", -1},
+        {"%d.%m.%y", "2.1.70", 86400000},
+        {"%d.%m.%y", "31.12.68", 3124137600000},
+        {"%d.%m.%y", "2.1.1970", -1},
         {"%m/%d/%Y %I:%M %p", "1/1/1970 12:00 am", 0},
         {"%m/%d/%Y %I:%M %p", "1/1/1970 12:01 PM", 43260000},
         {"%m/%d/%Y %I:%M %p", "1/1/1970 13:01 PM", -1},
@@ -285,7 +288,8 @@ TEST(dates_are_instants) {
             fail_msg("%s: %d, %lld", rows[i].text, ok, (long long)found);
     }
     static const char *const wrong[] = {
-        "%d/%m", "%Y", "%Y-%m-%d %q", "%", "%Y%Y-%m-%d", "%Y-%m-%d %I:%M", "%Y-%m-%b-%d"};
+        "%d/%m",      "%Y",          "%Y-%m-%d %q",    "%",
+        "%Y%Y-%m-%d", "%y.%m.%d %Y", "%Y-%m-%d %I:%M", "%Y-%m-%b-%d"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
         assert_false(sl_date_format_valid(wrong[i]));
     assert_true(sl_date_format_valid("%d.%m.%Y %H:%M:%S"));
