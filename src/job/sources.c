@@ -199,9 +199,7 @@ static unsigned by_name(const char *format, sl_text name) {
 /* The format that the first bytes look like. */
 static const char *looks_like(sl_text head) {
     size_t length = head.length < HEAD_BYTES ? head.length : HEAD_BYTES, at = 0;
-    if (length == 0)
-        return "";
-    if (memchr(head.bytes, '\0', length))
+    if (length > 0 && memchr(head.bytes, '\0', length))
         return "bson";
     while (at < length && strchr(" \t\r\n", head.bytes[at]))
         at++;

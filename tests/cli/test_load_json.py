@@ -149,6 +149,6 @@ class Invalid(support.Case):
 
     def test_other_text_that_begins_with_a_bracket_is_not_json(self):
         for text in ("{id},name\n1,2\n", "[id],name\n1,2\n", "[1,2]\n[3,4]\n"):
-            path = self.file("other.csv", text)
+            path = self.file("other.json", text)
             outcome = self.shardload("inspect", path, code=None)
             self.assertIn("this is not JSON: it begins with", outcome.err)

@@ -290,6 +290,7 @@ class Status(support.Case):
     def test_metrics(self):
         path = self.scratch / "load.prom"
         running = self.begin("--metrics-file", path, records="40k")
+        self.wait_for(lambda: 'phase="load"' in path.read_text("utf-8"), "the metrics, which follow the status")
         text = path.read_text("utf-8")
         self.assertEqual(path.stat().st_mode & 0o777, 0o644)
         samples = self.metrics(text)
