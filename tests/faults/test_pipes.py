@@ -148,7 +148,7 @@ class TwoLoaders(PipeCase):
         first, end = self.begin_with_open_pipe()
         self.wait_for_documents(first, 1)
         self.first_work, self.work = self.work, self.scratch / "other-work"
-        self.begin().wait().expect(support.EXIT_SOURCE, "or if that load is still running")
+        self.begin().wait().expect(support.EXIT_SOURCE, "For other data give --another-pipe")
         self.work = self.scratch / "third-work"
         self.begin("--another-pipe").wait().expect(support.EXIT_REJECTS)
         with end:
