@@ -321,7 +321,7 @@ bool sl_rejects_are_all(sl_run *run, const sl_ledger *ledger, const char *reason
         !sum.by_server ? ""
         : sl_load_mode(run->job->config)->must_match
             ? "Check --id-field or --match-fields, and the types of these fields (--types)"
-            : "Check the collection's validator and unique indexes, and the options of earlier "
-              "loads; --drop starts again");
+            : "Check the collection's validator and unique indexes, and --names and --schema of "
+              "earlier loads; --drop starts again");
     return true;
 }

@@ -132,14 +132,20 @@ static char *with_wire_compression(const char *uri, const char *compressor) {
     return made;
 }
 
-/* The options for the trial's record: those of the command, with the values of the setting. */
-static void make_options(const sl_tune *tune, const size_t *at, bson_t *options) {
-    bson_init(options);
-    bson_copy_to_excluding_noinit(tune->config->load->options, options, names[0].option,
-                                  names[1].option, names[2].option, names[3].option,
-                                  names[4].option, names[5].option, names[6].option, NULL);
+/* sl_load_config.options of a trial: the options of the command, with the values of the setting. */
+static void make_options(const sl_tune *tune, const size_t *at, bson_t *fields) {
+    const bson_t *of_command = tune->config->load->options;
+    bson_t given, options;
+    bson_init(fields);
+    bson_copy_to_excluding_noinit(of_command, fields, "options", NULL);
+    BSON_APPEND_DOCUMENT_BEGIN(fields, "options", &options);
+    if (sl_look_inside(of_command, "options", &given))
+        bson_copy_to_excluding_noinit(&given, &options, names[0].option, names[1].option,
+                                      names[2].option, names[3].option, names[4].option,
+                                      names[5].option, names[6].option, NULL);
     for (size_t d = 0; d < SL_TUNE_DIMENSIONS; d++)
-        sl_tune_append_value(options, names[d].option, d, value_at(tune, at, d));
+        sl_tune_append_value(&options, names[d].option, d, value_at(tune, at, d));
+    bson_append_document_end(fields, &options);
 }
 
 static void apply(const sl_tune *tune, const size_t *at, sl_load_config *load) {
