@@ -593,9 +593,9 @@ bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, sl
 bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t *was,
                           const bson_t *now, sl_error *error);
 
-/* The sum of `documents` over all sources, without those whose numbers are in the array `except`
- * (may be NULL), and with `own_ids` without those whose `in_range` is known. `*complete`: all these
- * sources, of any `in_range`, are loaded. */
+/* The sum of `documents` over the registered sources, without those whose numbers are in the array
+ * `except` (may be NULL). With `own_ids`, sources whose _ids are positions (their `in_range` is
+ * known) are not added either. `*complete`: all sources that are not in `except` are loaded. */
 bool sl_registry_total(sl_registry *registry, const bson_t *except, bool own_ids,
                        uint64_t *documents, bool *complete, sl_error *error);
 

@@ -20,7 +20,6 @@
 #include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
 #include "util/print.h"
-#include "util/text.h"
 
 #include "internal.h"
 
@@ -150,7 +149,8 @@ static bool check_set_name(const bson_iter_t *field, const sl_rule *rule,
                  name, SL_SET_NAME_MAX);
 }
 
-/* The driver compares each label of an error with all before it. */
+/* The number of strings is limited because the driver compares each label of an error with all
+ * labels before it. */
 static bool check_strings(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
     bson_iter_t item;
     size_t count = 0;
@@ -320,16 +320,24 @@ static const sl_rule rules[] = {
     {"cursor", check_cursor, 0, 0},
 };
 
+/* The check of the fields with this name; NULL: there is none. */
+static const sl_rule *rule_of(const char *name) {
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (strcmp(rules[i].name, name) == 0)
+            return &rules[i];
+    }
+    return NULL;
+}
+
 /* A reply to a hello may lack any field, so it is not recognised by one: every reply is checked for
  * all fields. A name may occur twice, and some readers take the first field, others the last: so
  * each one is checked. */
 static bool check_reply(const bson_t *reply, char why[SL_MESSAGE_WHY]) {
     bson_iter_t field;
     for (bool more = bson_iter_init(&field, reply); more && bson_iter_next(&field);) {
-        for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
-            if (BSON_ITER_IS_KEY(&field, rules[i].name) && !rules[i].check(&field, &rules[i], why))
-                return false;
-        }
+        const sl_rule *rule = rule_of(bson_iter_key(&field));
+        if (rule && !rule->check(&field, rule, why))
+            return false;
     }
     return true;
 }
@@ -489,14 +497,14 @@ bool sl_message_expand(const uint8_t *message, size_t length, uint8_t **plain, s
 
 /* ---- the streams of a client ---- */
 
-/* The open streams of one client. They are opened, used and closed by the thread that has borrowed
- * the client. */
+/* One client: its open streams, which the thread that has borrowed it opens, uses and closes, and
+ * the members of its replica set. */
 struct sl_streams {
     struct sl_streams *next; /* of another client */
     const mongoc_client_t *client;
     const sl_patience *patience;
     struct patient_stream *first;
-    char *members[LIST_MAX]; /* of its replica set, all that servers have named */
+    char *members[LIST_MAX]; /* all that servers have named */
     size_t member_count;
 };
 
@@ -700,16 +708,15 @@ static void forget_message(checked_stream *self) {
  * members, in the same search: so their number is limited over all replies to a client. */
 static bool note_members(sl_streams *owner, const uint8_t *message, size_t length,
                          char why[SL_MESSAGE_WHY]) {
-    static const char lists[] = "hosts|passives|arbiters";
     const size_t head = get_u32(message + 12) == OP_REPLY ? REPLY_BYTES : HEADER_BYTES + 5;
     bson_t reply;
     bson_iter_t field, item;
     for (bool more = bson_init_static(&reply, message + head, length - head) &&
                      bson_iter_init(&field, &reply);
          more && bson_iter_next(&field);) {
-        bool named = sl_list_has(lists, '|', sl_text_of(bson_iter_key(&field))) &&
-                     bson_iter_recurse(&field, &item);
-        while (named && bson_iter_next(&item)) {
+        const sl_rule *rule = rule_of(bson_iter_key(&field));
+        const bool members = rule && rule->check == check_hosts && bson_iter_recurse(&field, &item);
+        while (members && bson_iter_next(&item)) {
             if (!add_member(owner, bson_iter_utf8(&item, NULL)))
                 return wrong(why, "its replica set names more than %d members", LIST_MAX);
         }

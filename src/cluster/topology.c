@@ -33,6 +33,10 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const sl_shard *)a)->name, ((const sl_shard *)b)->name);
 }
 
+static int has_name(const void *name, const void *shard) {
+    return strcmp(name, ((const sl_shard *)shard)->name);
+}
+
 bool sl_topology_add_shards(sl_topology *topology, const bson_t *documents, sl_error *error) {
     bool ok = true;
     for (sl_walk walk = sl_walk_of(documents); ok && sl_walk_next(&walk);)
@@ -45,11 +49,11 @@ bool sl_topology_add_shards(sl_topology *topology, const bson_t *documents, sl_e
 }
 
 bool sl_topology_find(const sl_topology *topology, const char *name, uint32_t *shard) {
-    const sl_shard key = {.name = (char *)(uintptr_t)name};
-    const sl_shard *found =
-        topology->count ? bsearch(&key, topology->shards, topology->count, sizeof key, by_name)
-                        : NULL;
-    *shard = found ? (uint32_t)(found - topology->shards) : *shard;
+    const sl_shard *found = topology->count > 0 ? bsearch(name, topology->shards, topology->count,
+                                                          sizeof *topology->shards, has_name)
+                                                : NULL;
+    if (found)
+        *shard = (uint32_t)(found - topology->shards);
     return found != NULL;
 }
 

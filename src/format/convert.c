@@ -412,8 +412,8 @@ const sl_number_form *sl_number_form_named(const char *example) {
     return NULL;
 }
 
-/* The characters that spreadsheets write for a separator of groups: a blank that keeps the number
- * on one line, and a typographic apostrophe; each as UTF-8, and as a byte of windows-1252. */
+/* What spreadsheets write instead of a blank or an apostrophe between groups of digits: blanks at
+ * which no line ends (U+00A0, U+202F), and the apostrophe U+2019; as UTF-8, or in windows-1252. */
 static const struct {
     char group;
     const char *written;

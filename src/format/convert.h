@@ -212,7 +212,7 @@ static inline bool sl_convert_short_decimal(const char *field, size_t length, do
  * A format consists of literal bytes and of
  *
  *   %Y     year, four digits             %H     hour, 0 to 23     %b  month's English name
- *   %y     year, two digits: 69 to 99 are of 1900, 00 to 68 of 2000
+ *   %y     year, two digits: 1969 to 2068
  *   %m %d  month, day; 1 or 2 digits     %I %p  hour, 1 to 12; AM or PM
  *   %M     minute, two digits            %a     English name of the weekday, which must be right
  *   %S     second, two digits, perhaps with a fraction; digits after the third must be 0

@@ -395,7 +395,6 @@ static bool make_exact(sl_load *load, bool succeeded, sl_shard_statistics *rows,
     if (!load->destination.registry ||
         !sl_registry_total(load->destination.registry, NULL, false, &expected, &complete, &error))
         return false;
-    complete = complete && expected > 0;
     if (complete && all == expected)
         return true;
     if (!succeeded || !load->job.config->verify || !load->destination.map || count == 0 ||

@@ -16,8 +16,8 @@
 #define SL_RECORD_SCHEMA 2
 
 /* Append the first fields of every record (program, command, schema, version, startedAt, client,
- * those in `options`) and the last ones (endedAt, exitCode). `started` is in milliseconds since
- * 1970. */
+ * and the fields in the document `options`), and the last ones (endedAt, exitCode). `started` is in
+ * milliseconds since 1970. */
 void sl_record_head(bson_t *record, const char *command, const char *version, int64_t started,
                     const bson_t *options);
 void sl_record_tail(bson_t *record, sl_exit code);

@@ -88,10 +88,10 @@ typedef struct sl_verification {
     bson_t *other_sources; /* those with extra documents, for the record; NULL: none */
     uint32_t *registered;  /* the numbers of all registered sources */
     size_t registered_count;
-    uint64_t foreign; /* documents of other programs, which were stored when the load ended */
-    bool only_known;  /* all documents of no registered source are those, or of other sources that
-                         have their own _ids: none is searched for */
-    uint64_t listed;  /* otherwise such documents, which are listed with those that are extra */
+    uint64_t foreign; /* documents of other programs that were stored when the load ended */
+    bool only_known;  /* no document outside of the registered sources' _ids is extra: they are not
+                         searched for */
+    uint64_t listed;  /* documents that are in the list of extra ones, and are not extra */
 
     pthread_mutex_t lock;
     sl_interval *covered; /* intervals that have been compared; guarded by the lock */
@@ -389,7 +389,8 @@ static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
                        found - all);
     if (all <= found)
         return true;
-    /* Two sources may have records with the same _id, so the collection may hold fewer. */
+    /* `others` is the most that the other sources may have stored: two sources may have records
+     * with the same _id. */
     if (!job->config->unregistered &&
         !sl_sources_others(job, destination, false, &others, &complete, error))
         return false;
@@ -778,36 +779,35 @@ static bool *verified_numbers(const sl_job *job) {
     return verified;
 }
 
-/* Marks registered sources that are not in this verification as covered, with `only_known` all
- * integers that are no _ids of its sources; without `content` also its sources, since these have
- * been counted. */
+/* Marks as covered what is not searched: the registered sources that are not in this verification;
+ * with `only_known` all integers that are not _ids of its sources; without `content` also its
+ * sources, since these have been counted. */
 static bool cover_sources(sl_verification *verification) {
     bool *verified = verified_numbers(&verification->job);
     bool ok = verified != NULL, content = verification->content;
-    sl_interval between = {.minimum = INT64_MIN};
+    int64_t low = INT64_MIN;
     for (size_t i = 0; ok && i < verification->registered_count; i++) {
         uint32_t number = verification->registered[i];
         if (!verified[number] || !content)
             ok = verification_cover(verification, sl_interval_of_source(number));
     }
-    for (uint32_t number = 0; ok && verification->only_known; number++) {
-        bool last = number > SL_SOURCE_NUMBER_MAX;
-        if (!last && (!verified[number] || !content))
+    for (uint32_t number = 0;
+         ok && verification->only_known && content && number <= SL_SOURCE_NUMBER_MAX; number++) {
+        if (!verified[number])
             continue;
-        sl_interval source = last ? (sl_interval){INT64_MAX, 0} : sl_interval_of_source(number);
-        between.maximum = source.minimum;
-        ok = verification_cover(verification, between);
-        between.minimum = source.maximum;
-        if (last)
-            break;
+        sl_interval source = sl_interval_of_source(number);
+        ok = verification_cover(verification, (sl_interval){low, source.minimum});
+        low = source.maximum;
     }
+    if (ok && verification->only_known)
+        ok = verification_cover(verification, (sl_interval){low, INT64_MAX});
     free(verified);
     return ok;
 }
 
-/* Counts the documents of no registered source. If there are not more than those that were stored
- * when the load ended and those of sources that have their own _ids, none of them is extra. If
- * there are more, it is not known which ones: all are listed. */
+/* Counts the documents whose _id belongs to no registered source. `*allowed` of them are no
+ * difference: those of other programs that were stored when the load ended, and those of sources
+ * that have _ids of their own. The others are extra; it is not known which, so all are listed. */
 static bool count_unregistered(sl_verification *verification, uint64_t *allowed, sl_error *error) {
     sl_job *job = &verification->job;
     sl_unregistered found;
@@ -825,9 +825,9 @@ static bool count_unregistered(sl_verification *verification, uint64_t *allowed,
     *allowed = all - without_foreign(verification, more);
     verification->only_known = *allowed == all;
     if (*allowed > 0 && !verification->only_known)
-        sl_log_warning("%" PRIu64 " documents have no _id of a source, and only %" PRIu64
-                       " of them "
-                       "are of other programs and loads; as it is not known which, all are listed",
+        sl_log_warning("the _ids of %" PRIu64 " documents belong to no source; %" PRIu64
+                       " are from other programs and loads, but it is not known which: all are "
+                       "listed",
                        all, *allowed);
     return true;
 }

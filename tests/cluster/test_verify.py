@@ -285,7 +285,7 @@ class AnyServer:
         for source, expected in ((table, 99), (json, 2)):
             check(extra=1, source=source, expected=expected)
         outcome, _, _ = self.verify(table, code=support.EXIT_VERIFICATION)
-        self.assertIn("6 documents have no _id of a source, and only 5 of them are of other programs", outcome.text)
+        self.assertIn("the _ids of 6 documents belong to no source; 5 are from other programs", outcome.text)
         self.assertIn("extra documents outside all ranges: 1 of the 6 that are listed", outcome.text)
         data.delete_many({"_id": {"$in": ["later", "mine"]}})
         check(others=2)
