@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bson/bson_lookup.h"
 #include "cluster/cluster.h"
 #include "format/encoding.h"
 #include "format/notation.h"
@@ -32,54 +31,6 @@
  * many threads gain nothing. */
 #define THREADS_FEW 16
 #define THREADS_MANY 64
-
-/* Adds an item to an option that is already recorded; the option becomes an array. */
-static void record_item(bson_t *options, bson_iter_t *recorded, const char *name,
-                        const char *value) {
-    bson_t others = BSON_INITIALIZER, list = BSON_INITIALIZER;
-    bson_iter_t items;
-    if (BSON_ITER_HOLDS_ARRAY(recorded) && bson_iter_recurse(recorded, &items)) {
-        while (bson_iter_next(&items))
-            BSON_APPEND_UTF8(&list, bson_iter_key(&items), bson_iter_utf8(&items, NULL));
-    } else {
-        BSON_APPEND_UTF8(&list, "0", bson_iter_utf8(recorded, NULL));
-    }
-    char key[16];
-    snprintf(key, sizeof key, "%u", bson_count_keys(&list));
-    BSON_APPEND_UTF8(&list, key, value);
-    bson_copy_to_excluding_noinit(options, &others, name, NULL);
-    BSON_APPEND_ARRAY(&others, name, &list);
-    bson_destroy(&list);
-    bson_destroy(options);
-    bson_steal(options, &others);
-}
-
-typedef struct recorded_options {
-    bson_t all, given;
-} recorded_options;
-
-static void record_option(void *context, const sl_option_row *row, const char *value,
-                          sl_option_origin origin) {
-    const char *name = row->name;
-    recorded_options *to = context;
-    bson_t *options = &to->all;
-    bson_iter_t iter;
-    char shown[PATH_MAX], room[SL_ARRAY_KEY_ROOM];
-    if (value && !sl_utf8_valid(value, strlen(value), NULL)) { /* a path may be any bytes */
-        sl_text_printable(sl_text_of(value), shown, sizeof shown);
-        value = shown;
-    }
-    if (bson_iter_init_find(&iter, options, name)) { /* called once per item of a list */
-        record_item(options, &iter, name, value);
-        return;
-    }
-    if (value)
-        BSON_APPEND_UTF8(options, name, value);
-    else
-        BSON_APPEND_NULL(options, name);
-    if (origin != SL_FROM_DEFAULT)
-        BSON_APPEND_UTF8(&to->given, sl_array_key(bson_count_keys(&to->given), room), name);
-}
 
 static char *read_text(const char *option, const char *path, sl_error *error) {
     char prefix[340];
@@ -631,12 +582,7 @@ void sl_setup_init(sl_setup *setup, const sl_options *options) {
     *setup = (sl_setup){.config = {.program_version = SHARDLOAD_VERSION, .sample = 1}};
     bson_init(&setup->options);
     bson_init(&setup->document_options);
-    recorded_options recorded = {BSON_INITIALIZER, BSON_INITIALIZER};
-    sl_options_each(options, record_option, &recorded);
-    BSON_APPEND_DOCUMENT(&setup->options, "options", &recorded.all);
-    BSON_APPEND_ARRAY(&setup->options, "optionsGiven", &recorded.given);
-    bson_destroy(&recorded.all);
-    bson_destroy(&recorded.given);
+    sl_options_append(options, &setup->options);
     setup->config.options = &setup->options;
 }
 

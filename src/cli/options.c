@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bson/bson_lookup.h"
 #include "source/source.h"
 #include "util/context.h"
 #include "util/grow.h"
@@ -432,6 +433,62 @@ void sl_options_each(const sl_options *options, sl_option_visitor *visit, void *
             free(hidden);
         }
     }
+}
+
+/* Adds an item to an option that is already recorded; the option becomes an array. */
+static void record_item(bson_t *options, bson_iter_t *recorded, const char *name,
+                        const char *value) {
+    bson_t others = BSON_INITIALIZER, list = BSON_INITIALIZER;
+    bson_iter_t items;
+    if (BSON_ITER_HOLDS_ARRAY(recorded) && bson_iter_recurse(recorded, &items)) {
+        while (bson_iter_next(&items))
+            BSON_APPEND_UTF8(&list, bson_iter_key(&items), bson_iter_utf8(&items, NULL));
+    } else {
+        BSON_APPEND_UTF8(&list, "0", bson_iter_utf8(recorded, NULL));
+    }
+    char room[SL_ARRAY_KEY_ROOM];
+    BSON_APPEND_UTF8(&list, sl_array_key(bson_count_keys(&list), room), value);
+    bson_copy_to_excluding_noinit(options, &others, name, NULL);
+    BSON_APPEND_ARRAY(&others, name, &list);
+    bson_destroy(&list);
+    bson_destroy(options);
+    bson_steal(options, &others);
+}
+
+typedef struct recorded_options {
+    bson_t all, given;
+} recorded_options;
+
+static void record_option(void *context, const sl_option_row *row, const char *value,
+                          sl_option_origin origin) {
+    const char *name = row->name;
+    recorded_options *to = context;
+    bson_t *options = &to->all;
+    bson_iter_t iter;
+    char shown[PATH_MAX], room[SL_ARRAY_KEY_ROOM];
+    if (value && !sl_utf8_valid(value, strlen(value), NULL)) { /* a path may be any bytes */
+        sl_text_printable(sl_text_of(value), shown, sizeof shown);
+        value = shown;
+    }
+    if (bson_iter_init_find(&iter, options, name)) { /* called once per item of a list */
+        record_item(options, &iter, name, value);
+        return;
+    }
+    if (value)
+        BSON_APPEND_UTF8(options, name, value);
+    else
+        BSON_APPEND_NULL(options, name);
+    if (origin != SL_FROM_DEFAULT)
+        BSON_APPEND_UTF8(&to->given, sl_array_key(bson_count_keys(&to->given), room), name);
+}
+
+void sl_options_append(const sl_options *options, bson_t *record) {
+    recorded_options recorded = {BSON_INITIALIZER, BSON_INITIALIZER};
+    sl_options_each(options, record_option, &recorded);
+    BSON_APPEND_DOCUMENT(record, "options", &recorded.all);
+    BSON_APPEND_ARRAY(record, "optionsGiven", &recorded.given);
+    bson_destroy(&recorded.all);
+    bson_destroy(&recorded.given);
 }
 
 /* The values of a list as one text, which a message prints between quotes. */

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <bson/bson.h>
+
 #include "util/error.h"
 
 typedef struct sl_options sl_options;
@@ -218,6 +220,10 @@ typedef void sl_option_visitor(void *context, const sl_option_row *row, const ch
 /* Calls `visit` for every option of the command with its value as text (NULL when it has none,
  * secrets redacted); for a list, once for each of its items. */
 void sl_options_each(const sl_options *options, sl_option_visitor *visit, void *context);
+
+/* Appends two fields to a record: "options", the values of all options of the command without
+ * secrets, null for none, and "optionsGiven", the names of those that are not defaults. */
+void sl_options_append(const sl_options *options, bson_t *record);
 
 /* Calls `visit` for every option of the command that changes documents and has another value than
  * its default, with this value as text: equal values are equal texts (100M and 100000000). */

@@ -300,13 +300,6 @@ void sl_query_print_heading(const sl_query_session *s, const sl_suite *suite, ui
 
 /* ---- the report ---- */
 
-static void append_option(void *context, const sl_option_row *row, const char *value,
-                          sl_option_origin origin) {
-    (void)origin;
-    if (value)
-        BSON_APPEND_UTF8((bson_t *)context, row->name, value);
-}
-
 bool sl_query_make_report(const sl_query_session *s, bool complete, bson_t *report) {
     const sl_server *server = sl_connection_server(s->connection);
     bson_t part;
@@ -321,12 +314,10 @@ bool sl_query_make_report(const sl_query_session *s, bool complete, bson_t *repo
               BSON_APPEND_UTF8(&part, "uri", sl_connection_display_uri(s->connection)) &&
               BSON_APPEND_UTF8(&part, "deployment", sl_deployment_name(server->deployment)) &&
               BSON_APPEND_UTF8(&part, "version", server->version) &&
-              bson_append_document_end(report, &part) &&
-              BSON_APPEND_DOCUMENT_BEGIN(report, "options", &part);
+              bson_append_document_end(report, &part);
     if (ok)
-        sl_options_each(s->options, append_option, &part);
-    return ok && bson_append_document_end(report, &part) &&
-           BSON_APPEND_ARRAY(report, "queries", s->queries);
+        sl_options_append(s->options, report);
+    return ok && BSON_APPEND_ARRAY(report, "queries", s->queries);
 }
 
 /* Called before the first query, so that a file that cannot be written is reported early, and after

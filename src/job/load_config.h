@@ -34,8 +34,7 @@ typedef enum sl_progress_kind { SL_PROGRESS_KINDS(SL_PROGRESS_ID) } sl_progress_
 /* The parameters of a load. All pointers are borrowed; NULL and 0 where not given. */
 typedef struct sl_load_config {
     const char *program_version;
-    /* Two fields for the record: "options", the values of all options, without secrets, and
-     * "optionsGiven", the names of those that are given. */
+    /* The fields of the record about the options (sl_options_append). */
     const bson_t *options;
     /* The options that change documents, as texts under their names on the command line; defaults
      * are left out. */

@@ -179,6 +179,7 @@ queries:
 
     def test_only_the_given_queries_are_run(self):
         outcome = self.query("--query", "makes", "--query", "green-ness", "--rows", 0, "mot")
+        self.assertEqual(self.report()["options"]["query"], ["makes", "green-ness"])
         table = outcome.out[outcome.out.rindex("query "):].splitlines()[2:]
         self.assertEqual([line.split()[0] for line in table], ["green-ness", "makes"])
         outcome = self.query("--query", "speed", "mot", code=support.EXIT_USAGE)

@@ -257,7 +257,6 @@ class OneServer(TuneCase):
         record = self.record()
         self.assertEqual(record["dimensions"]["wireCompression"], ["snappy"])
         run = (self.work / "trial-001/run.json").read_text("utf-8")
-        # As an option, once, and among the options that were given.
         self.assertEqual(run.count('"wire-compression"'), 2)
         self.assertGreater(self.unpacked("snappy") - before, record["sample"]["bsonBytes"])
         self.tune("--wire-compression", "snappy", "--try-wire-compression", "none,zlib",
