@@ -342,13 +342,16 @@ const char *sl_options_argument(const sl_options *options, size_t index) {
     return options->arguments[index];
 }
 
+static _Noreturn void unknown_name(const char *name) {
+    sl_print_to(stderr, "shardload: internal error: option %s\n", name);
+    abort();
+}
+
 /* `kinds` has a bit for each kind that is allowed. */
 static size_t index_of(const sl_options *options, const char *name, unsigned kinds) {
     size_t index = row_named(options, name, strlen(name));
-    if (index == SIZE_MAX || !(kinds & (1u << options->program->rows[index].kind))) {
-        sl_print_to(stderr, "shardload: internal error: option %s\n", name);
-        abort();
-    }
+    if (index == SIZE_MAX || !(kinds & (1u << options->program->rows[index].kind)))
+        unknown_name(name);
     return index;
 }
 
@@ -406,12 +409,19 @@ const char *sl_option_list_item(const sl_options *options, const char *name, siz
 
 void sl_options_refuse(const sl_options *options, const char *words, const char *why,
                        sl_error *error) {
-    for (size_t i = 0; i < options->rows; i++) {
-        const sl_option_row *row = &options->program->rows[i];
-        if (applies(options, i) && options->values[i].from != SL_FROM_DEFAULT &&
-            (sl_list_has(words, '|', sl_text_of(row->name)) ||
-             sl_list_has(words, '|', sl_text_of(row->group))))
-            sl_option_problem(error, "--%s %s", row->name, why);
+    for (size_t length; *words; words += length + (words[length] == '|')) {
+        const sl_text word = {words, length = strcspn(words, "|")};
+        bool known = false;
+        for (size_t i = 0; i < options->rows; i++) {
+            const sl_option_row *row = &options->program->rows[i];
+            const bool named = sl_text_equal(word, sl_text_of(row->name)) ||
+                               sl_text_equal(word, sl_text_of(row->group));
+            known = known || named;
+            if (named && applies(options, i) && options->values[i].from != SL_FROM_DEFAULT)
+                sl_option_problem(error, "--%s %s", row->name, why);
+        }
+        if (!known)
+            unknown_name(words);
     }
 }
 

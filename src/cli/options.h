@@ -172,7 +172,7 @@ bool sl_option_failed(sl_error *error, const char *prefix, const sl_error *why);
 bool sl_option_memory(sl_error *error, const char *activity);
 
 /* Adds a problem for each option that is given, and whose name or group is among the words ("a|b"):
- * its name, then `why`. */
+ * its name, then `why`. A word that is neither a name nor a group aborts. */
 void sl_options_refuse(const sl_options *options, const char *words, const char *why,
                        sl_error *error);
 

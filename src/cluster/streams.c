@@ -125,30 +125,6 @@ static bool open_array(const bson_iter_t *field, const char *name, bson_iter_t *
            wrong(why, "its %s are not an array", name);
 }
 
-static bool check_hosts(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
-    bson_iter_t item;
-    size_t count = 0;
-    if (!open_array(field, rule->name, &item, why))
-        return false;
-    while (bson_iter_next(&item)) {
-        const char *host = BSON_ITER_HOLDS_UTF8(&item) ? bson_iter_utf8(&item, NULL) : NULL;
-        if (!host || !sl_hosts_are_valid(host, false))
-            return wrong(why, "its %s contain \"%s\", which is not HOST:PORT", rule->name,
-                         host ? host : "");
-        if (++count > LIST_MAX)
-            return wrong(why, "its %s are more than %d", rule->name, LIST_MAX);
-    }
-    return true;
-}
-
-static bool check_set_name(const bson_iter_t *field, const sl_rule *rule,
-                           char why[SL_MESSAGE_WHY]) {
-    const char *name = BSON_ITER_HOLDS_UTF8(field) ? bson_iter_utf8(field, NULL) : "";
-    return sl_set_name_is_valid(name, strlen(name)) ||
-           wrong(why, "its %s \"%s\" is not a name of a replica set (1 to %d bytes)", rule->name,
-                 name, SL_SET_NAME_MAX);
-}
-
 /* The number of strings is limited because the driver compares each label of an error with all
  * labels before it. */
 static bool check_strings(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
@@ -163,6 +139,26 @@ static bool check_strings(const bson_iter_t *field, const sl_rule *rule, char wh
             return wrong(why, "its %s are more than %d", rule->name, LIST_MAX);
     }
     return true;
+}
+
+static bool check_hosts(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
+    bson_iter_t item;
+    if (!check_strings(field, rule, why) || !open_array(field, rule->name, &item, why))
+        return false;
+    while (bson_iter_next(&item)) {
+        const char *host = bson_iter_utf8(&item, NULL);
+        if (!sl_hosts_are_valid(host, false))
+            return wrong(why, "its %s contain \"%s\", which is not HOST:PORT", rule->name, host);
+    }
+    return true;
+}
+
+static bool check_set_name(const bson_iter_t *field, const sl_rule *rule,
+                           char why[SL_MESSAGE_WHY]) {
+    const char *name = BSON_ITER_HOLDS_UTF8(field) ? bson_iter_utf8(field, NULL) : "";
+    return sl_set_name_is_valid(name, strlen(name)) ||
+           wrong(why, "its %s \"%s\" is not a name of a replica set (1 to %d bytes)", rule->name,
+                 name, SL_SET_NAME_MAX);
 }
 
 static bool check_topology_version(const bson_iter_t *field, const sl_rule *rule,

@@ -89,9 +89,7 @@ typedef struct sl_verification {
     uint32_t *registered;  /* the numbers of all registered sources */
     size_t registered_count;
     uint64_t foreign; /* documents of other programs that were stored when the load ended */
-    bool only_known;  /* no document outside of the registered sources' _ids is extra: they are not
-                         searched for */
-    uint64_t listed;  /* documents that are in the list of extra ones, and are not extra */
+    bool only_known;  /* none of the documents outside of the registered sources is extra */
 
     pthread_mutex_t lock;
     sl_interval *covered; /* intervals that have been compared; guarded by the lock */
@@ -921,7 +919,6 @@ static bool verify_gaps(sl_verification *verification, sl_error *error) {
         allowed = outside->extra;
     atomic_fetch_sub(&outside->extra, allowed);
     atomic_fetch_sub(&outside->found, allowed);
-    verification->listed = allowed;
     return ok;
 }
 
@@ -1179,10 +1176,7 @@ static bool verify_report(sl_verification *verification) {
     BSON_APPEND_BOOL(&section, "ok", is_equal(&sum));
     bson_append_document_end(record, &section);
 
-    char human[SL_HUMAN_ROOM], listed[SL_HUMAN_ROOM + 20] = "", all[SL_HUMAN_ROOM];
-    if (verification->listed > 0)
-        snprintf(listed, sizeof listed, " of the %s that are listed",
-                 sl_human_count(outside.extra + verification->listed, all));
+    char human[SL_HUMAN_ROOM];
     if (verification->content && job->config->unregistered && is_equal(&sum))
         return true; /* verify --dump reports it */
     if (verification->content)
@@ -1191,9 +1185,9 @@ static bool verify_report(sl_verification *verification) {
     else
         sl_log_result("  documents were counted only; --content also compares them");
     if (outside.extra > 0)
-        sl_log_result("  extra documents outside all ranges: %s%s; other programs may have stored "
+        sl_log_result("  extra documents outside all ranges: %s; other programs may have stored "
                       "them, or loads with --mode merge or upsert",
-                      sl_human_count(outside.extra, human), listed);
+                      sl_human_count(outside.extra, human));
     if (verification->foreign > 0)
         sl_log_result("  %s document%s from other programs, which were stored when the load ended",
                       sl_human_count(verification->foreign, human),
