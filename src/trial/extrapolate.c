@@ -28,6 +28,8 @@
 #define SIGMAS 2.0
 /* Relative standard deviation of a phase that does not grow with the documents. */
 #define CONSTANT_DEVIATION 0.2
+/* Least relative standard deviation of the sum of all phases. */
+#define SUM_DEVIATION 0.03
 
 /* g(n). Sizes are divided by `unit`, the largest timed size, so that b means the same for every
  * exponent. */
@@ -67,9 +69,8 @@ sl_variation sl_variation_of(const sl_timing *timings, size_t count) {
     return found;
 }
 
-/* A range of `width` to either side, of which `common` has a cause that all phases share. */
-static sl_prediction around(double seconds, double width, double common) {
-    return (sl_prediction){seconds, fmax(seconds - width, 0), seconds + width, common};
+static sl_prediction around(double seconds, double width) {
+    return (sl_prediction){seconds, fmax(seconds - width, 0), seconds + width, 0, 0, 0, 0};
 }
 
 static sl_prediction constant(const sl_timing *timings, size_t count) {
@@ -83,7 +84,7 @@ static sl_prediction constant(const sl_timing *timings, size_t count) {
     if (count > 1) /* of one further run, and of the mean */
         width = fmax(width, sl_student_quantile(SL_95_PERCENT, freedom) *
                                 sqrt(scatter / freedom * (1 + 1 / (double)count)));
-    return around(mean, width, 0);
+    return around(mean, width);
 }
 
 typedef struct line {
@@ -162,8 +163,8 @@ static guess follow(const curve *c, const sl_timing *timings, size_t count, sl_s
     return made;
 }
 
-#define EXPONENTS 61   /* number of exponents that are tried */
-#define REACH 3.0      /* their range around the expected one, in standard deviations */
+#define EXPONENTS 101  /* number of exponents that are tried */
+#define REACH 5.0      /* their range around the expected one, in standard deviations */
 #define TIMINGS_MAX 64 /* timings beyond these keep their own deviations */
 
 /* The weighted mean of the predictions for all exponents. Sets `steep` to the variance between
@@ -198,6 +199,14 @@ static guess mean_of_curves(const sl_growth_model *model, const sl_timing *timin
     return mean;
 }
 
+/* The half width of a range of 95 %, in standard deviations, for a variance of which the part
+ * `varying` was estimated with `freedom` degrees of freedom, and the rest is known. */
+static double quantile_of(double freedom, double varying, double known) {
+    return freedom > 0 && varying > 0
+               ? sl_student_quantile(SL_95_PERCENT, freedom * pow(1 + known / varying, 2))
+               : SIGMAS;
+}
+
 sl_prediction sl_extrapolate(const sl_growth_model *model, const sl_timing *timings, size_t count,
                              sl_size size) {
     sl_timing used[TIMINGS_MAX];
@@ -214,15 +223,16 @@ sl_prediction sl_extrapolate(const sl_growth_model *model, const sl_timing *timi
         least = fmin(least, used[i].deviation / fmax(used[i].seconds, 1e-9));
     }
     guess mean = mean_of_curves(model, used, count, size, &steep);
-    if (variation.freedom <= 0)
-        return around(mean.seconds, SIGMAS * sqrt(mean.varying + mean.of_size + steep),
-                      SIGMAS * sqrt(steep));
-    double further = pow(least * mean.seconds, 2); /* variance of the run that is predicted */
-    double varying = mean.varying + further, all = varying + mean.of_size + steep;
-    double quantile =
-        all > 0 ? sl_student_quantile(SL_95_PERCENT, variation.freedom * pow(all / varying, 2))
-                : SIGMAS;
-    return around(mean.seconds, quantile * sqrt(all), quantile * sqrt(steep + varying));
+    bool repeated =
+        variation.freedom > 0; /* otherwise the variation of one further run is unknown */
+    double varying = mean.varying + (repeated ? pow(least * mean.seconds, 2) : 0);
+    double quantile = quantile_of(variation.freedom, varying, mean.of_size + steep);
+    sl_prediction made = around(mean.seconds, quantile * sqrt(varying + mean.of_size + steep));
+    made.steep = sqrt(steep);
+    made.varying = sqrt(varying);
+    made.relative = least;
+    made.common = quantile * sqrt(steep + (repeated ? varying : 0));
+    return made;
 }
 
 /* The square of the distance between a prediction and its bound, without the common part. */
@@ -230,15 +240,23 @@ static double own_square(double away, double common) {
     return fmax(away * away - common * common, 0);
 }
 
-sl_prediction sl_prediction_sum(const sl_prediction *parts, size_t count) {
+sl_prediction sl_prediction_sum(const sl_prediction *parts, size_t count, sl_variation variation) {
     sl_prediction sum = {0};
-    double below = 0, above = 0;
+    double below = 0, above = 0, common = 0, relative = fmax(variation.relative, SUM_DEVIATION);
     for (size_t i = 0; i < count; i++) {
-        sum.seconds += parts[i].seconds;
-        sum.common += parts[i].common;
-        below += own_square(parts[i].seconds - parts[i].low, parts[i].common);
-        above += own_square(parts[i].high - parts[i].seconds, parts[i].common);
+        const sl_prediction *part = &parts[i];
+        sum.seconds += part->seconds;
+        sum.steep += part->steep;
+        sum.varying += part->relative > 0 ? part->varying * relative / part->relative : 0;
+        common += part->common;
+        below += own_square(part->seconds - part->low, part->common);
+        above += own_square(part->high - part->seconds, part->common);
     }
+    double varying = sum.varying * sum.varying, steep = sum.steep * sum.steep;
+    sum.relative = relative;
+    sum.common = variation.freedom > 0
+                     ? quantile_of(variation.freedom, varying, steep) * sqrt(varying + steep)
+                     : common;
     sum.low = fmax(sum.seconds - hypot(sqrt(below), sum.common), 0);
     sum.high = sum.seconds + hypot(sqrt(above), sum.common);
     return sum;

@@ -32,8 +32,12 @@ typedef struct sl_timing {
 typedef struct sl_prediction {
     double seconds;
     double low, high; /* the range of 95 %, but never below 0 */
-    double common;    /* the part of its half width with a cause that all phases share: e, and the
-                         variation between runs; in seconds */
+    /* The causes that all phases share, and their part of the half width of the range, in seconds.
+     * The first two are standard deviations. */
+    double steep;   /* of e */
+    double varying; /* of the variation between runs, if it is `relative` */
+    double relative;
+    double common;
 } sl_prediction;
 
 /* The variation between runs of the same size. */
@@ -64,10 +68,10 @@ typedef struct sl_size {
 sl_prediction sl_extrapolate(const sl_growth_model *model, const sl_timing *timings, size_t count,
                              sl_size size);
 
-/* The sum of consecutive phases. The errors of the phases are independent, except those with a
- * common cause, which are added: a run that is slow is slow in all phases, and effects that appear
- * only in large loads (e) appear in all of them. */
-sl_prediction sl_prediction_sum(const sl_prediction *parts, size_t count);
+/* The sum of consecutive phases. `variation` is that of the sums of the phases: a slow run may be
+ * slow in all phases or in one, and the sums show which. Effects that appear only in large loads (e)
+ * appear in all phases, so their deviations are added. All other errors are independent. */
+sl_prediction sl_prediction_sum(const sl_prediction *parts, size_t count, sl_variation variation);
 
 /* A point of a load's series: documents acknowledged since its start. */
 typedef struct sl_series_point {

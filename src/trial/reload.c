@@ -240,8 +240,8 @@ static void clear_step(sl_drill_step *step) {
 /* A larger collection takes more time per document: deeper trees, less locality, checkpoints,
  * eviction, growing files. These are the prior values of that growth; the steps of a sample improve
  * them if the steps are long enough. See docs/reload.md. */
-#define STEEPNESS 0.04
-#define STEEPNESS_DEVIATION 0.05
+#define STEEPNESS 0.03
+#define STEEPNESS_DEVIATION 0.03
 #define GROWS_LINEARLY(fixed)                                                                      \
     { SL_GROWS_LINEARLY, fixed, STEEPNESS, STEEPNESS_DEVIATION }
 #define GROWS_AS_SORTING(fixed)                                                                    \
@@ -376,11 +376,23 @@ static void forecast_phase(sl_drill *drill, unsigned phase) {
     }
 }
 
+/* The variation of the sums of all phases that grow with the documents. */
+static sl_variation variation_of_sums(const sl_drill *drill) {
+    sl_timing sums[STEPS_MAX] = {{0}};
+    for (size_t i = 1; i < drill->step_count; i++) {
+        sums[i - 1].size = drill->steps[i].documents;
+        for (unsigned k = 0; k < PHASES; k++)
+            sums[i - 1].seconds +=
+                sl_drill_phases[k].model.growth != SL_GROWS_NOT ? drill->steps[i].seconds[k] : 0;
+    }
+    return sl_variation_of(sums, drill->step_count - 1);
+}
+
 static void forecast_phases(sl_drill *drill) {
     double sampled = 0;
     for (unsigned i = 0; i < PHASES; i++)
         forecast_phase(drill, i);
-    drill->total = sl_prediction_sum(drill->phases, PHASES);
+    drill->total = sl_prediction_sum(drill->phases, PHASES, variation_of_sums(drill));
     for (unsigned i = 0; i < PHASES; i++) {
         double least = sl_drill_last(drill)->seconds[i];
         sampled += least;

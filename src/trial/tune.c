@@ -24,6 +24,7 @@
 #include "util/clock.h"
 #include "util/context.h"
 #include "util/document_id.h"
+#include "util/estimate.h"
 #include "util/interrupt.h"
 #include "util/load_counts.h"
 #include "util/log.h"
@@ -705,6 +706,17 @@ static bool check_files(const sl_tune *tune, sl_error *error) {
 
 /* ---- trials ---- */
 
+/* The expected seconds of a further trial. An adaptive search begins with settings that are far
+ * apart, of which some are slow, and continues with fast ones: so the median. */
+static double usual_seconds(const sl_tune *tune, size_t done) {
+    double sum = 0;
+    if (tune->config->search == SL_SEARCH_ADAPTIVE)
+        return (tune->took[done / 2] + tune->took[(done - 1) / 2]) / 2;
+    for (size_t i = 0; i < done; i++)
+        sum += tune->took[i];
+    return sum / (double)done;
+}
+
 static sl_trial_result measure(void *context, const size_t *at, double *rate) {
     sl_tune *tune = context;
     if (sl_interrupt_requested()) {
@@ -719,6 +731,7 @@ static sl_trial_result measure(void *context, const size_t *at, double *rate) {
     char setting[200], human[SL_HUMAN_ROOM], remaining[SL_HUMAN_ROOM];
     sl_tune_describe(tune, at, setting, sizeof setting);
     size_t cell = sl_tune_cell(tune, at);
+    size_t done = tune->search.trials + 1;
     double after = sl_seconds_since(tune->begun);
     if (!load_once(tune, at, tune->share, SL_TUNE_FOR_RATE, &figures)) {
         /* A setting that worked before cannot be refused: the failure has another cause. */
@@ -733,15 +746,15 @@ static sl_trial_result measure(void *context, const size_t *at, double *rate) {
                      "--trial-bytes");
         return SL_TRIAL_STOP;
     }
+    tune->took[done - 1] = sl_seconds_since(tune->begun) - after;
+    qsort(tune->took, done, sizeof *tune->took, sl_by_value);
+    double left = usual_seconds(tune, done) * (double)(tune->planned - done);
     tune->trials[cell * SL_TUNE_TIMES_MAX + tune->search.cells[cell].trials] = (sl_tune_trial){
-        after, figures.documents, figures.seconds, figures.p50, figures.p99, figures.lag};
+        after, figures.documents, figures.seconds, figures.p50, figures.p99, figures.lag, left};
     *rate = (double)figures.documents / figures.seconds;
-    size_t done = tune->search.trials + 1, left = tune->planned - done;
-    double each = sl_seconds_since(tune->search_begun) / (double)done;
     sl_log_info("trial %zu of at most %zu: %s: %s documents/s%s%s%s", done, tune->planned, setting,
                 sl_human_count((uint64_t)*rate, human), left > 0 ? "; about " : "",
-                left > 0 ? sl_human_seconds(each * (double)left, remaining) : "",
-                left > 0 ? " left" : "");
+                left > 0 ? sl_human_seconds(left, remaining) : "", left > 0 ? " left" : "");
     return SL_TRIAL_MEASURED;
 }
 
@@ -822,9 +835,9 @@ static bool search(sl_tune *tune, sl_error *error) {
     announce_trials(tune);
     tune->trials =
         calloc(sl_search_grid_size(&tune->plan) * SL_TUNE_TIMES_MAX, sizeof *tune->trials);
-    if (!tune->trials)
+    tune->took = calloc(tune->planned + 1, sizeof *tune->took);
+    if (!tune->trials || !tune->took)
         return sl_error_memory(error, "starting the trials");
-    tune->search_begun = sl_clock_ns();
     if (!sl_search_run(&tune->plan, &tune->search, error))
         return false;
     if (tune->failure.code) {
@@ -963,6 +976,7 @@ sl_exit sl_tune_run(const sl_tune_config *config) {
     sl_throwaway_clear(&tune.throwaway);
     sl_trial_target_clear(&tune.target);
     free(tune.trials);
+    free(tune.took);
     sl_connection_close(tune.connection);
     return code;
 }

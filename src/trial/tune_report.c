@@ -71,6 +71,7 @@ static void append_settings(const sl_tune *tune, bson_t *record) {
             BSON_APPEND_DOUBLE(&trial, "afterSeconds", rounded(one->after, 1000));
             INT64(&trial, "documents", one->documents);
             BSON_APPEND_DOUBLE(&trial, "seconds", one->seconds);
+            BSON_APPEND_DOUBLE(&trial, "secondsLeft", rounded(one->left, 1000));
             BSON_APPEND_DOUBLE(&trial, "rate", rounded(cell->rates[k], 10));
             BCON_APPEND(&trial, "batchMilliseconds", "{", "p50",
                         BCON_DOUBLE(rounded(one->p50, 1000)), "p99",

@@ -19,6 +19,7 @@ typedef struct sl_tune_trial {
     double seconds;  /* of the load phase */
     double p50, p99; /* time of a batch in milliseconds: median, and 99 of 100 take at most */
     double lag;      /* of the secondaries at the end, in seconds; NAN: unknown or none */
+    double left;     /* predicted seconds for the remaining trials */
 } sl_tune_trial;
 
 /* Storage and speed with one compressor. */
@@ -42,13 +43,13 @@ typedef struct sl_tune {
     sl_throwaway throwaway;          /* `scratch`, while it may exist */
     char scratch[SL_THROWAWAY_ROOM]; /* the collection, created again for each trial */
     int64_t begun;                   /* by sl_clock_ns */
-    int64_t search_begun;
-    int64_t begun_at; /* milliseconds since 1970 */
+    int64_t begun_at;                /* milliseconds since 1970 */
 
     sl_search_dimension dimensions[SL_TUNE_DIMENSIONS];
     sl_search_plan plan;
     sl_search search;
     sl_tune_trial *trials; /* SL_TUNE_TIMES_MAX for each cell */
+    double *took;          /* seconds of each trial so far, ascending */
 
     /* The standard setting: the configured setting, or, if the target refuses that, a setting that
      * differs from it in one value. `refused`: the values that the target refuses. */

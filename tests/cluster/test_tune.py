@@ -65,6 +65,8 @@ class TuneCase(support.ClusterCase):
         self.assertEqual(len(settings), cells)
         trials = [trial for setting in settings for trial in setting["trials"]]
         self.assertEqual(len(trials), record["trials"])
+        left = [trial["secondsLeft"] for trial in sorted(trials, key=lambda trial: trial["afterSeconds"])]
+        self.assertTrue(all(seconds > 0 for seconds in left[:-1]), left)
         for setting in settings:
             for trial in setting["trials"]:
                 self.assertEqual(trial["documents"], record["sample"]["records"])
@@ -134,6 +136,10 @@ class OneServer(TuneCase):
         record = self.record()
         settings = self.assert_counts(record)
         self.assertEqual([len(setting["trials"]) for setting in settings], [1] * 4)
+        begun, left = zip(*sorted((trial["afterSeconds"], trial["secondsLeft"])
+                                  for setting in settings for trial in setting["trials"]))
+        self.assertEqual(left[3], 0)
+        self.assertLessEqual(left[0], 3 * (begun[1] - begun[0]) + 0.01)
         counted = {}
         sources = set()
         for folder in sorted(self.work.glob("trial-*"))[2:]:
