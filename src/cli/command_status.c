@@ -6,13 +6,8 @@
  * are looked up; on another host only the age of the file counts. */
 #include "commands.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "bson/bson_lookup.h"
 #include "load/run.h"

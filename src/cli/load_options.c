@@ -3,7 +3,6 @@
 #include "commands.h"
 
 #include "bson/bson_writer.h"
-#include "format/ycsb.h"
 #include "job/load_config.h"
 
 #include "connection_string.h"

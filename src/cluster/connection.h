@@ -5,7 +5,6 @@
 #define SHARDLOAD_CONNECTION_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include <mongoc/mongoc.h>

@@ -4,7 +4,6 @@
 #define SHARDLOAD_CLUSTER_URI_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 typedef struct sl_uri_facts {
     bool valid; /* the driver accepts it; otherwise no field has a meaning */

@@ -12,7 +12,6 @@
  * checked for UTF-8 in one call: fields are separated by ASCII bytes, so if the stretch is UTF-8,
  * each field is. If it is not, or contains NULs or escapes, its texts are checked one by one. The
  * loops are in delimited_loop.c, compiled once for each instruction set. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 /* The delimited loop, in plain C: finds the marks in a stretch of text, and runs converters over
  * the fields between them. src/CMakeLists.txt also builds it for instruction sets of the processor:
  * it includes this file with SL_SET_AVX2, SL_SET_SSE2 or SL_SET_NEON defined. */
-#include <stdio.h>
 
 #include "util/document_id.h"
 

@@ -8,7 +8,6 @@
 #include "key_fields.h"
 #include "table.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -4,8 +4,6 @@
 #include "convert.h"
 #include "notation.h"
 
-#include <stdio.h>
-
 /* A phrase for the kind of a source that begins with these bytes and is not text; NULL: unknown. */
 static const char *binary_kind(sl_text head) {
     static const struct {

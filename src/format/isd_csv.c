@@ -15,7 +15,6 @@
 #include "head.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define COLUMNS_MAX 512u

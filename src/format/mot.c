@@ -16,7 +16,6 @@
 #include "fields.h"
 #include "util/embedded.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define LINES_JUDGED 200u /* of a text without header */

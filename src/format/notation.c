@@ -3,8 +3,6 @@
 #include "notation.h"
 #include "head.h"
 
-#include <stdio.h>
-
 /* clang-format off */
 const sl_notation sl_notations[] = {
     {.name = "csv", .help = "as RFC 4180", .words = true},

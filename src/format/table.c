@@ -15,8 +15,6 @@
 #include "column_types.h"
 #include "delimited.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define LINES_SEARCHED 400u

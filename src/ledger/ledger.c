@@ -28,7 +28,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "bson/bson_lookup.h"
 #include "cluster/cluster.h"
@@ -36,7 +35,6 @@
 #include "job/embed_store.h"
 #include "job/types.h"
 #include "report/json.h"
-#include "report/lookup.h"
 #include "report/run_record.h"
 #include "send/writer.h"
 #include "util/clock.h"

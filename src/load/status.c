@@ -16,14 +16,12 @@
  * reads a run that is gone. Requests change only the rate limit, which has a lock of its own. */
 #include "status.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "report/json.h"

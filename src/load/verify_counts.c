@@ -9,11 +9,9 @@
 #include "report/run_record.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "util/log.h"
-#include "util/text.h"
 
 #include "ledger/unregistered.h"
 

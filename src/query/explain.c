@@ -2,7 +2,6 @@
 /* What a query does on the servers, explained; statistics that the client computes. */
 #include "operation.h"
 
-#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

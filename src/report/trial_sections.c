@@ -5,7 +5,6 @@
  * results beside published figures, a sweep, and the inputs. */
 #include "sections.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -10,8 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <sys/stat.h>
-
 #include "util/error.h"
 
 #include "source.h"

@@ -3,7 +3,6 @@
  * as it should. */
 #include "zip.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>

@@ -223,15 +223,14 @@ sl_prediction sl_extrapolate(const sl_growth_model *model, const sl_timing *timi
         least = fmin(least, used[i].deviation / fmax(used[i].seconds, 1e-9));
     }
     guess mean = mean_of_curves(model, used, count, size, &steep);
-    bool repeated =
-        variation.freedom > 0; /* otherwise the variation of one further run is unknown */
-    double varying = mean.varying + (repeated ? pow(least * mean.seconds, 2) : 0);
+    double varying =
+        mean.varying + pow(least * mean.seconds, 2); /* the latter: of one further run */
     double quantile = quantile_of(variation.freedom, varying, mean.of_size + steep);
     sl_prediction made = around(mean.seconds, quantile * sqrt(varying + mean.of_size + steep));
     made.steep = sqrt(steep);
     made.varying = sqrt(varying);
     made.relative = least;
-    made.common = quantile * sqrt(steep + (repeated ? varying : 0));
+    made.common = quantile * sqrt(steep + varying);
     return made;
 }
 
@@ -241,22 +240,18 @@ static double own_square(double away, double common) {
 }
 
 sl_prediction sl_prediction_sum(const sl_prediction *parts, size_t count, sl_variation variation) {
-    sl_prediction sum = {0};
-    double below = 0, above = 0, common = 0, relative = fmax(variation.relative, SUM_DEVIATION);
+    sl_prediction sum = {.relative = fmax(variation.relative, SUM_DEVIATION)};
+    double below = 0, above = 0;
     for (size_t i = 0; i < count; i++) {
         const sl_prediction *part = &parts[i];
         sum.seconds += part->seconds;
         sum.steep += part->steep;
-        sum.varying += part->relative > 0 ? part->varying * relative / part->relative : 0;
-        common += part->common;
+        sum.varying += part->relative > 0 ? part->varying * sum.relative / part->relative : 0;
         below += own_square(part->seconds - part->low, part->common);
         above += own_square(part->high - part->seconds, part->common);
     }
     double varying = sum.varying * sum.varying, steep = sum.steep * sum.steep;
-    sum.relative = relative;
-    sum.common = variation.freedom > 0
-                     ? quantile_of(variation.freedom, varying, steep) * sqrt(varying + steep)
-                     : common;
+    sum.common = quantile_of(variation.freedom, varying, steep) * sqrt(varying + steep);
     sum.low = fmax(sum.seconds - hypot(sqrt(below), sum.common), 0);
     sum.high = sum.seconds + hypot(sqrt(above), sum.common);
     return sum;

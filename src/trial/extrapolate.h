@@ -62,15 +62,15 @@ typedef struct sl_size {
  * long sample. Neither a nor b is negative. Lines are fitted for many values of e; each is weighted
  * by its fit and by the prior of e. Without timings the prediction is zero.
  *
- * The range is that of one further run. If sizes were run more than once, it contains the variation
- * between runs twice: once for the timings, and once for the predicted run. Otherwise that
- * variation is unknown, and the range of two standard deviations does not contain it. */
+ * The range is that of one further run: it contains the variation between runs twice, once for the
+ * timings, and once for the predicted run. That is the variation between timings of the same size,
+ * or their `deviation` if that is larger. */
 sl_prediction sl_extrapolate(const sl_growth_model *model, const sl_timing *timings, size_t count,
                              sl_size size);
 
 /* The sum of consecutive phases. `variation` is that of the sums of the phases: a slow run may be
- * slow in all phases or in one, and the sums show which. Effects that appear only in large loads (e)
- * appear in all phases, so their deviations are added. All other errors are independent. */
+ * slow in all phases or in one, and the sums show which. Effects that appear only in large loads
+ * (e) appear in all phases, so their deviations are added. All other errors are independent. */
 sl_prediction sl_prediction_sum(const sl_prediction *parts, size_t count, sl_variation variation);
 
 /* A point of a load's series: documents acknowledged since its start. */

@@ -10,7 +10,6 @@
 #include "bson/bson_lookup.h"
 #include "report/lookup.h"
 #include "report/run_record.h"
-#include "util/clock.h"
 #include "util/log.h"
 #include "util/text_table.h"
 

@@ -5,8 +5,6 @@
 #ifndef SHARDLOAD_THROWAWAY_H
 #define SHARDLOAD_THROWAWAY_H
 
-#include <stdint.h>
-
 #include "cluster/cluster.h"
 #include "load/load.h"
 

@@ -4,7 +4,6 @@
 #include "print.h"
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "context.h"

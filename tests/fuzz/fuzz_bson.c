@@ -5,7 +5,6 @@
  * text only. */
 #include "../unit/bson_reference.h"
 #include "bson/bson_check.h"
-#include "bson/bson_writer.h"
 #include "format/format.h"
 #include "util/document_id.h"
 

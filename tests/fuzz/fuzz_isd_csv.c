@@ -3,8 +3,6 @@
  * remaining bytes are the text. */
 #include "parsing.h"
 
-#include "format/isd.h"
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static plans made[4];
     if (size < 1 || size > INPUT_MAX)

@@ -4,8 +4,6 @@
  * NUL are the text. */
 #include "parsing.h"
 
-#include "format/isd.h"
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static plans made[4];
     if (size < 2 || size > INPUT_MAX)

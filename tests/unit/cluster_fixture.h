@@ -4,7 +4,6 @@
 #ifndef SHARDLOAD_TESTS_CLUSTER_FIXTURE_H
 #define SHARDLOAD_TESTS_CLUSTER_FIXTURE_H
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include "cluster/internal.h"

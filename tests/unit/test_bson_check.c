@@ -4,7 +4,6 @@
 
 #include "bson/bson_check.h"
 #include "bson/bson_writer.h"
-#include "util/text.h"
 
 #include "bson_reference.h"
 

@@ -3,8 +3,6 @@
  * worse than a reject. */
 #include "parse_text.h"
 
-#include <time.h>
-
 #include "format/convert.h"
 
 /* Copies a field into a larger text, whose other bytes must not affect the result. */

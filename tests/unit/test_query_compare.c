@@ -5,7 +5,6 @@
 #include "unit.h"
 
 #define RUNS_MAX 6
-#define QUERIES_MAX 8
 
 /* A query of the reports: in the first `runs` reports of each side; the new side takes `factor`
  * times as long. */

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "bson/bson_lookup.h"
-#include "report/lookup.h"
 #include "report/report.h"
 #include "report/run_record.h"
 #include "unit.h"

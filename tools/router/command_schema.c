@@ -8,7 +8,6 @@
 
 #include "commands.h"
 
-#include <stdio.h>
 #include <string.h>
 
 bool visit_owners(struct session *session, const char *db, const char *ns, struct routing *routing,
