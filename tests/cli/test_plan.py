@@ -226,6 +226,7 @@ class Plan(support.Case):
     def test_times_by_a_given_rate(self):
         plan, _ = self.plan("--rate", "1k", "--format", "ycsb", "--records", 50000)
         self.assertAlmostEqual(self.phases(plan)["load"]["seconds"], 50)
+        self.assertEqual((plan["exitCode"], plan["predicted"]["from"]), (0, "--rate, which has no range"))
 
     def test_a_plan_reports_whether_it_is_complete(self):
         words = ("--format", "ycsb", "--records", 50000)
@@ -251,7 +252,7 @@ class Plan(support.Case):
                 self.assertIn("\u00e9...", plan["predicted"]["from"])
             path = self.file(f"{name}.yaml", self.MODEL)
             plan, _ = self.plan("--model", path.name)
-            self.assertTrue(plan["capacity"]["model"].endswith("\u00e9..."))
+            self.assertEqual((plan["exitCode"], plan["capacity"]["model"][-4:]), (0, "\u00e9..."))
 
     def test_without_a_rate_no_time_is_predicted(self):
         plan, text = self.plan("--format", "ycsb", "--records", 50000)

@@ -295,13 +295,14 @@ class ReplicaSet(AnyServer, support.ClusterCase):
 class Sharded(AnyServer, support.ClusterCase):
     def test_each_shard_gets_about_half_of_the_documents(self):
         total = 16 * support.WIDE_ROWS
-        _, work = self.load("-j", 2, self.file("year.txt", support.wide_text(16)))
+        outcome, work = self.load("-j", 2, "--verbose", self.file("year.txt", support.wide_text(16)))
         counts = self.counts_by_shard()
         self.assertEqual((len(counts), sum(counts.values())), (2, total))
-        for count in counts.values():
-            self.assertGreater(count, total * 0.4, counts)
         listed = {entry["shard"]: entry["documents"] for entry in support.run_record(work)["shards"]}
         self.assertEqual(listed, counts)
+        for shard, count in counts.items():
+            self.assertGreater(count, total * 0.4, counts)
+            self.assertRegex(outcome.out, rf"\n +{shard} +{count:,} +{100 * count / total:.1f} %")
         self.assertEqual(self.shard_key(), {"_id": 1})
 
     def test_a_second_file_is_spread_over_the_shards(self):

@@ -71,7 +71,7 @@ class QueryCase(support.ClusterCase):
 class AnyServer:
     def test_each_number_of_clients_runs_the_mix_of_operations(self):
         entries = self.measure("--clients", "1,4", "--operations", 400, "--warm-up-time", "0s")
-        self.assertEqual([entry["clients"] for entry in entries], [1, 4])
+        self.assertEqual([entry["clients"] for entry in entries if entry["client"]["processorSeconds"] > 0], [1, 4])
         for entry in entries:
             self.assertEqual(entry["succeeded"], 400)
             read, write = entry["operations"]

@@ -167,6 +167,8 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         self.assertEqual(documents[:3], sorted(documents[:3]))
         self.assertGreater(record["predicted"]["runVariation"], 0)
         self.assertIn("(standard deviation of 6 runs)", outcome.text)
+        self.assertRegex((work / "shardload.log").read_text(),
+                         rf"30 % of the blocks, {documents[-1]:,} documents, .*load \d")
         self.assertAlmostEqual(documents[-1] / 20000, 0.3, delta=0.1)
         self.assertEqual(record["objectiveMet"], "yes")
         self.assertNotIn("firstCorrectQuerySeconds", record)

@@ -30,8 +30,7 @@ def middle(setting):
 
 
 def ending_predicted(record):
-    """The time that was predicted after the first trials for the others, against their real time; the
-    last one is left out."""
+    """The time left as predicted after the first trials against the real one, without the last trial."""
     trials = sorted((trial["afterSeconds"], trial["secondsLeft"])
                     for setting in record["settings"] for trial in setting["trials"])
     left, real = len(trials) - ANNOUNCED, trials[-1][0] - trials[ANNOUNCED][0]
