@@ -66,8 +66,9 @@ def tune(bench, result):
             record = tuned(bench, deployment, data)
             found.append(name_of(record, record["recommended"]))
             cost.add(record["trials"] / record["gridTrials"])
-            ending.add(ending_predicted(record))
-            error.add(abs(ending.values[-1] - 1) * 100)
+            if record["trials"] > ANNOUNCED + 1:
+                ending.add(ending_predicted(record))
+                error.add(abs(ending.values[-1] - 1) * 100)
             inside += [setting["low"] <= medians[name_of(record, at)] <= setting["high"]
                        for at, setting in enumerate(record["settings"]) if setting.get("low")]
         rates = {setting: [] for setting in {best, *found}}
@@ -85,6 +86,4 @@ def tune(bench, result):
     result.note(f"a grid of {grid['gridTrials']} trials; {len(inside)} intervals were printed")
 
 
-ROWS = [
-    ("tune", "adaptive search for threads and batch size against a grid search", tune),
-]
+ROWS = [("tune", "adaptive search for threads and batch size against a grid search", tune)]
