@@ -365,6 +365,20 @@ class Standalone(Oplogs):
         self.restore(dump, "--resume", work=self.scratch / "work", code=support.EXIT_USAGE)
         self.replay(dump, "--resume", work=self.scratch / "work")
 
+    def test_an_oplog_that_changes_during_the_restore(self):
+        dump = self.dump(self.namespace("t", [A]), oplog=[delete(1)])
+        path, work, between = dump / "oplog.bson", self.scratch / "work", proxy.Proxy(support.port_of(self.uri))
+        raw, other = path.read_bytes(), oplogs.written(oplogs.at(self.db, [create("new")]))
+        between.on_command(1, proxy.call(lambda: path.write_bytes(other)))
+        running = self.begin(dump, "--oplog-replay", "--uri", self.proxy_uri(between))
+        running.wait().expect(support.EXIT_SOURCE, "oplog.bson: was replaced or changed after the restore began")
+        between.close()
+        self.replay(dump, "--resume", work=work, code=support.EXIT_SOURCE,
+                    message="is not the oplog with which this restore began")
+        path.write_bytes(raw)
+        self.replay(dump, "--resume", work=work)
+        self.check("t", [])
+
 
 class Sharded(Oplogs):
     variable = "SHARDLOAD_TEST_URI"
