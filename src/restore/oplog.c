@@ -329,7 +329,7 @@ static bool read_all(reading *r, sl_error *error) {
         if (!take_next(r, &more, error))
             return false;
     }
-    return r->stop || sl_source_set_unchanged(r->set, error);
+    return sl_source_set_unchanged(r->set, error);
 }
 
 bool sl_oplog_each(const char *path, uint64_t limit,

@@ -538,6 +538,7 @@ bool sl_oplog_plan(sl_restore *restore, sl_error *error) {
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "--oplog-replay: the dump has no oplog; only mongodump --oplog writes "
                             "one, and --oplog-file names another file");
+    restore->oplog_identity = sl_source_identity_at(restore->oplog);
     if (!sl_oplog_each(restore->oplog, config->oplog_limit, plan_operation, &p,
                        &restore->oplog_totals, error))
         return false;

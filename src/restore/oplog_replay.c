@@ -87,6 +87,16 @@ bool sl_oplog_is_begun(const sl_restore *restore) {
     return access(position_file(restore, path), F_OK) == 0;
 }
 
+bool sl_oplog_is_same(const sl_restore *restore, const bson_t *was, sl_error *error) {
+    const int64_t hash = (int64_t)restore->oplog_totals.hash;
+    return sl_look_int64(was, "hash", hash) == hash ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "--resume: %s is not the oplog with which this restore began: give it the "
+                        "same oplog again, or begin a new restore with another --work-dir and "
+                        "--drop",
+                        restore->oplog);
+}
+
 void sl_append_key_values(const bson_t *pattern, const bson_t *document, bson_t *key) {
     bson_iter_t field, value;
     for (bool more = bson_iter_init(&field, pattern); more && bson_iter_next(&field);) {
@@ -121,11 +131,9 @@ static void append_binary(bson_t *to, const char *name, const bson_t *document) 
 
 /* `moved`: with the documents whose shard key changes. */
 static bool write_position(replay *r, uint64_t done, bool moved, sl_error *error) {
-    const sl_oplog_totals *totals = &r->restore->oplog_totals;
     char path[600];
     bson_t position = BSON_INITIALIZER, array, one;
-    BSON_APPEND_INT64(&position, "bytes", (int64_t)totals->bytes);
-    BSON_APPEND_INT64(&position, "hash", (int64_t)totals->hash);
+    BSON_APPEND_INT64(&position, "hash", (int64_t)r->restore->oplog_totals.hash);
     BSON_APPEND_INT64(&position, "done", (int64_t)done);
     BSON_APPEND_ARRAY_BEGIN(&position, "moved", &array);
     for (size_t i = 0, n = 0; moved && i < r->count; i++) {
@@ -414,7 +422,8 @@ static sl_target collection_of(const sl_namespace *item) {
     return (sl_target){.database = item->to_database, .collection = item->to_collection};
 }
 
-static bool drop(replay *r, const sl_namespace *item, sl_error *error) {
+static bool drop(replay *r, const sl_namespace *item, const sl_operation *o, sl_error *error) {
+    (void)o;
     return sl_collection_drop(r->connection, item->to_database, item->to_collection, error);
 }
 
@@ -429,12 +438,6 @@ static bool create_collection(replay *r, const sl_namespace *item, const sl_oper
     bson_destroy(made.later);
     bson_destroy(made.indexes);
     return ok;
-}
-
-static bool drop_collection(replay *r, const sl_namespace *item, const sl_operation *o,
-                            sl_error *error) {
-    (void)o;
-    return drop(r, item, error);
 }
 
 static bool rename_collection(replay *r, const sl_namespace *item, const sl_operation *o,
@@ -490,18 +493,18 @@ static const struct {
     const char *name;
     bool (*run)(replay *r, const sl_namespace *item, const sl_operation *o, sl_error *error);
 } commands[] = {
-    {"create", create_collection},           {"drop", drop_collection},
+    {"create", create_collection},           {"drop", drop},
     {"renameCollection", rename_collection}, {"createIndexes", create_indexes},
     {"commitIndexBuild", create_indexes},    {"dropIndexes", drop_index},
 };
 
 /* Drops the collections of the database that the restore has. Other ones belong to someone else. */
-static bool drop_database(replay *r, const char *database, sl_error *error) {
+static bool drop_database(replay *r, const char *database, const sl_operation *o, sl_error *error) {
     bool ok = true;
     for (size_t i = 0; ok && i < r->dump->count; i++) {
         const sl_namespace *item = &r->dump->items[i];
         if (!item->left_out && strcmp(item->database, database) == 0)
-            ok = drop(r, item, error);
+            ok = drop(r, item, o, error);
     }
     return ok;
 }
@@ -511,7 +514,7 @@ static bool run_command(replay *r, const sl_operation *o, sl_error *error) {
     const char *collection, *name = sl_look_string(&o->object, o->command);
     sl_oplog_split(o->name, database, &collection);
     if (strcmp(o->command, "dropDatabase") == 0)
-        return drop_database(r, database, error);
+        return drop_database(r, database, o, error);
     if (strcmp(o->command, "renameCollection") == 0 && sl_oplog_split(name, own, &collection))
         memcpy(database, own, sizeof own);
     else
@@ -549,7 +552,8 @@ static bool create_view(replay *r, const sl_namespace *item, const sl_operation 
     const sl_target target = collection_of(item);
     bson_t options = BSON_INITIALIZER;
     bson_copy_to_excluding_noinit(&o->object, &options, "_id", NULL);
-    bool ok = drop(r, item, error) && sl_collection_create(r->connection, &target, &options, error);
+    bool ok =
+        drop(r, item, o, error) && sl_collection_create(r->connection, &target, &options, error);
     bson_destroy(&options);
     return ok;
 }
@@ -568,7 +572,7 @@ static bool change_view(replay *r, const sl_operation *o, sl_error *error) {
     bool ok = sl_collection_read(r->connection, &target, &facts, error);
     bool exists = ok && facts.exists && strcmp(facts.type, "view") == 0;
     if (ok && o->kind == 'd' && exists)
-        ok = drop(r, item, error);
+        ok = drop(r, item, o, error);
     else if (ok && o->kind == 'u' && exists)
         ok = modify_view(r, item, o, &facts, error);
     else if (ok && o->kind == 'i' && (exists || !facts.exists))
@@ -694,7 +698,6 @@ static bool restore_moved(replay *r, const bson_t *one, sl_error *error) {
 
 /* Continues at the position of an earlier run. */
 static bool resume(replay *r, sl_error *error) {
-    const sl_oplog_totals *totals = &r->restore->oplog_totals;
     char path[600];
     sl_text text;
     bson_t position;
@@ -708,11 +711,7 @@ static bool resume(replay *r, sl_error *error) {
     if (!ok)
         sl_error_set(error, SL_EXIT_SOURCE, "%s is damaged: start again with another --work-dir",
                      path);
-    else if (sl_look_int64(&position, "bytes", 0) != (int64_t)totals->bytes ||
-             sl_look_int64(&position, "hash", 0) != (int64_t)totals->hash)
-        ok = sl_error_set(error, SL_EXIT_SOURCE,
-                          "--resume: %s is not the oplog with which this restore began",
-                          r->restore->oplog);
+    ok = ok && sl_oplog_is_same(r->restore, &position, error);
     if (ok)
         r->next = r->written = (uint64_t)sl_look_int64(&position, "done", 0);
     for (sl_walk walk = sl_walk_start(&position, "moved"); ok && sl_walk_next(&walk);)
@@ -751,7 +750,8 @@ bool sl_oplog_replay(sl_restore *restore, sl_error *error) {
         sl_log_info("oplog: %s operations, %s",
                     sl_human_count(restore->oplog_totals.operations, human),
                     sl_human_bytes((double)restore->oplog_totals.bytes, bytes));
-        ok = resume(r, error) &&
+        ok = sl_restore_same_file(restore->oplog, &restore->oplog_identity, error) &&
+             resume(r, error) &&
              sl_oplog_each(restore->oplog, restore->config->oplog_limit, replay_operation, r,
                            &totals, error) &&
              flush(r, error);

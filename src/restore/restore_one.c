@@ -865,9 +865,9 @@ static bool load_documents(step *s, sl_error *error) {
     char *head = malloc(room + SL_BSON_SLACK);
     if (!head)
         return sl_error_memory(error, "reading a dump");
-    bool ok = sl_restore_same_file(s->item, error) &&
+    bool ok = sl_restore_same_file(s->item->data, &s->item->identity, error) &&
               sl_dump_head(s->item->data, head, room, &length, &whole, error) &&
-              sl_restore_same_file(s->item, error);
+              sl_restore_same_file(s->item->data, &s->item->identity, error);
     memset(head + length, 0, SL_BSON_SLACK);
     bool stored =
         ok && whole &&

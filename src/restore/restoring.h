@@ -77,7 +77,8 @@ typedef struct sl_restore {
     sl_restored *outcomes; /* one per namespace of the dump */
     sl_connection *connection;
     sl_restore_step step;
-    const char *oplog; /* path of the oplog that is replayed; NULL: none */
+    const char *oplog;                 /* path of the oplog that is replayed; NULL: none */
+    sl_source_identity oplog_identity; /* before it was planned */
     sl_oplog_totals oplog_totals;
     sl_exit oplog_code;    /* of the replay */
     uint64_t oplog_done;   /* operations that are replayed */
@@ -111,13 +112,15 @@ bool sl_restore_write_list(sl_restore *restore, sl_error *error);
 /* Compares the dump with the list of the interrupted restore. A namespace that is missing or new,
  * and a file that differs, are errors (SL_EXIT_SOURCE). */
 bool sl_restore_same_dump(sl_restore *restore, sl_error *error);
-/* Is the data file of a namespace still the one with which this restore began? */
-bool sl_restore_same_file(const sl_namespace *item, sl_error *error);
+/* Is this still the file with which the restore began? `was`: all zero, if that is not known. */
+bool sl_restore_same_file(const char *path, const sl_source_identity *was, sl_error *error);
 
 /* ---- oplog_replay.c ---- */
 
 /* Has an earlier run begun to replay the oplog? */
 bool sl_oplog_is_begun(const sl_restore *restore);
+/* Is the oplog the one whose hash `was`, of a file in the work directory, has? */
+bool sl_oplog_is_same(const sl_restore *restore, const bson_t *was, sl_error *error);
 
 /* Appends the values that a document has of a shard key, except _id, to a filter. */
 void sl_append_key_values(const bson_t *pattern, const bson_t *document, bson_t *key);

@@ -5,7 +5,8 @@
  * Before anything is changed on the server, the work directory gets the list of the namespaces of a
  * dump folder: one BSON document,
  *
- *   {namespaces: [{db, collection, leftOut, data: {path, identity, ends}, metadata: {path, hash}}]}
+ *   {hash: of the entries of the oplog that is replayed,
+ *    namespaces: [{db, collection, leftOut, data: {path, identity, ends}, metadata: {path, hash}}]}
  *
  * `identity` is that of the journal of a load; `ends` is a hash of the first and last 64 KiB;
  * `hash` is one of the whole text. As in a resumed load, a data file must have the same size,
@@ -73,17 +74,17 @@ static const char *inside(const sl_restore *restore, const char *path) {
     return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 }
 
-bool sl_restore_same_file(const sl_namespace *item, sl_error *error) {
+bool sl_restore_same_file(const char *path, const sl_source_identity *was, sl_error *error) {
     static const sl_source_identity none;
-    if (sl_source_same_identity(&item->identity, &none))
+    if (sl_source_same_identity(was, &none))
         return true;
-    sl_source_identity now = sl_source_identity_at(item->data);
-    return sl_source_same_identity(&item->identity, &now) ||
+    sl_source_identity now = sl_source_identity_at(path);
+    return sl_source_same_identity(was, &now) ||
            sl_error_set(error, SL_EXIT_SOURCE,
                         "%s: was replaced or changed after the restore began; do not change a dump "
                         "until its restore has ended. Give the unchanged dump to a new restore, "
                         "with another --work-dir and --drop",
-                        item->data);
+                        path);
 }
 
 /* ---- writing ---- */
@@ -113,6 +114,7 @@ static void append_namespace(const sl_restore *restore, sl_namespace *item, bson
 bool sl_restore_write_list(sl_restore *restore, sl_error *error) {
     bson_t list = BSON_INITIALIZER, array, one;
     char path[600];
+    BSON_APPEND_INT64(&list, "hash", (int64_t)restore->oplog_totals.hash);
     BSON_APPEND_ARRAY_BEGIN(&list, "namespaces", &array);
     for (size_t i = 0; i < restore->dump.count; i++) {
         sl_record_begin_item(&array, i, &one);
@@ -372,7 +374,8 @@ bool sl_restore_same_dump(sl_restore *restore, sl_error *error) {
     if (!bytes)
         return false;
     unsigned char *marks = calloc(restore->dump.count + 1, 1);
-    bool ok = marks ? find_all(restore, &list, marks, error) &&
+    bool ok = marks ? sl_oplog_is_same(restore, &list, error) &&
+                          find_all(restore, &list, marks, error) &&
                           find_no_other(restore, marks, error) && same_texts(restore, marks, error)
                     : sl_error_memory(error, "comparing the dump");
     free(marks);

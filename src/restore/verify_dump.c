@@ -2,10 +2,12 @@
 /* Compares a dump with the cluster, namespace by namespace. verify.h compares the documents. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bson/bson_lookup.h"
+#include "report/json.h"
 #include "restoring.h"
 #include "util/interrupt.h"
 #include "util/log.h"
@@ -28,34 +30,30 @@ static void report(comparison *c, const char *what, const char *in_dump, const c
 
 /* ---- options ---- */
 
-/* The value as relaxed JSON, in which numbers of different types are equal; bson_free it. */
-static char *text_of(const bson_iter_t *value) {
-    bson_t one = BSON_INITIALIZER;
-    bson_append_iter(&one, "", 0, value);
-    char *text = bson_as_relaxed_extended_json(&one, NULL);
-    bson_destroy(&one);
-    return text;
-}
-
-/* Options of collections and indexes that mean the same as no such option; text_of their value. */
+/* Options of collections and indexes that mean the same as no such option. */
 static const struct {
-    const char *name, *text;
+    const char *name, *json;
 } defaults[] = {
-    {"validationLevel", "strict"}, {"validationAction", "error"}, {"capped", "false"},
-    {"validator", "{ }"},          {"autoIndexId", "true"},       {"sparse", "false"},
-    {"unique", "false"},           {"hidden", "false"},           {"background", "false"},
+    {"validationLevel", "\"strict\""},
+    {"validationAction", "\"error\""},
+    {"capped", "false"},
+    {"validator", "{}"},
+    {"autoIndexId", "true"},
+    {"sparse", "false"},
+    {"unique", "false"},
+    {"hidden", "false"},
+    {"background", "false"},
     {"background", "true"}, /* servers since 4.2 build all indexes in the same way */
-    {"collation", "\"simple\""},
+    {"collation", "{\"locale\": \"simple\"}"},
 };
 
 static bool is_default(const bson_iter_t *value) {
-    bool found =
-        strcmp(bson_iter_key(value), "ns") == 0; /* servers before 4.4 add it to an index */
-    char *text = text_of(value);
-    for (size_t i = 0; text && !found && i < sizeof defaults / sizeof defaults[0]; i++)
-        found =
-            strcmp(bson_iter_key(value), defaults[i].name) == 0 && strstr(text, defaults[i].text);
-    bson_free(text);
+    const char *name = bson_iter_key(value);
+    char *json = sl_json_value(value);
+    bool found = strcmp(name, "ns") == 0; /* servers before 4.4 add it to an index */
+    for (size_t i = 0; json && !found && i < sizeof defaults / sizeof defaults[0]; i++)
+        found = strcmp(name, defaults[i].name) == 0 && strcmp(json, defaults[i].json) == 0;
+    free(json);
     return found;
 }
 
@@ -72,19 +70,19 @@ static bool same_value(const bson_iter_t *one, const bson_iter_t *other) {
             same = bson_iter_init_find(&of_b, &b, bson_iter_key(&of_a)) && same_value(&of_a, &of_b);
         return same;
     }
-    char *here = text_of(one), *there = text_of(other);
+    char *here = sl_json_value(one), *there = sl_json_value(other);
     bool same = here && there && strcmp(here, there) == 0;
-    bson_free(here);
-    bson_free(there);
+    free(here);
+    free(there);
     return same;
 }
 
 static void difference(const bson_iter_t *here, const bson_iter_t *there,
                        sl_difference_handler handler, void *context) {
-    char *a = here ? text_of(here) : NULL, *b = there ? text_of(there) : NULL;
+    char *a = here ? sl_json_value(here) : NULL, *b = there ? sl_json_value(there) : NULL;
     handler(context, bson_iter_key(here ? here : there), a, b);
-    bson_free(a);
-    bson_free(b);
+    free(a);
+    free(b);
 }
 
 /* Calls the handler for the fields that differ. */
@@ -210,7 +208,7 @@ static bool compare_user(void *context, const bson_t *user, sl_error *error) {
     bson_t filter = BSON_INITIALIZER, found, there;
     bson_iter_t iter;
     bool has_id = bson_iter_init_find(&iter, user, "_id");
-    char *id = has_id ? text_of(&iter) : NULL;
+    char *id = has_id ? sl_json_value(&iter) : NULL;
     if (has_id)
         bson_append_iter(&filter, "_id", -1, &iter);
     bool ok =
@@ -223,7 +221,7 @@ static bool compare_user(void *context, const bson_t *user, sl_error *error) {
         report(c, "_id", id, exists ? "another one with this _id" : NULL);
     bson_destroy(&found);
     bson_destroy(&filter);
-    bson_free(id);
+    free(id);
     return ok;
 }
 

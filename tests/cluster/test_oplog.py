@@ -343,7 +343,7 @@ class Standalone(Oplogs):
         self.wait_for_last_command()
         return outcome.code
 
-    def test_a_resume_needs_the_same_oplog(self):
+    def test_a_resume_needs_the_same_options_and_a_position(self):
         dump = self.everything()
         between = proxy.Proxy(support.port_of(self.uri))
         running = self.begin(dump, "--oplog-replay", "--uri", self.proxy_uri(between), "-j", 1)
@@ -351,11 +351,6 @@ class Standalone(Oplogs):
         running.kill()
         between.close()
         self.wait_for_last_command()
-        raw = (dump / "oplog.bson").read_bytes()
-        (dump / "oplog.bson").write_bytes(raw + oplogs.written([oplogs.NO_OP]))
-        self.replay(dump, "--resume", work=self.scratch / "work", code=support.EXIT_SOURCE,
-                    message="is not the oplog with which this restore began")
-        (dump / "oplog.bson").write_bytes(raw)
         position = self.scratch / "work" / "oplog-position"
         right = position.read_bytes()
         position.write_bytes(bytes(65 << 20))
@@ -364,6 +359,20 @@ class Standalone(Oplogs):
         position.write_bytes(right)
         self.restore(dump, "--resume", work=self.scratch / "work", code=support.EXIT_USAGE)
         self.replay(dump, "--resume", work=self.scratch / "work")
+
+    def test_an_oplog_that_changes_during_the_restore(self):
+        dump = self.dump(self.namespace("t", [A]), oplog=[delete(1)])
+        path, work, between = dump / "oplog.bson", self.scratch / "work", proxy.Proxy(support.port_of(self.uri))
+        raw, other = path.read_bytes(), oplogs.written(oplogs.at(self.db, [create("new")]))
+        between.on_command(1, proxy.call(lambda: path.write_bytes(other)))
+        running = self.begin(dump, "--oplog-replay", "--uri", self.proxy_uri(between))
+        running.wait().expect(support.EXIT_SOURCE, "oplog.bson: was replaced or changed after the restore began")
+        between.close()
+        self.replay(dump, "--resume", work=work, code=support.EXIT_SOURCE,
+                    message="is not the oplog with which this restore began")
+        path.write_bytes(raw)
+        self.replay(dump, "--resume", work=work)
+        self.check("t", [])
 
 
 class Sharded(Oplogs):
