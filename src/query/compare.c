@@ -17,7 +17,7 @@
 
 #include "difference.h"
 
-#define ROWS_MAX 10000
+#define QUERIES_MAX 2500 /* of a report: each one is looked up among all queries of each report */
 #define LEVEL 0.05
 #define LABEL_ROOM 120
 #define KEY_ROOM (2 * LABEL_ROOM)
@@ -33,6 +33,7 @@ static const struct {
     {"latencyMs.p99", "p99 ms", false},
 };
 #define FIGURES (sizeof figures / sizeof figures[0])
+#define ROWS_MAX (QUERIES_MAX * FIGURES)
 
 typedef struct side {
     const bson_t *const *reports;
@@ -109,6 +110,11 @@ static bool check_reports(const side *s, sl_error *error) {
                                 "the %s file (number %zu of its side) is not a report of "
                                 "shardquery run",
                                 s->name, i + 1);
+        if (sl_look_count(s->reports[i], "queries") > QUERIES_MAX)
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "the %s file (number %zu of its side) has more than %d queries, "
+                                "the most that are compared: measure them in several reports",
+                                s->name, i + 1, QUERIES_MAX);
         while (sl_walk_next(&walk) && key_of(s, &walk.item, key))
             named++;
         if (named < sl_look_count(s->reports[i], "queries"))
@@ -222,7 +228,7 @@ static size_t fill_rows(row *rows, const side *old, const side *new,
                         const sl_comparison_options *options) {
     size_t count = 0;
     sl_walk walk = sl_walk_start(new->reports[0], "queries");
-    while (sl_walk_next(&walk) && count + FIGURES < ROWS_MAX) {
+    while (sl_walk_next(&walk)) {
         char key[KEY_ROOM];
         key_of(new, &walk.item, key);
         if (has_rows(rows, count, key))

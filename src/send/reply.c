@@ -341,25 +341,26 @@ static sl_verdict judge_own_concern(const sl_reply *reply, sl_error *error) {
                            sl_look_string(reply->body, "writeConcernError.errmsg"), error);
 }
 
-/* The number of documents that were inserted; -1 if the answer does not name each once. */
+/* The number of documents that were inserted; -1 if the answer names one that was not sent, or that
+ * it names twice, also as refused; -1 without memory as well, so that the batch is sent again. */
 static int64_t count_upserted(const sl_reply *reply) {
     bson_iter_t items;
-    int64_t index, last = -1, count = 0;
-    for (bool any = sl_reply_upserted(reply->body, &items);
-         any && sl_reply_next_upserted(&items, &index); last = index, count++) {
-        if (index < 0 || index >= reply->count)
-            return -1;
-        if (index > last)
-            continue;
-        /* A router may list them by shard, so each is compared with all before it. */
-        bson_iter_t before;
-        int64_t other;
-        sl_reply_upserted(reply->body, &before);
-        for (int64_t i = 0; i < count && sl_reply_next_upserted(&before, &other); i++) {
-            if (other == index)
-                return -1;
-        }
+    sl_write_error refused;
+    int64_t index, count = 0;
+    bool *seen = calloc(reply->count, sizeof *seen);
+    for (bool any = seen && sl_reply_errors(reply->body, &items);
+         any && sl_reply_next_error(&items, &refused);) {
+        if (refused.index >= 0 && refused.index < reply->count)
+            seen[refused.index] = true;
     }
+    for (bool any = sl_reply_upserted(reply->body, &items);
+         any && count >= 0 && sl_reply_next_upserted(&items, &index);) {
+        bool new = seen &&index >= 0 && index < reply->count && !seen[index];
+        if (new)
+            seen[index] = true;
+        count = new ? count + 1 : -1;
+    }
+    free(seen);
     return count;
 }
 
@@ -379,7 +380,7 @@ sl_verdict sl_reply_judge_modify(const sl_reply *reply, sl_modified *found, sl_e
         return verdict;
     if (!reply->ok && refused == 0)
         return judge_command(reply->why, error);
-    const int64_t known = n + refused;
+    const int64_t known = n > reply->count ? n : n + refused;
     if (!each_once || n < 0 || upserted < 0 || upserted > n || modified < 0 ||
         modified > n - upserted || known > reply->count ||
         (mode->creates && known < reply->count) || (!mode->creates && upserted > 0)) {

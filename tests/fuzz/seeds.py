@@ -117,8 +117,10 @@ RUN_RECORD = b"""{"command": "load", "exitCode": 0, "options": {"sink": "cluster
  {"seconds": 4, "documents": 80, "bsonBytes": 7000}, {"seconds": 5, "documents": 100,
  "bsonBytes": 9000}]}"""
 
-REPORT = """{"program": "shardquery", "queries": [{"suite": "s", "name": "q", "documents": 9,
-"pipeline": [{"$match": {}}], "timingsMs": [1.5, 1.25, 2, 1.75, 1.5]}]}"""
+REPORT = """{"program": "shardquery", "command": "run", "queries": [{"suite": "s", "name": "q", "documents": 9,
+"pipeline": [{"$match": {}}], "timingsMs": [1.5, 1.25, 2, 1.75, 1.5]}, {"suite": "s", "name": "u", "mode": "open loop",
+"clients": 8, "latencyMs": {"p50": 1.5}, "overTime": {"slotSeconds": 1, "succeeded": [1, 2], "maxMs": [2]},
+"latencyCurve": [[0.5, 1.5]], "replicationLag": [{"member": "a:1", "maxSeconds": 1}]}]}"""
 
 
 def latin(text):
@@ -247,7 +249,7 @@ SEEDS = {
             record_maker.model(), record_maker.load(1, 1),
             # Odd flags give the record twice: two loaders of one load.
             record_maker.load(2, 2, part="1/2"), record_maker.load(1, 1),
-            record_maker.load(2, 2, **{"only-shards": "s0"})])
+            record_maker.load(2, 2, **{"only-shards": "s0"}), *[json.loads(REPORT)] * 3])
     ],
     "fuzz_options": [
         b"db: x\nindex:\n  - '{\"a\": 1}'\nthreads: auto\nmax-rejects: 5%\n\0"

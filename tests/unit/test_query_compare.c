@@ -192,3 +192,19 @@ TEST(different_answers_are_noted) {
     compare(other, 1);
     assert_contains(text, "s/q0: the answer is not the same on both sides.");
 }
+
+TEST(a_report_with_too_many_queries_is_refused) {
+    static const sl_comparison_options options = {.seed = 1};
+    char *json;
+    size_t length;
+    FILE *out = open_memstream(&json, &length);
+    for (unsigned i = 0; i <= 2500; i++)
+        fprintf(out, "%s{\"suite\": \"s\", \"name\": \"q%u\"}", i ? ", " : "{\"queries\": [", i);
+    fputs("]}", out);
+    fclose(out);
+    const bson_t *many = unit_json(unit_keep(json));
+    sl_error error = {0};
+    assert_false(sl_reports_compare(&many, 1, &many, 1, &options, stderr, NULL, &verdict, &error));
+    assert_int_equal(error.code, SL_EXIT_SOURCE);
+    assert_contains(error.message, "more than 2500 queries");
+}

@@ -164,6 +164,10 @@ TEST(answers_that_do_not_add_up) {
         {SL_MODE_UPSERT, "{\"n\":2,\"nModified\":0,\"upserted\":[{\"index\":2}]}"},
         {SL_MODE_UPSERT, "{\"n\":2,\"nModified\":0,\"upserted\":[{\"index\":1},{\"index\":1}]}"},
         {SL_MODE_UPSERT, "{\"n\":2,\"nModified\":0,\"upserted\":[{}]}"},
+        {SL_MODE_UPSERT, "{\"n\":1,\"nModified\":0,\"upserted\":[{\"index\":0}],"
+                         "\"writeErrors\":[{\"index\":0,\"code\":121}]}"},
+        {SL_MODE_REPLACE, "{\"n\":{\"$numberLong\":\"9223372036854775807\"},\"nModified\":0,"
+                          "\"writeErrors\":[{\"index\":0,\"code\":121}]}"},
         {SL_MODE_UPSERT, "{\"n\":1,\"nModified\":0,\"writeErrors\":[{\"index\":7,\"code\":121}]}"},
         {SL_MODE_REPLACE, "{\"n\":3,\"nModified\":0}"},
         {SL_MODE_REPLACE, "{\"n\":1,\"nModified\":0,\"upserted\":[{\"index\":0}]}"},
@@ -177,6 +181,12 @@ TEST(answers_that_do_not_add_up) {
         if (judge(rows[i].mode, 2, rows[i].json, &found) != SL_REPLY_UNKNOWN)
             fail_msg("%s", rows[i].json);
     }
+    sl_modified found;
+    assert_int_equal(judge(SL_MODE_UPSERT, 3,
+                           "{\"n\":3,\"nModified\":0,\"upserted\":[{\"index\":1},"
+                           "{\"index\":0},{\"index\":1}]}",
+                           &found),
+                     SL_REPLY_UNKNOWN);
 }
 
 TEST(repeated_keys_are_counted_in_bounded_memory) {
