@@ -258,16 +258,23 @@ static const sl_words missing_doubles = {(const char **)missing_words,
     TIMES("%d" separator "%m" separator "%Y"), HALF_DAYS("%d" separator "%m" separator "%Y"),      \
         TIMES("%m" separator "%d" separator "%Y"), HALF_DAYS("%m" separator "%d" separator "%Y")
 
+/* Never inferred, because the century is assumed. */
+#define SHORT_YEARS "%d/%m/%y", "%m/%d/%y", "%d.%m.%y", "%d-%m-%y", "%y-%m-%d", "%d-%b-%y"
+
 /* The first PAIRED rows are in pairs: the format of such a row and the format ORDER_ROWS after or
  * before it differ only in the order of day and month. */
 static const char *const date_formats[] = {
-    BOTH_ORDERS("/"),           BOTH_ORDERS("."),          BOTH_ORDERS("-"),
-    TIMES("%Y-%m-%d"),          TIMES("%d-%b-%Y"),         TIMES("%d %b %Y"),
-    TIMES("%d/%b/%Y"),          TIMES("%b %d, %Y"),        TIMES("%b %d %Y"),
-    HALF_DAYS("%d-%b-%Y"),      HALF_DAYS("%b %d, %Y"),    TIMES("%Y/%m/%d"),
-    "%a, %d %b %Y %H:%M:%S %z", "%a %b %d %H:%M:%S %z %Y", "%d/%b/%Y:%H:%M:%S %z",
+    BOTH_ORDERS("/"),           BOTH_ORDERS("."),
+    BOTH_ORDERS("-"),           TIMES("%Y-%m-%d"),
+    TIMES("%d-%b-%Y"),          TIMES("%d %b %Y"),
+    TIMES("%d/%b/%Y"),          TIMES("%b %d, %Y"),
+    TIMES("%b %d %Y"),          HALF_DAYS("%d-%b-%Y"),
+    HALF_DAYS("%b %d, %Y"),     TIMES("%Y/%m/%d"),
+    "%a, %d %b %Y %H:%M:%S %z", "%a %b %d %H:%M:%S %z %Y",
+    "%d/%b/%Y:%H:%M:%S %z",     SHORT_YEARS,
 };
 #define FORMATS (sizeof date_formats / sizeof date_formats[0])
+#define PROVEN (FORMATS - 6u) /* those before SHORT_YEARS */
 #define ORDER_ROWS 5u
 #define PAIRED (6u * ORDER_ROWS)
 /* The set of the format %Y-%m-%d, for days and months of one digit: ISO 8601 is preferred. */
@@ -293,7 +300,7 @@ static bool may_be_date(sl_text value) {
     size_t digits = 0;
     for (size_t i = 0; i < value.length; i++)
         digits += sl_is_digit(value.bytes[i]);
-    return value.length >= 8 && digits >= 5;
+    return value.length >= 6 && digits >= 3;
 }
 
 /* The formats of `among` that fit the value. */
@@ -509,7 +516,7 @@ void sl_column_guess_merge(sl_column_guess *guess, const sl_column_guess *other)
 
 /* The format of the set; NULL if it is empty, or if the order of day and month is not certain. */
 static const char *only_format(uint64_t dates) {
-    for (size_t i = 0; i < FORMATS; i++) {
+    for (size_t i = 0; i < PROVEN; i++) {
         if (!(dates >> i & 1))
             continue;
         size_t other = i / ORDER_ROWS % 2 == 0 ? i + ORDER_ROWS : i - ORDER_ROWS;
@@ -601,6 +608,36 @@ static bool infer_datetime(const sl_column_guess *guess, sl_schema_column *colum
 bool sl_column_guess_is_cut(const sl_column_guess *guess) {
     return guess->values > 0 && guess->kinds & (KIND_CUT | KIND_ZONED_CUT) &&
            !(guess->kinds & (KIND_ISO | KIND_ISO_ZONED | KIND_FORMATTED));
+}
+
+size_t sl_column_guess_readings(const sl_column_guess *guess, sl_schema_column types[SL_READINGS]) {
+    size_t count = 0;
+    memset(types, 0, SL_READINGS * sizeof *types);
+    if (guess->values == 0)
+        return 0;
+    for (size_t i = 0; i < FORMATS && guess->kinds & KIND_FORMATTED && count < SL_READINGS; i++) {
+        if (!(guess->dates >> i & 1))
+            continue;
+        types[count].format = date_formats[i];
+        types[count++].type = strchr(date_formats[i], 'M') ? SL_TYPE_DATETIME : SL_TYPE_DATE;
+    }
+    if (count > 0 || guess->kinds & KIND_NUMBERS)
+        return count;
+    for (size_t i = 0; i < SL_NUMBER_FORMS - 1 && count < SL_READINGS; i++) {
+        const sl_number_form *form = &sl_number_forms[i];
+        const uint32_t kinds = guess->form_kinds[form->decimal == ','];
+        const bool grouped = guess->grouped >> i & 1;
+        if (!(guess->forms >> i & 1) || !(kinds & (KIND_INT | KIND_DOUBLE)))
+            continue;
+        if (!grouped)
+            form = form->decimal == ',' ? &sl_number_forms[SL_NUMBER_FORMS - 1] : NULL;
+        types[count].type = kinds & KIND_INT ? SL_TYPE_INT : SL_TYPE_DOUBLE;
+        types[count].format = form ? form->example : NULL;
+        /* Without fractions, 1 234.5 and 1 234,5 are one reading; several forms have no groups. */
+        if (count == 0 || (types[0].type != types[1].type && types[0].format != types[1].format))
+            count++;
+    }
+    return count;
 }
 
 static void set_text(sl_schema_column *column) {
@@ -696,19 +733,20 @@ void sl_column_guess_decide(const sl_column_guess *guess, sl_schema_column *colu
 
 /* ---- columns that would have another type without a few values ---- */
 
-#define MISFITS_FOLLOWED 20u /* and 1 % of the other values */
+#define MISFITS_FOLLOWED 20u /* and 5 % of the other values */
 
 static bool has_types(const sl_column_guess *guess, sl_rest_types types) {
-    return types == SL_REST_USUAL ? guess->kinds != 0 : guess->forms != 0;
+    return types == SL_REST_USUAL ? guess->kinds != 0
+                                  : (types == SL_REST_FORMS ? guess->forms != 0 : !guess->undated);
 }
 
 /* The guess of a column, for these types only. */
 static sl_column_guess restrict_guess(sl_column_guess guess, sl_rest_types types) {
-    if (types == SL_REST_USUAL)
-        guess.forms = 0;
-    else
+    if (types != SL_REST_USUAL)
         guess.kinds = 0;
-    guess.undated = true;
+    if (types != SL_REST_FORMS)
+        guess.forms = 0;
+    guess.undated = guess.undated || types != SL_REST_MIXED;
     return guess;
 }
 
@@ -740,8 +778,7 @@ bool sl_column_rest_add(sl_column_rest *rest, sl_rest_types types, const sl_colu
     }
     rest->misfits++;
     const bool numbers = types == SL_REST_FORMS || rest->guess.kinds & KIND_NUMBERS;
-    if ((numbers && is_digits(value)) ||
-        rest->misfits > MISFITS_FOLLOWED + rest->guess.values / 100)
+    if ((numbers && is_digits(value)) || rest->misfits > MISFITS_FOLLOWED + rest->guess.values / 20)
         rest->misfits = UINT64_MAX;
     return !first;
 }
@@ -762,11 +799,11 @@ void sl_column_rest_merge(sl_column_rest *rest, sl_rest_types types, const sl_co
 
 bool sl_column_rest_decide(const sl_column_rest *rest, sl_schema_column *column) {
     const uint64_t misfits = rest->misfits, values = rest->guess.values;
-    const bool few = misfits <= values / 100 || (misfits <= 5 && misfits <= values / 10);
+    const bool few = misfits <= values / 20 || (misfits <= 5 && misfits <= values / 10);
     if (misfits == 0 || !few)
         return false;
     sl_column_guess_decide(&rest->guess, column);
-    return column->type != SL_TYPE_TEXT;
+    return column->type != SL_TYPE_TEXT || column->mixed[0];
 }
 
 const char *sl_column_type_write(const sl_schema_column *column, char out[SL_TYPE_ROOM]) {

@@ -138,6 +138,11 @@ bool sl_column_guess_is_grouped(const sl_column_guess *guess);
  * for missing values. */
 void sl_column_guess_decide(const sl_column_guess *guess, sl_schema_column *column);
 
+/* The types that a column of text may have, but no value proves one: 1'234 or 01/02/2024. Returns
+ * their number. */
+#define SL_READINGS 2u
+size_t sl_column_guess_readings(const sl_column_guess *guess, sl_schema_column types[SL_READINGS]);
+
 /* Adds the values of another guess, for columns of one name in different sources. */
 void sl_column_guess_merge(sl_column_guess *guess, const sl_column_guess *other);
 
@@ -155,6 +160,7 @@ typedef struct sl_column_rest {
 typedef enum sl_rest_types {
     SL_REST_USUAL, /* those of `kinds` */
     SL_REST_FORMS, /* numbers in other forms: 1.234,5 */
+    SL_REST_MIXED, /* dates in several formats; its type is a text with `mixed` */
     SL_RESTS,
 } sl_rest_types;
 
@@ -169,8 +175,8 @@ bool sl_column_rest_add(sl_column_rest *rest, sl_rest_types types, const sl_colu
 void sl_column_rest_merge(sl_column_rest *rest, sl_rest_types types, const sl_column_guess *guess,
                           const sl_column_rest *other, const sl_column_guess *other_guess);
 
-/* Are the misfits at most 1 % of the values, or at most 5 and a tenth, and has the rest a type
- * other than text? Then sets the column's type, as sl_column_guess_decide. */
+/* Are the misfits at most 5 % of the values, or at most 5 and a tenth, and are the others numbers,
+ * dates or flags? Then sets the column's type, as sl_column_guess_decide. */
 bool sl_column_rest_decide(const sl_column_rest *rest, sl_schema_column *column);
 
 /* Does the type, which sl_column_type_read has set, store all values without loss? */

@@ -254,11 +254,16 @@ static void decide(sl_typed_layout *layout, bool commas) {
     }
 }
 
-/* Looks for a type that only a few values of the column do not fit. */
+/* Looks for the type that the fewest values of the column do not fit. */
 static void decide_rest(sl_typed_column *column) {
-    for (sl_rest_types i = 0; i < SL_RESTS && !column->rest && !column->schema.declared; i++) {
-        if (sl_column_rest_decide(&column->rests[i], &column->type_of_rest))
-            column->rest = &column->rests[i];
+    for (sl_rest_types i = 0; i < SL_RESTS && !column->schema.declared; i++) {
+        const sl_column_rest *rest = &column->rests[i];
+        sl_schema_column type = {0};
+        if (!sl_column_rest_decide(rest, &type) ||
+            (column->rest && column->rest->misfits <= rest->misfits))
+            continue;
+        column->rest = rest;
+        column->type_of_rest = type;
     }
 }
 

@@ -256,7 +256,7 @@ sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents, const c
     sl_job_init(&job, config);
     bool ok = sl_sources_open(&job, &error) && sl_sources_number_offline(&job, &error);
     if (ok)
-        sl_types_log_misfits(&job);
+        sl_types_log_doubts(&job);
     ok = ok && (!schema || write_schema(&job, schema, &error));
     sl_reader *reader = NULL;
     sl_inspection inspection = {.bytes = malloc(SL_BLOCK_BYTES + SL_SLACK), .room = SL_BLOCK_BYTES};

@@ -601,7 +601,7 @@ bool sl_types_adopt(sl_job *job, const sl_destination *destination, bool compari
     }
     known_clear(&known);
     if (ok && refused.count > 0)
-        sl_types_log_misfits(job);
+        sl_types_log_doubts(job);
     return ok && (refused.count == 0 || refuse_types(destination, &refused, error)) &&
            apply(job, error);
 }
@@ -795,7 +795,7 @@ static void write_declaration(const char *name, const sl_schema_column *type, co
     for (char *at = strchr(word, ' '); at; at = type->yes ? strchr(at, ' ') : NULL)
         *at = ':';
     *out = '\0';
-    if (!strpbrk(name, ",="))
+    if (!strpbrk(name, ",=") && !type->mixed[0])
         snprintf(out, room, "%s%s=%s", before, name, word);
 }
 
@@ -1030,19 +1030,53 @@ static void log_cut(const sl_job *job) {
 static void write_misfit(const sl_job *job, const sl_typed_column *column, char *out, size_t room) {
     const sl_column_rest *rest = column->rest;
     const sl_source *source = sl_source_set_at(job->set, rest->source);
+    const char *mixed = column->type_of_rest.mixed;
     char misfits[SL_HUMAN_ROOM], values[SL_HUMAN_ROOM], type[SL_TYPE_ROOM];
     uint64_t line =
         rest->line > 0 ? rest->line : sl_sources_line_at(job, rest->source, rest->offset);
     sl_print_text(out, room,
-                  "\n  %s: %s of %s sampled values %s no %s, the first \"%s\" in %s, %s %llu",
+                  "\n  %s: %s of %s sampled values %s no %s%s%s, the first \"%s\" in %s, %s %llu",
                   column->name, sl_human_count(rest->misfits, misfits),
                   sl_human_count(rest->misfits + rest->guess.values, values),
-                  rest->misfits == 1 ? "is" : "are",
-                  sl_column_type_write(&column->type_of_rest, type), rest->first, source->shown,
-                  line > 0 ? "line" : "byte", (unsigned long long)(line > 0 ? line : rest->offset));
+                  rest->misfits == 1 ? "is" : "are", *mixed ? "date (in a schema, " : "",
+                  *mixed ? mixed : sl_column_type_write(&column->type_of_rest, type),
+                  *mixed ? ")" : "", rest->first, source->shown, line > 0 ? "line" : "byte",
+                  (unsigned long long)(line > 0 ? line : rest->offset));
 }
 
-void sl_types_log_misfits(const sl_job *job) {
+/* Names the columns of text whose values may be numbers or dates, with the types. */
+static void log_readings(const sl_job *job) {
+    const sl_plan *plan = typing_plan(job);
+    char shown[2400] = "", one[600], word[SL_WORD_ROOM(sizeof one)];
+    size_t used = 0, count = 0;
+    for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
+        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
+        for (size_t i = 0; i < layout->count; i++) {
+            const sl_typed_column *column = &layout->columns[i];
+            sl_schema_column types[SL_READINGS];
+            if (column->schema.declared || column->schema.mixed[0] || column->rest ||
+                sl_column_class(&column->schema) != SL_CLASS_TEXT)
+                continue;
+            const size_t readings = sl_column_guess_readings(&column->guess, types);
+            for (size_t r = 0; r < readings && (r > 0 || count++ < RESTS_SHOWN); r++) {
+                write_declaration(column->name, &types[r], "", one, sizeof one);
+                if (!*one) /* the name has a comma */
+                    continue;
+                used += sl_print_text(shown + used, sizeof shown - used,
+                                      r == 0 ? "\n  \"%s\": --types %s" : " or --types %s%s",
+                                      r == 0 ? column->guess.example : "",
+                                      sl_shell_word(one, word, sizeof word));
+            }
+        }
+    }
+    if (count > 0)
+        sl_log_warning(
+            "%zu column%s loaded as text, because the values have several readings, or "
+            "might be codes. If they are numbers or dates, declare the type:" SL_LINES "%s",
+            count, count == 1 ? " is" : "s are", shown, count > RESTS_SHOWN ? "\n  ..." : "");
+}
+
+static void log_misfits(const sl_job *job) {
     const sl_plan *plan = typing_plan(job);
     char shown[2400] = "", types[600] = "", word[700], one[600];
     size_t used = 0, count = 0;
@@ -1073,10 +1107,15 @@ void sl_types_log_misfits(const sl_job *job) {
             *types ? "--types " : "declared types", *types ? word : "");
 }
 
+void sl_types_log_doubts(const sl_job *job) {
+    log_readings(job);
+    log_misfits(job);
+}
+
 void sl_types_log(const sl_job *job) {
     char summary[SL_TYPES_SUMMARY_ROOM];
     log_cut(job);
-    sl_types_log_misfits(job);
+    sl_types_log_doubts(job);
     if (sl_types_summary(job, summary)[0])
         sl_log_info("%s", summary);
 }

@@ -88,7 +88,8 @@ class Types(support.Case):
             ([f"{n},5" for n in range(12)] + ["?"], 'n: 1 of 13 sampled values is no double 1234,5, the first "?"', 14),
             (bad(days, (3, "soon")), 'n: 1 of 300 sampled values is no date %d.%m.%Y, the first "soon"', 5),
             (["true"] * 99 + ["maybe"], 'n: 1 of 100 sampled values is no flag true false, the first "maybe"', 101),
-            (bad(numbers, (15, "007")), None, 0), (bad(numbers, *((n, "x") for n in range(6))), None, 0),
+            (bad(numbers, *((n, "x") for n in range(14))), 'n: 14 of 300 sampled values are no int, the first "x"', 2),
+            (bad(numbers, (15, "007")), None, 0), (bad(numbers, *((n, "x") for n in range(16))), None, 0),
             (numbers[:7] + ["x"], None, 0), ([f"w{n}" for n in range(99)] + ["1"], None, 0))
         for values, few, line in rows:
             path = self.file("x.csv", "n;t\n" + "".join(f"{value};a\n" for value in values))
@@ -100,6 +101,31 @@ class Types(support.Case):
                 advice = shlex.split(outcomes[0].err.split("load with ")[1].split(". To keep")[0])
                 outcome = self.shardload("load", "--sink", "null", *advice, path, code=support.EXIT_REJECTS)
                 self.assertIn(f"x.csv, line {line}, n: ", outcome.err)
+
+    def test_an_impossible_date_among_dates_in_two_formats(self):
+        values = [f"{n % 28 + 1:02}.12.2015" if n % 2 else f"2015-12-{n % 28 + 1:02}" for n in range(60)]
+        values[40] = "31.02.2015"
+        path = self.file("x.csv", "n;d\n" + "".join(f"1;{value}\n" for value in values))
+        self.assertIn('d: 1 of 60 sampled values is no date (in a schema, type: date, format: ["%Y-%m-%d", '
+                      f'"%d.%m.%Y"]), the first "31.02.2015" in {path}, line 42\n', self.shardload("inspect", path).err)
+
+    def test_values_with_several_readings_are_shown_with_types_that_can_be_copied(self):
+        rows = ((("1'234'567", "2'345", "5"), ["n=int:1'234,5"], 1234567),
+                (("1 234 567", "12"), ["n=int:1 234,5"], 1234567),
+                (("1,234", "2,345"), ["n=double:1234,5", "n=int:1,234.5"], 1.234),
+                (("01/02/2024", "03/04/2024"), ["n=date:%d/%m/%Y", "n=date:%m/%d/%Y"], day(2024, 2, 1)),
+                (("31.12.24", "1.1.25"), ["n=date:%d.%m.%y"], day(2024, 12, 31)),
+                (("1/15/24", "2/3/24"), ["n=date:%m/%d/%y"], day(2024, 1, 15)),
+                (("31-Dec-99", "1-Jan-05"), ["n=date:%d-%b-%y"], day(1999, 12, 31)),
+                (("007", "123"), [], "007"), (("030 123 456", "151 234 567"), [], "030 123 456"),
+                (("1.2.3", "10.0.1"), [], "1.2.3"))
+        for values, types, first in rows:
+            path = self.file("x.csv", "n;t\n" + "".join(f"{value};a\n" for value in values))
+            err = self.shardload("inspect", path).err
+            shown = [one for one in shlex.split(err.partition("declare the type:")[2]) if "=" in one]
+            self.assertEqual(sorted(shown), types, err)
+            words = ("--types", types[0]) if types else ()
+            self.assertEqual(self.documents(*words, path)[0][0]["n"], first, values)
 
     def test_a_bad_value_does_not_hide_decimal_commas(self):
         """12.500 is then text, as without the bad value."""
