@@ -258,7 +258,7 @@ static const sl_words missing_doubles = {(const char **)missing_words,
     TIMES("%d" separator "%m" separator "%Y"), HALF_DAYS("%d" separator "%m" separator "%Y"),      \
         TIMES("%m" separator "%d" separator "%Y"), HALF_DAYS("%m" separator "%d" separator "%Y")
 
-/* Never inferred, because the century is assumed. */
+/* Years of two digits: such dates are never inferred, because the century is unknown. */
 #define SHORT_YEARS "%d/%m/%y", "%m/%d/%y", "%d.%m.%y", "%d-%m-%y", "%y-%m-%d", "%d-%b-%y"
 
 /* The first PAIRED rows are in pairs: the format of such a row and the format ORDER_ROWS after or
@@ -274,7 +274,8 @@ static const char *const date_formats[] = {
     "%d/%b/%Y:%H:%M:%S %z",     SHORT_YEARS,
 };
 #define FORMATS (sizeof date_formats / sizeof date_formats[0])
-#define PROVEN (FORMATS - 6u) /* those before SHORT_YEARS */
+/* The formats before SHORT_YEARS. */
+#define PROVEN (FORMATS - sizeof((const char *[]){SHORT_YEARS}) / sizeof(char *))
 #define ORDER_ROWS 5u
 #define PAIRED (6u * ORDER_ROWS)
 /* The set of the format %Y-%m-%d, for days and months of one digit: ISO 8601 is preferred. */
@@ -733,11 +734,14 @@ void sl_column_guess_decide(const sl_column_guess *guess, sl_schema_column *colu
 
 /* ---- columns that would have another type without a few values ---- */
 
-#define MISFITS_FOLLOWED 20u /* and 5 % of the other values */
+/* A few values do not fit a type: at most this many, if `values` fit it. */
+#define FEW_OF(values) ((values) / 20)
+#define MISFITS_FOLLOWED 20u /* so many more are counted, because values that fit may follow */
 
 static bool has_types(const sl_column_guess *guess, sl_rest_types types) {
-    return types == SL_REST_USUAL ? guess->kinds != 0
-                                  : (types == SL_REST_FORMS ? guess->forms != 0 : !guess->undated);
+    return types == SL_REST_USUAL   ? guess->kinds != 0
+           : types == SL_REST_FORMS ? guess->forms != 0
+                                    : !guess->undated;
 }
 
 /* The guess of a column, for these types only. */
@@ -778,7 +782,8 @@ bool sl_column_rest_add(sl_column_rest *rest, sl_rest_types types, const sl_colu
     }
     rest->misfits++;
     const bool numbers = types == SL_REST_FORMS || rest->guess.kinds & KIND_NUMBERS;
-    if ((numbers && is_digits(value)) || rest->misfits > MISFITS_FOLLOWED + rest->guess.values / 20)
+    if ((numbers && is_digits(value)) ||
+        rest->misfits > MISFITS_FOLLOWED + FEW_OF(rest->guess.values))
         rest->misfits = UINT64_MAX;
     return !first;
 }
@@ -799,7 +804,7 @@ void sl_column_rest_merge(sl_column_rest *rest, sl_rest_types types, const sl_co
 
 bool sl_column_rest_decide(const sl_column_rest *rest, sl_schema_column *column) {
     const uint64_t misfits = rest->misfits, values = rest->guess.values;
-    const bool few = misfits <= values / 20 || (misfits <= 5 && misfits <= values / 10);
+    const bool few = misfits <= FEW_OF(values) || (misfits <= 5 && misfits <= values / 10);
     if (misfits == 0 || !few)
         return false;
     sl_column_guess_decide(&rest->guess, column);

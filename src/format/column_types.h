@@ -175,8 +175,8 @@ bool sl_column_rest_add(sl_column_rest *rest, sl_rest_types types, const sl_colu
 void sl_column_rest_merge(sl_column_rest *rest, sl_rest_types types, const sl_column_guess *guess,
                           const sl_column_rest *other, const sl_column_guess *other_guess);
 
-/* Are the misfits at most 5 % of the values, or at most 5 and a tenth, and are the others numbers,
- * dates or flags? Then sets the column's type, as sl_column_guess_decide. */
+/* Would the column have a type without the misfits, and are these few: at most 5 % of the other
+ * values, or at most five and a tenth? Then sets `column` to that type. */
 bool sl_column_rest_decide(const sl_column_rest *rest, sl_schema_column *column);
 
 /* Does the type, which sl_column_type_read has set, store all values without loss? */

@@ -1044,7 +1044,7 @@ static void write_misfit(const sl_job *job, const sl_typed_column *column, char 
                   (unsigned long long)(line > 0 ? line : rest->offset));
 }
 
-/* Names the columns of text whose values may be numbers or dates, with the types. */
+/* Warns of columns of text whose values may be numbers or dates, with the types to declare. */
 static void log_readings(const sl_job *job) {
     const sl_plan *plan = typing_plan(job);
     char shown[2400] = "", one[600], word[SL_WORD_ROOM(sizeof one)];
@@ -1058,10 +1058,10 @@ static void log_readings(const sl_job *job) {
                 sl_column_class(&column->schema) != SL_CLASS_TEXT)
                 continue;
             const size_t readings = sl_column_guess_readings(&column->guess, types);
-            for (size_t r = 0; r < readings && (r > 0 || count++ < RESTS_SHOWN); r++) {
+            for (size_t r = 0; r < readings; r++) {
                 write_declaration(column->name, &types[r], "", one, sizeof one);
-                if (!*one) /* the name has a comma */
-                    continue;
+                if (!*one || (r == 0 && count++ >= RESTS_SHOWN)) /* "": the name has a comma */
+                    break;
                 used += sl_print_text(shown + used, sizeof shown - used,
                                       r == 0 ? "\n  \"%s\": --types %s" : " or --types %s%s",
                                       r == 0 ? column->guess.example : "",
@@ -1070,10 +1070,11 @@ static void log_readings(const sl_job *job) {
         }
     }
     if (count > 0)
-        sl_log_warning(
-            "%zu column%s loaded as text, because the values have several readings, or "
-            "might be codes. If they are numbers or dates, declare the type:" SL_LINES "%s",
-            count, count == 1 ? " is" : "s are", shown, count > RESTS_SHOWN ? "\n  ..." : "");
+        sl_log_warning("%zu column%s loaded as text, because the values may be codes, or can be "
+                       "read in several "
+                       "ways. If they are numbers or dates, declare the type:" SL_LINES "%s",
+                       count, count == 1 ? " is" : "s are", shown,
+                       count > RESTS_SHOWN ? "\n  ..." : "");
 }
 
 static void log_misfits(const sl_job *job) {

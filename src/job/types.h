@@ -50,7 +50,8 @@ bool sl_types_restore(sl_job *job, const bson_t *document, sl_error *error);
 #define SL_TYPES_SUMMARY_ROOM 300
 const char *sl_types_summary(const sl_job *job, char out[SL_TYPES_SUMMARY_ROOM]);
 
-/* Warns of columns that are text because of a few values, or whose values have several readings. */
+/* Warns of text columns that only a few values keep from having a type, and of those whose values
+ * may be dates or numbers in more than one way. */
 void sl_types_log_doubts(const sl_job *job);
 /* Logs the summary, unless it is empty, and warnings. */
 void sl_types_log(const sl_job *job);

@@ -17,7 +17,7 @@
 
 #include "difference.h"
 
-#define QUERIES_MAX 2500 /* of a report: each one is looked up among all queries of each report */
+#define QUERIES_MAX 2500 /* of a report: the time grows with their square */
 #define LEVEL 0.05
 #define LABEL_ROOM 120
 #define KEY_ROOM (2 * LABEL_ROOM)

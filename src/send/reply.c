@@ -341,8 +341,8 @@ static sl_verdict judge_own_concern(const sl_reply *reply, sl_error *error) {
                            sl_look_string(reply->body, "writeConcernError.errmsg"), error);
 }
 
-/* The number of documents that were inserted; -1 if the answer names one that was not sent, or that
- * it names twice, also as refused; -1 without memory as well, so that the batch is sent again. */
+/* The number of documents that were inserted. -1: the reply names one that was not sent, or one
+ * twice, or one as inserted and as refused; or no memory is left. The batch is then sent again. */
 static int64_t count_upserted(const sl_reply *reply) {
     bson_iter_t items;
     sl_write_error refused;

@@ -28,8 +28,8 @@
 #define SIGMAS 2.0
 /* Relative standard deviation of a phase that does not grow with the documents. */
 #define CONSTANT_DEVIATION 0.2
-/* Least relative standard deviation of the sum of all phases. */
-#define SUM_DEVIATION 0.03
+/* The variation between runs is assumed to be at least this share of their total time. */
+#define TOTAL_VARIATION_LEAST 0.03
 
 /* g(n). Sizes are divided by `unit`, the largest timed size, so that b means the same for every
  * exponent. */
@@ -70,7 +70,7 @@ sl_variation sl_variation_of(const sl_timing *timings, size_t count) {
 }
 
 static sl_prediction around(double seconds, double width) {
-    return (sl_prediction){seconds, fmax(seconds - width, 0), seconds + width, 0, 0, 0, 0};
+    return (sl_prediction){seconds, fmax(seconds - width, 0), seconds + width, 0, 0, 0};
 }
 
 static sl_prediction constant(const sl_timing *timings, size_t count) {
@@ -164,7 +164,7 @@ static guess follow(const curve *c, const sl_timing *timings, size_t count, sl_s
 }
 
 #define EXPONENTS 101  /* number of exponents that are tried */
-#define REACH 5.0      /* their range around the expected one, in standard deviations */
+#define REACH 5.0      /* exponents differ from the expected one by up to this many deviations */
 #define TIMINGS_MAX 64 /* timings beyond these keep their own deviations */
 
 /* The weighted mean of the predictions for all exponents. Sets `steep` to the variance between
@@ -228,8 +228,7 @@ sl_prediction sl_extrapolate(const sl_growth_model *model, const sl_timing *timi
     double quantile = quantile_of(variation.freedom, varying, mean.of_size + steep);
     sl_prediction made = around(mean.seconds, quantile * sqrt(varying + mean.of_size + steep));
     made.steep = sqrt(steep);
-    made.varying = sqrt(varying);
-    made.relative = least;
+    made.varying = sqrt(varying) / least;
     made.common = quantile * sqrt(steep + varying);
     return made;
 }
@@ -240,17 +239,18 @@ static double own_square(double away, double common) {
 }
 
 sl_prediction sl_prediction_sum(const sl_prediction *parts, size_t count, sl_variation variation) {
-    sl_prediction sum = {.relative = fmax(variation.relative, SUM_DEVIATION)};
+    sl_prediction sum = {0};
     double below = 0, above = 0;
     for (size_t i = 0; i < count; i++) {
         const sl_prediction *part = &parts[i];
         sum.seconds += part->seconds;
         sum.steep += part->steep;
-        sum.varying += part->relative > 0 ? part->varying * sum.relative / part->relative : 0;
+        sum.varying += part->varying;
         below += own_square(part->seconds - part->low, part->common);
         above += own_square(part->high - part->seconds, part->common);
     }
-    double varying = sum.varying * sum.varying, steep = sum.steep * sum.steep;
+    double varying = pow(sum.varying * fmax(variation.relative, TOTAL_VARIATION_LEAST), 2);
+    double steep = sum.steep * sum.steep;
     sum.common = quantile_of(variation.freedom, varying, steep) * sqrt(varying + steep);
     sum.low = fmax(sum.seconds - hypot(sqrt(below), sum.common), 0);
     sum.high = sum.seconds + hypot(sqrt(above), sum.common);

@@ -14,6 +14,10 @@ typedef enum sl_growth {
     SL_GROWS_AS_SORTING, /* a + b n^(1 + e) log n: building an index */
 } sl_growth;
 
+/* The prior of e: its expected value and standard deviation (docs/internals/reload.md). */
+#define SL_STEEPNESS 0.03
+#define SL_STEEPNESS_DEVIATION 0.03
+
 /* Prior assumptions about a phase. */
 typedef struct sl_growth_model {
     sl_growth growth;
@@ -32,12 +36,9 @@ typedef struct sl_timing {
 typedef struct sl_prediction {
     double seconds;
     double low, high; /* the range of 95 %, but never below 0 */
-    /* The causes that all phases share, and their part of the half width of the range, in seconds.
-     * The first two are standard deviations. */
-    double steep;   /* of e */
-    double varying; /* of the variation between runs, if it is `relative` */
-    double relative;
-    double common;
+    double steep;     /* standard deviation because of e, in seconds */
+    double varying;   /* standard deviation if runs vary by 100 %, in seconds */
+    double common;    /* the part of both in the half width of the range, in seconds */
 } sl_prediction;
 
 /* The variation between runs of the same size. */
@@ -62,15 +63,15 @@ typedef struct sl_size {
  * long sample. Neither a nor b is negative. Lines are fitted for many values of e; each is weighted
  * by its fit and by the prior of e. Without timings the prediction is zero.
  *
- * The range is that of one further run: it contains the variation between runs twice, once for the
- * timings, and once for the predicted run. That is the variation between timings of the same size,
- * or their `deviation` if that is larger. */
+ * The range is for one more run, so it includes the variation between runs twice: that of the
+ * timings, and that of the predicted run. The variation is estimated from timings of the same size,
+ * and is at least their `deviation`. */
 sl_prediction sl_extrapolate(const sl_growth_model *model, const sl_timing *timings, size_t count,
                              sl_size size);
 
-/* The sum of consecutive phases. `variation` is that of the sums of the phases: a slow run may be
- * slow in all phases or in one, and the sums show which. Effects that appear only in large loads
- * (e) appear in all phases, so their deviations are added. All other errors are independent. */
+/* The sum of consecutive phases. `variation`: of such sums between runs of the same size, since a
+ * slow run may be slow in one phase or in all. The deviations because of e are added. All other
+ * errors are independent. */
 sl_prediction sl_prediction_sum(const sl_prediction *parts, size_t count, sl_variation variation);
 
 /* A point of a load's series: documents acknowledged since its start. */

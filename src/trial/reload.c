@@ -229,21 +229,16 @@ static void clear_step(sl_drill_step *step) {
  * The first step warms the server up; only its phases that do not grow with the documents are used.
  * The other steps, with a quarter of the sample and with the full sample in turn, give each phase a
  * curve, and the variation between runs (extrapolate.h). Effects that a few seconds cannot show are
- * part of the interval (STEEPNESS), or stated in a note. */
+ * part of the interval (SL_STEEPNESS), or stated in a note. */
 
 /* Standard deviations of a timing when no better value is known: relative, and in seconds. */
 #define TIMING_DEVIATION 0.05
 #define LOAD_DEVIATION 0.03
 #define CLOCK_DEVIATION 0.01
-/* A larger collection takes more time per document: deeper trees, less locality, checkpoints,
- * eviction, growing files. These are the prior values of that growth; the steps of a sample improve
- * them if the steps are long enough. See docs/reload.md. */
-#define STEEPNESS 0.03
-#define STEEPNESS_DEVIATION 0.03
 #define GROWS_LINEARLY(fixed)                                                                      \
-    { SL_GROWS_LINEARLY, fixed, STEEPNESS, STEEPNESS_DEVIATION }
+    { SL_GROWS_LINEARLY, fixed, SL_STEEPNESS, SL_STEEPNESS_DEVIATION }
 #define GROWS_AS_SORTING(fixed)                                                                    \
-    { SL_GROWS_AS_SORTING, fixed, STEEPNESS, STEEPNESS_DEVIATION }
+    { SL_GROWS_AS_SORTING, fixed, SL_STEEPNESS, SL_STEEPNESS_DEVIATION }
 
 #define SAMPLE_SECONDS_LEAST 5.0
 #define SAMPLE_BLOCKS_LEAST 40.0
@@ -374,7 +369,7 @@ static void forecast_phase(sl_drill *drill, unsigned phase) {
     }
 }
 
-/* The variation of the sums of all phases that grow with the documents. */
+/* How much the total of all phases that grow with the documents varies between runs of a size. */
 static sl_variation variation_of_sums(const sl_drill *drill) {
     sl_timing sums[STEPS_MAX] = {{0}};
     for (size_t i = 1; i < drill->step_count; i++) {

@@ -13,10 +13,6 @@
 #include "util/log.h"
 #include "util/text_table.h"
 
-/* ---- tables, and reload.json ----
- *
- * The results of a drill: tables on the terminal, and reload.json. */
-
 /* ---- tables ---- */
 
 static double sum_of_phases(const sl_drill_step *step) {

@@ -706,8 +706,8 @@ static bool check_files(const sl_tune *tune, sl_error *error) {
 
 /* ---- trials ---- */
 
-/* The expected seconds of a further trial. An adaptive search begins with settings that are far
- * apart, of which some are slow, and continues with fast ones: so the median. */
+/* The expected duration of one more trial, in seconds. An adaptive search begins with slow and fast
+ * settings and continues with fast ones, so that the mean would be too long: it is the median. */
 static double usual_seconds(const sl_tune *tune, size_t done) {
     double sum = 0;
     if (tune->config->search == SL_SEARCH_ADAPTIVE)
