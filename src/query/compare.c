@@ -468,8 +468,8 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
         else if (*verdict == SL_EXIT_OK && is_worse(&rows[i], options->threshold))
             *verdict = SL_EXIT_REJECTS;
     }
-    ok = ok && sl_text_table_print(table, out, 0);
     if (ok) {
+        sl_text_table_print(table, out, 0);
         print_legend(out, rows, count, options->paired);
         for (size_t i = 0; i < count; i++)
             note_row(out, &rows[i]);

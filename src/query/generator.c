@@ -767,7 +767,7 @@ static void add_row(sl_text_table *table, const sl_load_step *step, const char *
         sl_text_table_number(table, (double)counts[i]);
 }
 
-bool sl_load_show(const sl_load_step *steps, size_t count) {
+void sl_load_show(const sl_load_step *steps, size_t count) {
     static const sl_text_column when = {"when", .left = true};
     static const sl_text_column first[] = {
         {"query", .left = true}, {.title = "clients"}, {.title = "operations/s"}, {0}};
@@ -790,9 +790,8 @@ bool sl_load_show(const sl_load_step *steps, size_t count) {
             add_row(table, step, name, &step->outcome->figures[k]);
         }
     }
-    bool ok = sl_text_table_print(table, sl_output(), 0);
+    sl_text_table_print(table, sl_output(), 0);
     sl_text_table_destroy(table);
-    return ok;
 }
 
 static void show_step_notes(const sl_load_step *step) {

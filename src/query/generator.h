@@ -131,9 +131,8 @@ typedef struct sl_load_step {
 /* Appends the step to `queries`, the array of a report. False without memory. */
 bool sl_load_report_append(bson_t *queries, const sl_load_step *step);
 
-/* Prints the table of steps: throughput, percentiles, numbers of operations. False without
- * memory. */
-bool sl_load_show(const sl_load_step *steps, size_t count);
+/* Prints the table of steps: throughput, percentiles, numbers of operations. */
+void sl_load_show(const sl_load_step *steps, size_t count);
 /* Prints the notes under the table: definitions, failures, delays of the client, replication
  * lag. */
 void sl_load_show_notes(const sl_load_step *steps, size_t count);

@@ -308,16 +308,16 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
  * explained. */
 void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows, bool show_plan);
 
-/* Prints the timings of a suite's queries. False without memory. */
-bool sl_show_timings(const sl_query_outcome *outcomes, size_t count);
+/* Prints the timings of a suite's queries. */
+void sl_show_timings(const sl_query_outcome *outcomes, size_t count);
 
 /* Prints the differences of a wrong answer; nothing for a correct one. */
 void sl_show_differences(const sl_query_outcome *outcome);
 
 /* Prints at most `rows` documents of an array. Each key is a column, in the order of first
  * occurrence; the keys of nested documents are columns a.b. Numbers have thousands separators,
- * except in _id. False without memory. */
-bool sl_table_print_documents(const bson_t *documents, size_t rows, FILE *out, unsigned indent);
+ * except in _id. */
+void sl_table_print_documents(const bson_t *documents, size_t rows, FILE *out, unsigned indent);
 
 /* Appends `entry` to the array `queries` of a report if it was `filled` completely, and destroys it
  * in any case. False without memory. */

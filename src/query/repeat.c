@@ -452,12 +452,13 @@ static void put_value(sl_text_table *table, const field *cell) {
         put_json(table, value);
 }
 
-bool sl_table_print_documents(const bson_t *documents, size_t rows, FILE *out, unsigned indent) {
-    bool ok = false;
-    sl_text_table *table = sl_text_table_create(NULL);
+void sl_table_print_documents(const bson_t *documents, size_t rows, FILE *out, unsigned indent) {
     fields all = {.items = calloc(COLUMNS_MAX, sizeof(field))};
-    if (!table || !all.items)
-        goto done;
+    if (!all.items) {
+        sl_context_lost_output();
+        return;
+    }
+    sl_text_table *table = sl_text_table_create(NULL);
     bson_iter_t row;
     bson_iter_init(&row, documents);
     for (size_t i = 0; i < rows && bson_iter_next(&row); i++)
@@ -474,11 +475,9 @@ bool sl_table_print_documents(const bson_t *documents, size_t rows, FILE *out, u
         for (size_t k = 0; k < all.count; k++)
             put_value(table, &all.items[k]);
     }
-    ok = sl_text_table_print(table, out, indent);
-done:
+    sl_text_table_print(table, out, indent);
     free(all.items);
     sl_text_table_destroy(table);
-    return ok;
 }
 
 /* ---- standard output: answers, plans, timings, differences ---- */
@@ -516,8 +515,8 @@ void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows, bo
                        : "not split over shards");
     }
     if (run->answer != SL_ANSWER_NONE && run->answer != SL_ANSWER_UNSUPPORTED) {
-        if (rows > 0 && !sl_table_print_documents(run->documents, rows, sl_output(), 2))
-            sl_print("  (out of memory: the documents are not shown)\n");
+        if (rows > 0)
+            sl_table_print_documents(run->documents, rows, sl_output(), 2);
         sl_print("  %s document%s%s\n", sl_human_count(run->document_count, count),
                  run->document_count == 1 ? "" : "s",
                  rows > 0 && run->document_count > rows ? ", the first ones shown" : "");
@@ -525,7 +524,7 @@ void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows, bo
     sl_print("\n");
 }
 
-bool sl_show_timings(const sl_query_outcome *outcomes, size_t count) {
+void sl_show_timings(const sl_query_outcome *outcomes, size_t count) {
     static const char *const figures[] = {"min", "median", "mean", "st.dev.", "max"};
     static const sl_text_column rates[] = {
         {.title = "documents/ms"}, {.title = "+-"}, {"answer", .left = true}, {0}};
@@ -567,9 +566,8 @@ bool sl_show_timings(const sl_query_outcome *outcomes, size_t count) {
         sl_text_table_figure(table, rated && run->count > 1, rate.deviation, decimals);
         sl_text_table_cell(table, "%s", sl_answer_text(run->answer));
     }
-    bool ok = sl_text_table_print(table, sl_output(), 0);
+    sl_text_table_print(table, sl_output(), 0);
     sl_text_table_destroy(table);
-    return ok;
 }
 
 void sl_show_differences(const sl_query_outcome *outcome) {

@@ -377,8 +377,7 @@ static void put_facts(const screen_out *screen, const sl_page_table *facts) {
     }
 }
 
-/* False without memory. */
-static bool put_table(const screen_out *screen, const char *title, const sl_page_table *table) {
+static void put_table(const screen_out *screen, const char *title, const sl_page_table *table) {
     sl_text_table *text = sl_text_table_create(NULL);
     sl_text_table_limit(text, screen->columns);
     sl_text_table_rule(text, screen->ascii ? "-" : "─");
@@ -389,9 +388,8 @@ static bool put_table(const screen_out *screen, const char *title, const sl_page
     fputs("\n", screen->out);
     if (title)
         put_words(screen, title, 0);
-    bool ok = sl_text_table_print(text, screen->out, 2);
+    sl_text_table_print(text, screen->out, 2);
     sl_text_table_destroy(text);
-    return ok;
 }
 
 /* ---- the page ---- */
@@ -411,32 +409,32 @@ static void put_picture(const screen_out *screen, const sl_block *block) {
 #undef DRAW
 }
 
-/* False without memory. */
-static bool put_block(const screen_out *screen, const sl_block *block) {
+static void put_block(const screen_out *screen, const sl_block *block) {
     static const char *const marks[] = {"", "", "! ", "!! "};
     char verdict[2000];
     switch (block->kind) {
     case SL_BLOCK_CHAPTER:
         put_rule(screen, block->text, "═", "=");
-        return true;
+        break;
     case SL_BLOCK_HEADING:
         put_rule(screen, block->text, "─", "-");
-        return true;
+        break;
     case SL_BLOCK_VERDICT:
         snprintf(verdict, sizeof verdict, "%s%s", marks[block->tone], block->text);
         put_words(screen, verdict, 0);
-        return true;
+        break;
     case SL_BLOCK_TEXT:
         put_words(screen, block->text, 0);
-        return true;
+        break;
     case SL_BLOCK_FACTS:
         put_facts(screen, block->of.table);
-        return true;
+        break;
     case SL_BLOCK_TABLE:
-        return put_table(screen, block->text, block->of.table);
+        put_table(screen, block->text, block->of.table);
+        break;
     default:
         put_picture(screen, block);
-        return true;
+        break;
     }
 }
 
@@ -453,9 +451,7 @@ bool sl_report_text(const sl_report *report, const sl_report_terminal *terminal,
     if (ok) {
         put_rule(&screen, title, "═", "=");
         for (const sl_block *block = sl_page_first(page); block; block = block->next)
-            ok = put_block(&screen, block) && ok;
-        if (!ok)
-            sl_error_memory(error, "drawing a table");
+            put_block(&screen, block);
         if (fflush(out) != 0 || ferror(out))
             ok = sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
                               "the report cannot be written: %s", strerror(errno));

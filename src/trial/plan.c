@@ -344,7 +344,7 @@ static void add_row(sl_text_table *table, const char *name, const char *format, 
     sl_text_table_cell(table, "%.3g %%", 100 * measure->rejects_share);
 }
 
-static bool print_sources(const sl_preview *preview, FILE *out) {
+static void print_sources(const sl_preview *preview, FILE *out) {
     static const sl_text_column columns[] = {
         {"source", .left = true},
         {"format", .left = true},
@@ -384,9 +384,8 @@ static bool print_sources(const sl_preview *preview, FILE *out) {
     if (looked_at < preview->source_count)
         sl_print_to(out, ", from %s of the sources", sl_human_count(looked_at, a));
     sl_print_to(out, "\n");
-    bool ok = sl_text_table_print(table, out, 2);
+    sl_text_table_print(table, out, 2);
     sl_text_table_destroy(table);
-    return ok;
 }
 
 /* ---- the target and its layout ---- */
@@ -853,7 +852,7 @@ sl_exit sl_plan_run(const sl_plan_config *config) {
         if (known)
             sl_predict(&rates, &preview->all, preview->steps.splits + preview->steps.moves,
                        load->index_count, load->verify, &prediction);
-        ok = print_sources(preview, sl_output()) || sl_error_memory(&error, "printing the plan");
+        print_sources(preview, sl_output());
         print_target(preview, load, sl_output());
         print_layout(preview, sl_output());
         print_times(known ? &prediction : NULL, known ? rates.from : NULL, sl_output());
@@ -866,7 +865,7 @@ sl_exit sl_plan_run(const sl_plan_config *config) {
         sl_record_tail(&record, preview->refusal.code);
         if (load->run_record)
             bson_concat(load->run_record, &record);
-        ok = ok && write_report(load, &record, &error);
+        ok = write_report(load, &record, &error);
     }
     if (!ok) {
         sl_error_missing(&error, "the plan");

@@ -60,6 +60,7 @@ struct sl_context {
     sl_surroundings surroundings;
     FILE *nowhere;        /* the stream of a missing output or screen */
     _Atomic bool changed; /* see sl_context_changes */
+    _Atomic bool lost;    /* see sl_context_lost_output */
     _Atomic bool trial;   /* see sl_context_is_trial */
     sl_verbosity verbosity;
     int64_t begun; /* the command, by sl_clock_ns */
@@ -135,6 +136,7 @@ void sl_context_first_error(sl_context *context, char *text, size_t room) {
 
 void sl_context_begin(sl_context *context) {
     atomic_store(&context->changed, false);
+    atomic_store(&context->lost, false);
     atomic_store(&context->trial, false);
     context->begun = sl_clock_ns();
     context->verbosity = SL_NORMAL;
@@ -154,9 +156,19 @@ void sl_context_is_trial(void) {
         atomic_store(&bound->trial, true);
 }
 
+void sl_context_lost_output(void) {
+    sl_log_error("out of memory: a table could not be printed");
+    if (bound)
+        atomic_store(&bound->lost, true);
+}
+
 sl_exit sl_context_exit(sl_exit code) {
-    return bound && code == SL_EXIT_USAGE && atomic_load(&bound->changed) ? SL_EXIT_RESOURCES
-                                                                          : code;
+    if (!bound)
+        return code;
+    return (code == SL_EXIT_USAGE && atomic_load(&bound->changed)) ||
+                   (code == SL_EXIT_OK && atomic_load(&bound->lost))
+               ? SL_EXIT_RESOURCES
+               : code;
 }
 
 void sl_context_set_verbosity(sl_context *context, sl_verbosity verbosity) {

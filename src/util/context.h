@@ -93,8 +93,11 @@ void sl_context_changes(void);
 /* The command of the calling thread changes only its own temporary collections from now on: these
  * changes do not count. */
 void sl_context_is_trial(void);
+/* For lack of memory, a table of the command of the calling thread is not printed: logs this as an
+ * error. */
+void sl_context_lost_output(void);
 /* The exit code of the calling thread's command: SL_EXIT_RESOURCES instead of SL_EXIT_USAGE after a
- * change, otherwise `code`. Exit codes go through this function where they leave the program or the
+ * change, and instead of SL_EXIT_OK after lost output; otherwise `code`. Exit codes go through this function where they leave the program or the
  * library, or enter a record. */
 sl_exit sl_context_exit(sl_exit code);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "context.h"
 #include "log.h"
 #include "memory_stream.h"
 #include "print.h"
@@ -208,17 +209,18 @@ static void print_rule(const sl_text_table *table, const size_t *widths, unsigne
     }
 }
 
-bool sl_text_table_print(const sl_text_table *table, FILE *out, unsigned indent) {
+void sl_text_table_print(const sl_text_table *table, FILE *out, unsigned indent) {
     size_t widths[SL_TEXT_COLUMNS_MAX];
+    if (!table || table->failed)
+        sl_context_lost_output();
     if (!table || table->failed || table->column_count == 0)
-        return table && !table->failed;
+        return;
     fit(table, indent, widths);
     print_line(table, widths, indent, NULL, out);
     if (table->rule)
         print_rule(table, widths, indent, out);
     for (size_t i = 0; i + table->column_count <= table->cell_count; i += table->column_count)
         print_line(table, widths, indent, table->cells + i, out);
-    return true;
 }
 
 void sl_text_table_log(sl_text_table *table) {
@@ -226,8 +228,11 @@ void sl_text_table_log(sl_text_table *table) {
     size_t length = 0;
     FILE *out = sl_memory_stream(&text, &length);
     sl_text_table_rule(table, NULL);
-    bool ok = out && sl_text_table_print(table, out, 2);
-    if (out && fclose(out) == 0 && ok) {
+    if (out)
+        sl_text_table_print(table, out, 2);
+    if (!out || fclose(out) != 0) {
+        sl_context_lost_output();
+    } else {
         for (char *rest = text, *line; (line = strsep(&rest, "\n")) && rest;)
             sl_log_result("%s", line);
     }

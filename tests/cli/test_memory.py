@@ -79,13 +79,17 @@ class FailedAllocations(support.Case):
             return {key: self.without_times(one) for key, one in value.items() if key not in TIMES}
         return [self.without_times(one) for one in value] if isinstance(value, list) else value
 
-    def accounting(self, _):
-        """The totals in the run record, which is removed for the next run."""
-        path = self.scratch / "r.json"
+    def record(self, name):
+        """The record, without times. It is removed for the next run."""
+        path = self.scratch / name
         record = json.loads(path.read_text("utf-8"))
         path.unlink()
         record["options"].pop("uri")  # its text for records needs memory; otherwise it is "***"
-        return self.without_times(record["accounting"]), record["options"]
+        return self.without_times(record)
+
+    def accounting(self, _):
+        record = self.record("r.json")
+        return record["accounting"], record["options"]
 
     def test_inspect(self):
         for source in ("t.txt", "d.csv.gz"):
@@ -93,13 +97,9 @@ class FailedAllocations(support.Case):
                 self.check(["inspect", source], lambda outcome: outcome.out)
 
     def test_plan(self):
-        def result(outcome):
-            path = self.scratch / "p.json"
-            record = self.without_times(json.loads(path.read_text("utf-8")))
-            path.unlink()
-            return outcome.out, record
         self.check(["plan", "--shards", 2, "--index", '{"v": 1}', "--index", '{"d": 1}',
-                    "--report", "p.json", "t.txt"], result)
+                    "--report", "p.json", "t.txt"],
+                   lambda outcome: (outcome.out, self.record("p.json")))
 
     def test_report(self):
         self.shardload("load", "--sink", "null", "--report", "old.json", "--progress", "none",
