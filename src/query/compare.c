@@ -453,14 +453,14 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
         {0},
     };
     side old = {old_reports, old_count, "old", false}, new = {new_reports, new_count, "new", false};
-    sl_text_table *table = NULL;
     *verdict = SL_EXIT_OK;
     if (!check_reports(&old, error) || !check_reports(&new, error))
         return false;
     old.preferences = new.preferences = has_preferences(&old) || has_preferences(&new);
     row *rows = calloc(ROWS_MAX, sizeof *rows);
     size_t count = rows ? fill_rows(rows, &old, &new, options) : 0;
-    bool ok = rows && correct_verdicts(rows, count) && (table = sl_text_table_create(columns));
+    bool ok = rows && correct_verdicts(rows, count);
+    sl_text_table *table = sl_text_table_create(columns);
     for (size_t i = 0; ok && i < count; i++) {
         print_row(table, &rows[i]);
         if (rows[i].reason[0])
@@ -468,7 +468,9 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
         else if (*verdict == SL_EXIT_OK && is_worse(&rows[i], options->threshold))
             *verdict = SL_EXIT_REJECTS;
     }
-    if (ok) {
+    if (!ok) {
+        sl_text_table_destroy(table);
+    } else {
         sl_text_table_print(table, out, 0);
         print_legend(out, rows, count, options->paired);
         for (size_t i = 0; i < count; i++)
@@ -476,7 +478,6 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
         note_conditions(out, &old, &new);
     }
     ok = ok && (!record || record_rows(record, rows, count, options->paired));
-    sl_text_table_destroy(table);
     free(rows);
     return ok || sl_error_memory(error, "comparing reports");
 }

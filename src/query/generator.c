@@ -791,7 +791,6 @@ void sl_load_show(const sl_load_step *steps, size_t count) {
         }
     }
     sl_text_table_print(table, sl_output(), 0);
-    sl_text_table_destroy(table);
 }
 
 static void show_step_notes(const sl_load_step *step) {

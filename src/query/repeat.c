@@ -477,7 +477,6 @@ void sl_table_print_documents(const bson_t *documents, size_t rows, FILE *out, u
     }
     sl_text_table_print(table, out, indent);
     free(all.items);
-    sl_text_table_destroy(table);
 }
 
 /* ---- standard output: answers, plans, timings, differences ---- */
@@ -567,7 +566,6 @@ void sl_show_timings(const sl_query_outcome *outcomes, size_t count) {
         sl_text_table_cell(table, "%s", sl_answer_text(run->answer));
     }
     sl_text_table_print(table, sl_output(), 0);
-    sl_text_table_destroy(table);
 }
 
 void sl_show_differences(const sl_query_outcome *outcome) {

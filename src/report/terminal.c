@@ -389,7 +389,6 @@ static void put_table(const screen_out *screen, const char *title, const sl_page
     if (title)
         put_words(screen, title, 0);
     sl_text_table_print(text, screen->out, 2);
-    sl_text_table_destroy(text);
 }
 
 /* ---- the page ---- */

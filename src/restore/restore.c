@@ -508,7 +508,6 @@ static const char *options_of(const sl_namespace *item, char out[400]) {
 static void print_table(sl_text_table *table) {
     sl_text_table_rule(table, NULL);
     sl_text_table_print(table, sl_output(), 0);
-    sl_text_table_destroy(table);
 }
 
 static void restore_print_plan(const sl_restore *restore) {

@@ -385,7 +385,6 @@ static void print_sources(const sl_preview *preview, FILE *out) {
         sl_print_to(out, ", from %s of the sources", sl_human_count(looked_at, a));
     sl_print_to(out, "\n");
     sl_text_table_print(table, out, 2);
-    sl_text_table_destroy(table);
 }
 
 /* ---- the target and its layout ---- */
@@ -513,7 +512,6 @@ static void draw_shares(const sl_preview *preview, FILE *out) {
     sl_print_to(out, "\n");
     sl_text_table_rule(table, NULL);
     sl_text_table_print(table, out, 2);
-    sl_text_table_destroy(table);
     if (preview->shards > SHARDS_SHOWN)
         sl_print_to(out, "  ... and %u more\n", preview->shards - SHARDS_SHOWN);
 }

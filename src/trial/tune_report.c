@@ -244,7 +244,6 @@ static void show_map(const sl_tune *tune) {
     sl_print("\ndocuments/s by threads and documents per batch (median; * fastest, > recommended, "
              ". not tried, x failed, - sample too small)\n\n");
     sl_text_table_print(table, sl_output(), 2);
-    sl_text_table_destroy(table);
 }
 
 /* Prints the fastest setting of each kind: settings that differ only in threads and batches are of
@@ -258,13 +257,8 @@ static void show_kinds(const sl_tune *tune) {
     const sl_search *search = &tune->search;
     sl_text_table *table = sl_text_table_create(columns);
     bool *shown = calloc(search->count, sizeof *shown);
-    if (!table || !shown) {
-        sl_text_table_destroy(table);
-        free(shown);
-        return;
-    }
     size_t kinds = 0;
-    for (;;) {
+    while (shown) {
         size_t top = search->count;
         for (size_t i = 0; i < search->count; i++) {
             if (search->cells[i].trials > 0 && !shown[i] &&
@@ -286,9 +280,10 @@ static void show_kinds(const sl_tune *tune) {
     if (kinds > 1) {
         sl_print("\n");
         sl_text_table_print(table, sl_output(), 2);
+    } else {
+        sl_text_table_destroy(table);
     }
     free(shown);
-    sl_text_table_destroy(table);
 }
 
 static int by_median(const void *a, const void *b) {
@@ -312,7 +307,7 @@ static void show_settings(const sl_tune *tune) {
         if (search->cells[i].trials > 0)
             tried[count++] = &search->cells[i];
     }
-    if (table && count > 0) {
+    if (count > 0) {
         qsort(tried, count, sizeof *tried, by_median);
         for (size_t i = 0; i < count && i < SETTINGS_SHOWN; i++) {
             char text[200], a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
@@ -342,9 +337,10 @@ static void show_settings(const sl_tune *tune) {
         sl_text_table_print(table, sl_output(), 2);
         if (count > SETTINGS_SHOWN)
             sl_print("  and %zu more settings, see tune.json\n", count - SETTINGS_SHOWN);
+    } else {
+        sl_text_table_destroy(table);
     }
     free(tried);
-    sl_text_table_destroy(table);
 }
 
 static void show_recommendation(const sl_tune *tune) {
@@ -435,7 +431,6 @@ void sl_tune_show_storage(const sl_tune *tune) {
     sl_print("\nstorage of the sample with each compressor, from one load each (- unknown)\n\n");
     sl_text_table_print(table, sl_output(), 2);
     fflush(sl_output());
-    sl_text_table_destroy(table);
 }
 
 void sl_tune_show(const sl_tune *tune) {

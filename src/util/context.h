@@ -93,12 +93,11 @@ void sl_context_changes(void);
 /* The command of the calling thread changes only its own temporary collections from now on: these
  * changes do not count. */
 void sl_context_is_trial(void);
-/* For lack of memory, a table of the command of the calling thread is not printed: logs this as an
- * error. */
+/* Logs that a table of the calling thread's command cannot be printed for lack of memory. */
 void sl_context_lost_output(void);
 /* The exit code of the calling thread's command: SL_EXIT_RESOURCES instead of SL_EXIT_USAGE after a
- * change, and instead of SL_EXIT_OK after lost output; otherwise `code`. Exit codes go through this function where they leave the program or the
- * library, or enter a record. */
+ * change, and instead of SL_EXIT_OK after lost output; otherwise `code`. Exit codes go through this
+ * function where they leave the program or the library, or enter a record. */
 sl_exit sl_context_exit(sl_exit code);
 
 /* The streams for results and progress lines of the calling thread; never NULL. */

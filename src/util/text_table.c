@@ -209,12 +209,8 @@ static void print_rule(const sl_text_table *table, const size_t *widths, unsigne
     }
 }
 
-void sl_text_table_print(const sl_text_table *table, FILE *out, unsigned indent) {
+static void print_rows(const sl_text_table *table, FILE *out, unsigned indent) {
     size_t widths[SL_TEXT_COLUMNS_MAX];
-    if (!table || table->failed)
-        sl_context_lost_output();
-    if (!table || table->failed || table->column_count == 0)
-        return;
     fit(table, indent, widths);
     print_line(table, widths, indent, NULL, out);
     if (table->rule)
@@ -223,19 +219,23 @@ void sl_text_table_print(const sl_text_table *table, FILE *out, unsigned indent)
         print_line(table, widths, indent, table->cells + i, out);
 }
 
+void sl_text_table_print(sl_text_table *table, FILE *out, unsigned indent) {
+    if (!table || table->failed || !out)
+        sl_context_lost_output();
+    else if (table->column_count > 0)
+        print_rows(table, out, indent);
+    sl_text_table_destroy(table);
+}
+
 void sl_text_table_log(sl_text_table *table) {
     char *text = NULL;
     size_t length = 0;
     FILE *out = sl_memory_stream(&text, &length);
     sl_text_table_rule(table, NULL);
-    if (out)
-        sl_text_table_print(table, out, 2);
-    if (!out || fclose(out) != 0) {
+    sl_text_table_print(table, out, 2);
+    if (out && fclose(out) != 0)
         sl_context_lost_output();
-    } else {
-        for (char *rest = text, *line; (line = strsep(&rest, "\n")) && rest;)
-            sl_log_result("%s", line);
-    }
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")) && rest;)
+        sl_log_result("%s", line);
     free(text);
-    sl_text_table_destroy(table);
 }

@@ -48,9 +48,9 @@ void sl_text_table_rule(sl_text_table *table, const char *rule);
 #define SL_TEXT_UNLIMITED 100000
 void sl_text_table_limit(sl_text_table *table, size_t width);
 
-/* Prints the table, indented by `indent` blanks; calls sl_context_lost_output when a column or cell
- * could not be added. */
-void sl_text_table_print(const sl_text_table *table, FILE *out, unsigned indent);
+/* Prints the table, indented by `indent` blanks, and destroys it; calls sl_context_lost_output when
+ * a column or cell could not be added. */
+void sl_text_table_print(sl_text_table *table, FILE *out, unsigned indent);
 /* Logs the table as information, a line each, without a line below the titles, and destroys it. */
 void sl_text_table_log(sl_text_table *table);
 
