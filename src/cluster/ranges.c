@@ -391,7 +391,7 @@ struct sl_key_sample {
 };
 
 sl_key_sample *sl_key_sample_create(const bson_t *key) {
-    sl_key_sample *made = calloc(1, sizeof *made);
+    sl_key_sample *made = sl_zeroed(1, sizeof *made);
     if (made) {
         bson_copy_to(key, &made->key);
         made->random = UINT64_C(0x9E3779B97F4A7C15);

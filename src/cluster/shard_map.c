@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/grow.h"
 #include "util/hash.h"
 
 #include "internal.h"
@@ -518,10 +519,9 @@ static void key_map_destroy(sl_key_map *map) {
 static bool key_map_create(const bson_t *key, const bson_t *chunks, const sl_topology *topology,
                            sl_key_map **map, sl_error *error) {
     *map = NULL;
-    sl_key_map *made = aligned_alloc(_Alignof(sl_key_map), sizeof *made);
+    sl_key_map *made = sl_zeroed(1, sizeof *made);
     if (!made)
         return sl_error_memory(error, "reading the chunk map");
-    memset(made, 0, sizeof *made);
     bson_copy_to(key, &made->key);
     bson_copy_to(chunks, &made->chunks);
     reading result = NOT_KNOWN;

@@ -19,6 +19,7 @@
 
 #include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
+#include "util/grow.h"
 #include "util/print.h"
 
 #include "internal.h"
@@ -1206,7 +1207,9 @@ sl_exchange *sl_exchange_create(sl_connection *connection, mongoc_client_t *clie
     const bson_t *compressors = mongoc_uri_get_compressors(uri);
     if (compressors && !bson_empty(compressors))
         return NULL;
-    sl_exchange *made = bson_malloc0(sizeof *made);
+    sl_exchange *made = sl_zeroed(1, sizeof *made);
+    if (!made)
+        return NULL;
     made->streams = sl_connection_streams(connection, client);
     made->timeout_ms = mongoc_uri_get_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, INT32_MAX);
     if (made->timeout_ms <= 0)
@@ -1222,7 +1225,7 @@ void sl_exchange_destroy(sl_exchange *exchange) {
     bson_destroy(&exchange->fields);
     bson_destroy(&exchange->message);
     bson_free(exchange->reply);
-    bson_free(exchange);
+    free(exchange);
 }
 
 /* ---- the fields that the driver appends to a read ---- */

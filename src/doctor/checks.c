@@ -554,10 +554,10 @@ static void append_number(bson_t *values, const char *key, double value) {
 static void check_oplog(const sl_examined_server *server, sl_check_findings *findings) {
     static const char why_it_matters[] =
         "a member that is away for longer than the oplog holds must copy all data again";
-    const sl_answer *status = &server->answers[SL_ASK_STATUS];
+    const sl_server_answer *status = &server->answers[SL_ASK_STATUS];
     sl_oplog oplog = {.read_by_others = has_other_members(findings->examined, server->shard)};
     char meaning[400], used[SL_HUMAN_ROOM], size[SL_HUMAN_ROOM];
-    sl_answer stats;
+    sl_server_answer stats;
     sl_ask(server, "local", BCON_NEW("collStats", BCON_UTF8("oplog.rs")), &stats);
     oplog.seconds = seconds_at(&status->reply, "oplog.latestOptime") -
                     seconds_at(&status->reply, "oplog.earliestOptime");
@@ -587,14 +587,15 @@ static void check_oplog(const sl_examined_server *server, sl_check_findings *fin
 }
 
 /* The documents of a find on a server; `answer->reply` then holds them as "cursor.firstBatch". */
-static void find_all(const sl_examined_server *server, const char *collection, sl_answer *answer) {
+static void find_all(const sl_examined_server *server, const char *collection,
+                     sl_server_answer *answer) {
     sl_ask(server, "config", BCON_NEW("find", BCON_UTF8(collection), "filter", "{", "}"), answer);
 }
 
 /* ---- balancer ---- */
 
 /* "22:00 to 05:00", from the settings of the balancer; "" without a window. */
-static void read_window(const sl_answer *settings, char *out, size_t room) {
+static void read_window(const sl_server_answer *settings, char *out, size_t room) {
     out[0] = '\0';
     for (sl_walk walk = sl_walk_start(&settings->reply, "cursor.firstBatch");
          sl_walk_next(&walk);) {
@@ -610,7 +611,7 @@ static void check_balancer(const sl_examined_server *server, sl_check_findings *
     static const char meaning[] = "the load stops it while it runs, and restores it";
     sl_balancer_view view = {0};
     sl_error error = {0};
-    sl_answer status, settings;
+    sl_server_answer status, settings;
     char window[80];
     if (!sl_balancer_status(findings->examined->connection, &view, &error)) {
         sl_find_unknown(findings, error.message, meaning);
@@ -643,7 +644,7 @@ static void check_balancer(const sl_examined_server *server, sl_check_findings *
 /* ---- shards ---- */
 
 static void check_shards(const sl_examined_server *server, sl_check_findings *findings) {
-    sl_answer shards;
+    sl_server_answer shards;
     char draining[200] = "";
     size_t used = 0, count = 0;
     find_all(server, "shards", &shards);
@@ -684,7 +685,7 @@ static void check_compatibility(const sl_examined *examined, sl_check_findings *
     bool any = false;
     for (size_t i = 0; i < examined->count; i++) {
         const sl_examined_server *server = &examined->servers[i];
-        sl_answer answer;
+        sl_server_answer answer;
         if (server->role != SL_ROLE_PRIMARY)
             continue;
         any = true;
@@ -744,7 +745,7 @@ static void add(sl_leftovers *left, const char *database, const char *name) {
                       database, name);
 }
 
-static void keep_reason(sl_leftovers *left, const sl_answer *answer) {
+static void keep_reason(sl_leftovers *left, const sl_server_answer *answer) {
     if (!answer->ok && !left->why[0])
         snprintf(left->why, sizeof left->why, "%s", answer->why);
 }
@@ -771,7 +772,7 @@ static bool is_temporary(const char *name) {
 
 /* Lists the collections whose names match. */
 static void list_collections(sl_leftovers *left, const char *database, const bson_t *filter,
-                             sl_answer *answer) {
+                             sl_server_answer *answer) {
     bson_t *command =
         BCON_NEW("listCollections", BCON_INT32(1), "nameOnly", BCON_BOOL(true), "filter",
                  BCON_DOCUMENT(filter), "cursor", "{", "batchSize", BCON_INT32(1000000), "}");
@@ -785,7 +786,7 @@ static void list_collections(sl_leftovers *left, const char *database, const bso
 /* Without an answer the collection is assumed to exist, so that its registry is not reported. */
 static bool has_collection(sl_leftovers *left, const char *database, const char *name,
                            size_t length) {
-    sl_answer answer;
+    sl_server_answer answer;
     bson_t filter = BSON_INITIALIZER;
     bson_append_utf8(&filter, "name", 4, name, (int)length);
     list_collections(left, database, &filter, &answer);
@@ -797,7 +798,7 @@ static bool has_collection(sl_leftovers *left, const char *database, const char 
 
 /* Is it a registry? A user may have a collection of this name, too. */
 static bool is_registry(sl_leftovers *left, const char *database, const char *name) {
-    sl_answer answer;
+    sl_server_answer answer;
     bson_t *command =
         BCON_NEW("find", BCON_UTF8(name), "filter", "{", "_id", BCON_UTF8("counter"), "last", "{",
                  "$type", BCON_UTF8("number"), "}", "}", "limit", BCON_INT32(1));
@@ -812,7 +813,7 @@ static bool is_registry(sl_leftovers *left, const char *database, const char *na
 #define LIKELY_NAMES "\\" SL_REGISTRY_SUFFIX "$|\\.(drill|tune)\\.|^shardload"
 
 static void search_database(sl_leftovers *left, const char *database) {
-    sl_answer answer;
+    sl_server_answer answer;
     bson_t filter = BSON_INITIALIZER;
     BSON_APPEND_REGEX(&filter, "name", LIKELY_NAMES, "");
     list_collections(left, database, &filter, &answer);
@@ -832,7 +833,7 @@ static void search_database(sl_leftovers *left, const char *database) {
 }
 
 static void search_all(sl_leftovers *left) {
-    sl_answer answer;
+    sl_server_answer answer;
     bson_t *command = BCON_NEW("listDatabases", BCON_INT32(1), "nameOnly", BCON_BOOL(true),
                                "authorizedDatabases", BCON_BOOL(false));
     sl_ask(left->front, "admin", command, &answer);
@@ -925,7 +926,7 @@ sl_check_verdict sl_judge_bandwidth(double bytes_per_second) {
 static double ping(const sl_examined_server *server, const uint8_t *comment, size_t length,
                    char *why, size_t room) {
     bson_t command = BSON_INITIALIZER;
-    sl_answer answer;
+    sl_server_answer answer;
     BSON_APPEND_INT32(&command, "ping", 1);
     if (length > 0)
         bson_append_binary(&command, "comment", -1, BSON_SUBTYPE_BINARY, comment, (uint32_t)length);
@@ -1062,7 +1063,7 @@ static void check_inserts(const sl_examined_server *server, sl_check_findings *f
     char collection[64], field[INSERT_BYTES + 1], oid[25];
     bson_t insert = BSON_INITIALIZER;
     bson_oid_t id;
-    sl_answer inserted, dropped;
+    sl_server_answer inserted, dropped;
     if (!findings->examined->config->write)
         return;
     bson_oid_init(&id, NULL);
@@ -1236,7 +1237,7 @@ static void find_lacking(const bson_t *status, sl_purpose purpose, sl_check_find
 
 static void check_privileges(const sl_examined_server *server, sl_check_findings *findings) {
     const sl_load_config *load = findings->examined->config->load;
-    sl_answer answer;
+    sl_server_answer answer;
     sl_ask(server, "admin",
            BCON_NEW("connectionStatus", BCON_INT32(1), "showPrivileges", BCON_BOOL(true)), &answer);
     if (!answer.ok) {

@@ -43,7 +43,7 @@ static void run_check(const sl_check *row, sl_check_findings *findings) {
         row->all(examined, findings);
     for (size_t i = 0; row->each && i < examined->count; i++) {
         const sl_examined_server *server = &examined->servers[i];
-        const sl_answer *answer = &server->answers[row->question];
+        const sl_server_answer *answer = &server->answers[row->question];
         if (!concerns(row, examined, server))
             continue;
         if (row->without && !answer->ok)

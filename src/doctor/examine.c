@@ -21,10 +21,10 @@
 /* ---- one server ---- */
 
 void sl_ask(const sl_examined_server *server, const char *database, bson_t *command,
-            sl_answer *answer) {
+            sl_server_answer *answer) {
     sl_error error = {0};
     int32_t code;
-    *answer = (sl_answer){0};
+    *answer = (sl_server_answer){0};
     if (!server->member) {
         bson_init(&answer->reply);
         snprintf(answer->why, sizeof answer->why, "%s", server->not_opened);
@@ -110,7 +110,7 @@ static void ask_server(const sl_examined *examined, sl_examined_server *server) 
     if (!server->member)
         sl_print_text(server->not_opened, sizeof server->not_opened, SL_LINES, error.message);
     for (int which = 0; which < SL_QUESTIONS; which++) {
-        sl_answer *answer = &server->answers[which];
+        sl_server_answer *answer = &server->answers[which];
         if (!concerns(server, which))
             continue;
         int64_t before = sl_wall_clock_ms();
@@ -128,7 +128,7 @@ static void ask_server(const sl_examined *examined, sl_examined_server *server) 
     }
     const char *version = sl_look_text(&server->answers[SL_ASK_STATUS].reply, "version");
     if (!version && server->answers[SL_ASK_HELLO].ok) {
-        sl_answer build;
+        sl_server_answer build;
         sl_ask(server, "admin", BCON_NEW("buildInfo", BCON_INT32(1)), &build);
         snprintf(server->version, sizeof server->version, "%s",
                  sl_look_string(&build.reply, "version"));

@@ -21,11 +21,11 @@ typedef enum sl_server_role {
 } sl_server_role;
 
 /* A reply that a check needs. */
-typedef struct sl_answer {
+typedef struct sl_server_answer {
     bson_t reply;
     bool ok;
     char why[400]; /* if not ok: "needs the privilege serverStatus ..." or the error */
-} sl_answer;
+} sl_server_answer;
 
 /* What is asked of each server. */
 typedef enum sl_question {
@@ -44,7 +44,7 @@ typedef struct sl_examined_server {
     sl_server_role role;
     sl_member *member;
     char not_opened[400]; /* why `member` is NULL */
-    sl_answer answers[SL_QUESTIONS];
+    sl_server_answer answers[SL_QUESTIONS];
     char version[32];
     double clock_ms; /* the server's clock minus that of this machine; NAN if unknown */
     double error_ms; /* of the above: half the time of the exchange */
@@ -73,7 +73,7 @@ sl_examined_server *sl_examined_front(const sl_examined *examined);
 /* Runs a command of a check on a server, and destroys the command. `answer` is initialised; clear
  * it with bson_destroy of its reply. */
 void sl_ask(const sl_examined_server *server, const char *database, bson_t *command,
-            sl_answer *answer);
+            sl_server_answer *answer);
 
 /* ---- findings ---- */
 

@@ -4,6 +4,7 @@
  * table that maps an id to its group. */
 #include "isd_plan.h"
 
+#include "util/grow.h"
 #include "util/yaml_reader.h"
 
 #include <stdio.h>
@@ -383,15 +384,13 @@ static bool read_names(sl_plan *plan, const sl_format_options *options, sl_error
 }
 
 bool sl_isd_plan_create(const sl_format_options *options, sl_plan **out, sl_error *error) {
-    size_t room = count_steps() * sizeof(sl_isd_step);
     sl_plan *plan = calloc(1, sizeof *plan);
-    sl_isd_step *steps = aligned_alloc(sizeof *steps, room);
+    sl_isd_step *steps = sl_zeroed(count_steps(), sizeof *steps);
     if (!plan || !steps) {
         free(plan);
         free(steps);
         return sl_error_memory(error, "compiling the groups of ISD");
     }
-    memset(steps, 0, room);
     plan->steps = steps;
     plan->keep_missing = options->keep_missing;
     compiler c = {.plan = plan, .next = steps};

@@ -11,6 +11,7 @@
 #include "report/run_record.h"
 #include "util/clock.h"
 #include "util/context.h"
+#include "util/grow.h"
 #include "util/log.h"
 #include "util/print.h"
 #include "util/private_file.h"
@@ -45,10 +46,7 @@ void sl_run_clear(sl_run *run) {
 }
 
 bool sl_run_create_counters(sl_run *run) {
-    size_t bytes = run->threads * sizeof *run->counters;
-    run->counters = aligned_alloc(_Alignof(sl_worker_counters), bytes);
-    if (run->counters)
-        memset(run->counters, 0, bytes);
+    run->counters = sl_zeroed(run->threads, sizeof *run->counters);
     for (unsigned i = 0; run->counters && i < run->threads; i++)
         atomic_store(&run->counters[i].stage, STAGES);
     run->parsed = calloc(run->threads, sizeof *run->parsed);

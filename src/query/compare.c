@@ -48,7 +48,7 @@ typedef struct row {
     char label[LABEL_ROOM]; /* the key, safe to print */
     size_t figure;          /* index into `figures`; FIGURES: none */
     sl_difference difference;
-    sl_verdict verdict; /* corrected for the number of rows */
+    sl_significance verdict; /* corrected for the number of rows */
     size_t old_runs, new_runs;
     char reason[SL_UNSOUND_ROOM + 60]; /* why the query is not compared; "": it is */
 } row;

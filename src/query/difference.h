@@ -25,19 +25,19 @@
 #define SL_PAIRS_LEAST 6
 #define SL_RUNS_LEAST 4
 
-typedef enum sl_verdict {
+typedef enum sl_significance {
     SL_LOWER,         /* the new value is significantly lower */
     SL_HIGHER,        /* the new value is significantly higher */
     SL_NO_DIFFERENCE, /* no significant difference */
     SL_TOO_FEW,       /* too few runs for a test */
-} sl_verdict;
+} sl_significance;
 
 typedef struct sl_difference {
     double old_mean, new_mean; /* geometric means of the sides */
     double ratio;              /* new_mean / old_mean */
     double low, high;          /* 95 % interval of the ratio; NAN with too few runs */
     double p;                  /* p value of "the ratio is 1"; NAN with too few runs */
-    sl_verdict verdict;
+    sl_significance verdict;
     size_t old_outliers, new_outliers; /* runs far from the median of their side */
     double drift; /* linear trend of both sides from the first run to the last, as a ratio */
     bool drifts;  /* the trend is significant at 1 % */

@@ -17,6 +17,7 @@
 #include "report/run_record.h"
 #include "util/clock.h"
 #include "util/context.h"
+#include "util/grow.h"
 #include "util/print.h"
 #include "util/text_table.h"
 
@@ -315,7 +316,7 @@ static bool make_clients(run_state *run, load_client *clients, sl_error *error) 
     for (unsigned i = 0; i < plan->clients; i++) {
         clients[i].run = run;
         clients[i].number = i;
-        clients[i].runners = calloc(plan->mix_count, sizeof *clients[i].runners);
+        clients[i].runners = sl_zeroed(plan->mix_count, sizeof *clients[i].runners);
         clients[i].figures = calloc(plan->mix_count, sizeof *clients[i].figures);
         clients[i].slots = calloc(run->slot_count, sizeof *clients[i].slots);
         if (!clients[i].runners || !clients[i].figures || !clients[i].slots)
@@ -403,9 +404,7 @@ bool sl_generate(sl_connection *connection, const sl_load_plan *plan, sl_load_ou
     *outcome = (sl_load_outcome){.count = plan->mix_count};
     run_state run = {.plan = plan, .connection = connection};
     plan_slots(&run, outcome);
-    load_client *clients = aligned_alloc(_Alignof(load_client), plan->clients * sizeof *clients);
-    if (clients)
-        memset(clients, 0, plan->clients * sizeof *clients);
+    load_client *clients = sl_zeroed(plan->clients, sizeof *clients);
     outcome->figures = calloc(plan->mix_count + 1, sizeof *outcome->figures);
     outcome->slots = calloc(outcome->slot_count, sizeof *outcome->slots);
     run.bounds = calloc(plan->mix_count, sizeof *run.bounds);

@@ -15,6 +15,7 @@
 #include "util/clock.h"
 #include "util/context.h"
 #include "util/estimate.h"
+#include "util/grow.h"
 #include "util/print.h"
 #include "util/process.h"
 #include "util/text_table.h"
@@ -453,7 +454,7 @@ static void put_value(sl_text_table *table, const field *cell) {
 }
 
 void sl_table_print_documents(const bson_t *documents, size_t rows, FILE *out, unsigned indent) {
-    fields all = {.items = calloc(COLUMNS_MAX, sizeof(field))};
+    fields all = {.items = sl_zeroed(COLUMNS_MAX, sizeof(field))};
     if (!all.items) {
         sl_context_lost_output();
         return;

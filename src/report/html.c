@@ -713,7 +713,7 @@ static void write_table(FILE *out, const char *title, const sl_page_table *table
     fputs("</tbody></table></div>\n", out);
 }
 
-static void write_picture(FILE *out, const sl_block *block) {
+static void write_picture(FILE *out, const sl_page_block *block) {
     fputs("<figure>\n<figcaption>", out);
     write_element(out, "b", NULL, block->text);
     if (block->caption)
@@ -734,7 +734,7 @@ static void write_picture(FILE *out, const sl_block *block) {
 
 static const char *const tones[] = {"verdict", "verdict good", "verdict warning", "verdict bad"};
 
-static void write_block(FILE *out, const sl_block *block) {
+static void write_block(FILE *out, const sl_page_block *block) {
     switch (block->kind) {
     case SL_BLOCK_CHAPTER:
         write_element(out, "h2", NULL, block->text);
@@ -765,7 +765,7 @@ static void write_page(FILE *out, const sl_page *page, const char *title) {
     write_style(out);
     fputs("</head>\n<body>\n", out);
     write_element(out, "h1", NULL, title);
-    for (const sl_block *block = sl_page_first(page); block; block = block->next)
+    for (const sl_page_block *block = sl_page_first(page); block; block = block->next)
         write_block(out, block);
     fputs("<footer>Made by shardload from the records of the runs. Times of day are UTC; 1 kB is "
           "1,000 bytes.</footer>\n</body>\n</html>\n",

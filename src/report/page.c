@@ -15,8 +15,8 @@ typedef struct piece {
 
 struct sl_page {
     piece *pieces;
-    sl_block *first;
-    sl_block **end;
+    sl_page_block *first;
+    sl_page_block **end;
     bool failed;
 };
 
@@ -42,7 +42,7 @@ bool sl_page_failed(const sl_page *page) {
     return page->failed;
 }
 
-const sl_block *sl_page_first(const sl_page *page) {
+const sl_page_block *sl_page_first(const sl_page *page) {
     return page->first;
 }
 
@@ -95,8 +95,8 @@ static void *add_item(sl_page *page, void *list_at, size_t *count, size_t *room,
     return list + size * (*count)++;
 }
 
-static sl_block *add_block(sl_page *page, sl_block_kind kind, const char *text) {
-    sl_block *block = sl_page_memory(page, sizeof *block);
+static sl_page_block *add_block(sl_page *page, sl_block_kind kind, const char *text) {
+    sl_page_block *block = sl_page_memory(page, sizeof *block);
     if (!block)
         return NULL;
     block->kind = kind;
@@ -109,7 +109,7 @@ static sl_block *add_block(sl_page *page, sl_block_kind kind, const char *text) 
 void sl_page_add_text(sl_page *page, sl_block_kind kind, sl_tone tone, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    sl_block *block = add_block(page, kind, text_of(page, format, arguments));
+    sl_page_block *block = add_block(page, kind, text_of(page, format, arguments));
     va_end(arguments);
     if (block)
         block->tone = tone;
@@ -128,7 +128,7 @@ static sl_page_table *add_table(sl_page *page, sl_block_kind kind, const char *t
     }
     table->columns = columns;
     table->emphasized = SIZE_MAX;
-    sl_block *block = add_block(page, kind, title);
+    sl_page_block *block = add_block(page, kind, title);
     if (!block)
         return NULL;
     block->of.table = table;
@@ -139,7 +139,7 @@ static sl_page_table *add_table(sl_page *page, sl_block_kind kind, const char *t
 static void *add_picture(sl_page *page, sl_block_kind kind, const char *title, const char *caption,
                          size_t size) {
     void *picture = sl_page_memory(page, size);
-    sl_block *block = picture ? add_block(page, kind, title) : NULL;
+    sl_page_block *block = picture ? add_block(page, kind, title) : NULL;
     if (!block)
         return NULL;
     block->caption = caption;

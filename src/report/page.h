@@ -124,7 +124,7 @@ typedef enum sl_block_kind {
 typedef enum sl_tone { SL_TONE_PLAIN, SL_TONE_GOOD, SL_TONE_WARNING, SL_TONE_BAD } sl_tone;
 
 #define SL_PICTURE_DATA(kind, name) sl_##name *name;
-typedef struct sl_block {
+typedef struct sl_page_block {
     sl_block_kind kind;
     sl_tone tone;
     const char *text;    /* of a heading or text; the caption of a picture */
@@ -134,14 +134,14 @@ typedef struct sl_block {
         void *picture; /* any of those below */
         SL_PICTURES(SL_PICTURE_DATA)
     } of;
-    struct sl_block *next;
-} sl_block;
+    struct sl_page_block *next;
+} sl_page_block;
 #undef SL_PICTURE_DATA
 
 sl_page *sl_page_create(void);       /* NULL without memory */
 void sl_page_destroy(sl_page *page); /* NULL is fine */
 bool sl_page_failed(const sl_page *page);
-const sl_block *sl_page_first(const sl_page *page);
+const sl_page_block *sl_page_first(const sl_page *page);
 
 /* Zeroed memory that lives as long as the page. */
 void *sl_page_memory(sl_page *page, size_t bytes);

@@ -23,17 +23,17 @@ typedef struct sl_phase {
     double seconds;
 } sl_phase;
 
-typedef struct sl_point {
+typedef struct series_point {
     sl_run_point figures;
     uint64_t *shard_documents;
-} sl_point;
+} series_point;
 
 struct sl_run_record {
     bson_t *document;
     bool finished;
     sl_phase phases[PHASES_MAX];
     size_t phase_count;
-    sl_point *points;
+    series_point *points;
     size_t point_count;
     unsigned stride; /* one of `stride` points is kept */
     unsigned skipped;
@@ -156,7 +156,7 @@ void sl_run_record_point(sl_run_record *record, const sl_run_point *figures,
         return; /* without memory the series has a gap; the load continues */
     memcpy(copy, shard_documents, shards * sizeof *copy);
     record->shards = shards;
-    record->points[record->point_count++] = (sl_point){*figures, copy};
+    record->points[record->point_count++] = (series_point){*figures, copy};
 }
 
 /* Rounded to milliseconds. */
@@ -178,7 +178,7 @@ static void finish(sl_run_record *record) {
 
     BSON_APPEND_ARRAY_BEGIN(record->document, "series", &array);
     for (uint32_t i = 0; i < record->point_count; i++) {
-        const sl_point *one = &record->points[i];
+        const series_point *one = &record->points[i];
         sl_record_begin_item(&array, i, &item);
         BSON_APPEND_DOUBLE(&item, "seconds", rounded(one->figures.seconds));
         BSON_APPEND_INT64(&item, "documents", (int64_t)one->figures.documents);

@@ -393,7 +393,7 @@ static void put_table(const screen_out *screen, const char *title, const sl_page
 
 /* ---- the page ---- */
 
-static void put_picture(const screen_out *screen, const sl_block *block) {
+static void put_picture(const screen_out *screen, const sl_page_block *block) {
     fputs("\n", screen->out);
     put_words(screen, block->text, 0);
 #define DRAW(kind, name)                                                                           \
@@ -408,7 +408,7 @@ static void put_picture(const screen_out *screen, const sl_block *block) {
 #undef DRAW
 }
 
-static void put_block(const screen_out *screen, const sl_block *block) {
+static void put_block(const screen_out *screen, const sl_page_block *block) {
     static const char *const marks[] = {"", "", "! ", "!! "};
     char verdict[2000];
     switch (block->kind) {
@@ -449,7 +449,7 @@ bool sl_report_text(const sl_report *report, const sl_report_terminal *terminal,
                    : sl_error_memory(error, "making a report");
     if (ok) {
         put_rule(&screen, title, "═", "=");
-        for (const sl_block *block = sl_page_first(page); block; block = block->next)
+        for (const sl_page_block *block = sl_page_first(page); block; block = block->next)
             put_block(&screen, block);
         if (fflush(out) != 0 || ferror(out))
             ok = sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),

@@ -36,7 +36,7 @@ typedef struct transaction {
 typedef struct reading {
     const char *path;
     uint64_t limit;
-    bool (*visit)(void *context, const sl_operation *operation, sl_error *error);
+    bool (*visit)(void *context, const sl_oplog_operation *operation, sl_error *error);
     void *context;
     sl_oplog_totals *totals;
     sl_source_set *set;
@@ -139,10 +139,10 @@ static const char *command_of(const bson_t *object) {
 }
 
 static bool take_operation(reading *r, const bson_t *entry, unsigned nested, sl_error *error) {
-    sl_operation made = {.name = sl_look_string(entry, "ns"),
-                         .number = r->totals->operations,
-                         .at = r->entry_at,
-                         .timestamp = r->timestamp};
+    sl_oplog_operation made = {.name = sl_look_string(entry, "ns"),
+                               .number = r->totals->operations,
+                               .at = r->entry_at,
+                               .timestamp = r->timestamp};
     const char *op = sl_look_string(entry, "op");
     sl_error why = {0};
     if (is_no_operation(op))
@@ -333,7 +333,8 @@ static bool read_all(reading *r, sl_error *error) {
 }
 
 bool sl_oplog_each(const char *path, uint64_t limit,
-                   bool (*visit)(void *context, const sl_operation *operation, sl_error *error),
+                   bool (*visit)(void *context, const sl_oplog_operation *operation,
+                                 sl_error *error),
                    void *context, sl_oplog_totals *totals, sl_error *error) {
     *totals = (sl_oplog_totals){0};
     reading r = {.path = path,

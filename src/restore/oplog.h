@@ -22,7 +22,7 @@
 
 /* An operation. The operations of applyOps and of a transaction are passed one by one, when they
  * take effect. Borrowed. */
-typedef struct sl_operation {
+typedef struct sl_oplog_operation {
     char kind;           /* i, u, d, c */
     const char *name;    /* "database.collection"; of a command "database.$cmd" */
     bson_t object;       /* document, update, or command */
@@ -31,7 +31,7 @@ typedef struct sl_operation {
     uint64_t at;         /* offset of its entry in the oplog */
     uint64_t timestamp;  /* of its entry: seconds << 32 | ordinal */
     const char *command; /* the name of the command; "" */
-} sl_operation;
+} sl_oplog_operation;
 
 /* Reads an oplog and passes each operation to `visit`, except no-ops, up to the first entry at or
  * after the timestamp `limit` (0: none). Stops with the error of `visit`, which is given the
@@ -39,7 +39,8 @@ typedef struct sl_operation {
  * understood. Needs memory for the largest entry, and for the transactions that are open at the
  * same time. */
 bool sl_oplog_each(const char *path, uint64_t limit,
-                   bool (*visit)(void *context, const sl_operation *operation, sl_error *error),
+                   bool (*visit)(void *context, const sl_oplog_operation *operation,
+                                 sl_error *error),
                    void *context, sl_oplog_totals *totals, sl_error *error);
 
 /* ---- oplog_update.c ---- */
@@ -71,7 +72,8 @@ sl_namespace *sl_oplog_namespace(const sl_dump *dump, const char *database, cons
 bool sl_oplog_split(const char *name, char database[SL_NAME_ROOM], const char **collection);
 
 /* Options of a command `create` of the oplog: sets options and later of `made`. */
-bool sl_oplog_create_options(const sl_operation *operation, sl_namespace *made, sl_error *error);
+bool sl_oplog_create_options(const sl_oplog_operation *operation, sl_namespace *made,
+                             sl_error *error);
 
 /* ---- oplog_replay.c ---- */
 

@@ -195,7 +195,8 @@ static void copy_fields(const bson_t *command, const char *except, bson_t *to) {
     }
 }
 
-bool sl_oplog_create_options(const sl_operation *operation, sl_namespace *made, sl_error *error) {
+bool sl_oplog_create_options(const sl_oplog_operation *operation, sl_namespace *made,
+                             sl_error *error) {
     bson_t options = BSON_INITIALIZER;
     copy_fields(&operation->object,
                 bson_has_field(&operation->object, "timeseries")
@@ -207,7 +208,7 @@ bool sl_oplog_create_options(const sl_operation *operation, sl_namespace *made, 
     return ok;
 }
 
-static bool plan_create(planning *p, const sl_operation *o, const char *database,
+static bool plan_create(planning *p, const sl_oplog_operation *o, const char *database,
                         const char *collection, sl_error *error) {
     size_t prefix = strlen(SL_BUCKETS);
     bool series = bson_has_field(&o->object, "timeseries");
@@ -245,13 +246,13 @@ static bool mark_gone(planning *p, sl_namespace *item, sl_error *error) {
     return state || !item;
 }
 
-static bool plan_drop(planning *p, const sl_operation *o, const char *database,
+static bool plan_drop(planning *p, const sl_oplog_operation *o, const char *database,
                       const char *collection, sl_error *error) {
     (void)o;
     return mark_gone(p, find(p, database, collection), error);
 }
 
-static bool plan_drop_database(planning *p, const sl_operation *o, const char *database,
+static bool plan_drop_database(planning *p, const sl_oplog_operation *o, const char *database,
                                const char *collection, sl_error *error) {
     (void)o, (void)collection;
     bool ok = true;
@@ -268,7 +269,7 @@ static bool is_of_users(const char *database, const char *collection) {
     return sl_kinds[sl_dump_kind(database, collection)].merged_by != NULL;
 }
 
-static bool plan_rename(planning *p, const sl_operation *o, const char *database,
+static bool plan_rename(planning *p, const sl_oplog_operation *o, const char *database,
                         const char *collection, sl_error *error) {
     (void)database;
     const char *from = sl_look_string(&o->object, "renameCollection"),
@@ -308,7 +309,7 @@ static bool plan_rename(planning *p, const sl_operation *o, const char *database
     return mark_gone(p, item, error);
 }
 
-static bool plan_create_index(planning *p, const sl_operation *o, const char *database,
+static bool plan_create_index(planning *p, const sl_oplog_operation *o, const char *database,
                               const char *collection, sl_error *error) {
     sl_namespace *item = get(p, database, collection, error);
     sl_namespace *state = item ? after(p, item, error) : NULL;
@@ -323,7 +324,7 @@ static bool plan_create_index(planning *p, const sl_operation *o, const char *da
     return ok;
 }
 
-static bool plan_commit_indexes(planning *p, const sl_operation *o, const char *database,
+static bool plan_commit_indexes(planning *p, const sl_oplog_operation *o, const char *database,
                                 const char *collection, sl_error *error) {
     sl_namespace *item = get(p, database, collection, error);
     sl_namespace *state = item ? after(p, item, error) : NULL;
@@ -333,7 +334,7 @@ static bool plan_commit_indexes(planning *p, const sl_operation *o, const char *
     return ok;
 }
 
-static bool plan_drop_indexes(planning *p, const sl_operation *o, const char *database,
+static bool plan_drop_indexes(planning *p, const sl_oplog_operation *o, const char *database,
                               const char *collection, sl_error *error) {
     sl_namespace *item = find(p, database, collection);
     sl_namespace *state = item ? after(p, item, error) : NULL;
@@ -358,7 +359,7 @@ static bool set_later(sl_namespace *state, const bson_iter_t *field) {
     return ok;
 }
 
-static bool plan_modify(planning *p, const sl_operation *o, const char *database,
+static bool plan_modify(planning *p, const sl_oplog_operation *o, const char *database,
                         const char *collection, sl_error *error) {
     sl_namespace *item = find(p, database, collection);
     sl_namespace *state = item ? after(p, item, error) : NULL;
@@ -380,7 +381,7 @@ static bool plan_modify(planning *p, const sl_operation *o, const char *database
 
 typedef struct command_row {
     const char *name;
-    bool (*plan)(planning *p, const sl_operation *operation, const char *database,
+    bool (*plan)(planning *p, const sl_oplog_operation *operation, const char *database,
                  const char *collection, sl_error *error); /* NULL: nothing is to be done */
     const char *refused;                                   /* the reason; NULL: replayed */
 } command_row;
@@ -411,7 +412,7 @@ static bool drops_users(const command_row *row, const char *database, const char
            (row->plan == plan_drop_database && strcmp(database, "admin") == 0);
 }
 
-static bool plan_command(planning *p, const sl_operation *o, const char *database,
+static bool plan_command(planning *p, const sl_oplog_operation *o, const char *database,
                          sl_error *error) {
     const command_row *row = NULL;
     for (size_t i = 0; !row && i < sizeof commands / sizeof commands[0]; i++)
@@ -436,7 +437,7 @@ static bool plan_command(planning *p, const sl_operation *o, const char *databas
 /* ---- documents ---- */
 
 /* Views are documents of system.views. That of a time-series collection follows its buckets. */
-static bool plan_view(planning *p, const sl_operation *o, sl_error *error) {
+static bool plan_view(planning *p, const sl_oplog_operation *o, sl_error *error) {
     char database[SL_NAME_ROOM];
     const char *view;
     const bson_t *of = o->kind == 'u' ? &o->target : &o->object;
@@ -458,7 +459,7 @@ static bool plan_view(planning *p, const sl_operation *o, sl_error *error) {
 }
 
 /* The index of a server before 4.2: a document of system.indexes. */
-static bool plan_index(planning *p, const sl_operation *o, sl_error *error) {
+static bool plan_index(planning *p, const sl_oplog_operation *o, sl_error *error) {
     char database[SL_NAME_ROOM];
     const char *collection;
     if (o->kind != 'i' || !sl_oplog_split(sl_look_string(&o->object, "ns"), database, &collection))
@@ -468,7 +469,7 @@ static bool plan_index(planning *p, const sl_operation *o, sl_error *error) {
     return state && add_index(state, &o->object, error);
 }
 
-static bool plan_document(planning *p, const sl_operation *o, const char *database,
+static bool plan_document(planning *p, const sl_oplog_operation *o, const char *database,
                           const char *collection, sl_error *error) {
     bson_iter_t id;
     sl_error why;
@@ -498,7 +499,7 @@ bool sl_oplog_split(const char *name, char database[SL_NAME_ROOM], const char **
     return true;
 }
 
-static bool plan_operation(void *context, const sl_operation *o, sl_error *error) {
+static bool plan_operation(void *context, const sl_oplog_operation *o, sl_error *error) {
     planning *p = context;
     char database[SL_NAME_ROOM];
     const char *collection;

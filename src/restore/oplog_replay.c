@@ -367,7 +367,7 @@ static slot *slot_of(replay *r, size_t item, const bson_t *of, bool read, sl_err
 }
 
 /* The new document of an update; without _id, it gets that of the slot. NULL with error. */
-static bson_t *updated(const slot *s, const sl_operation *o, sl_error *error) {
+static bson_t *updated(const slot *s, const sl_oplog_operation *o, sl_error *error) {
     if (sl_oplog_update_form(&o->object) != SL_OPLOG_DOCUMENT || bson_has_field(&o->object, "_id"))
         return sl_oplog_update(s->now, &o->object, error);
     bson_t *made = bson_new();
@@ -378,7 +378,7 @@ static bson_t *updated(const slot *s, const sl_operation *o, sl_error *error) {
     return NULL;
 }
 
-static bool apply(replay *r, size_t item, const sl_operation *o, sl_error *error) {
+static bool apply(replay *r, size_t item, const sl_oplog_operation *o, sl_error *error) {
     const place *p = &r->places[item];
     if (!know(r, item, error))
         return false;
@@ -422,12 +422,13 @@ static sl_target collection_of(const sl_namespace *item) {
     return (sl_target){.database = item->to_database, .collection = item->to_collection};
 }
 
-static bool drop(replay *r, const sl_namespace *item, const sl_operation *o, sl_error *error) {
+static bool drop(replay *r, const sl_namespace *item, const sl_oplog_operation *o,
+                 sl_error *error) {
     (void)o;
     return sl_collection_drop(r->connection, item->to_database, item->to_collection, error);
 }
 
-static bool create_collection(replay *r, const sl_namespace *item, const sl_operation *o,
+static bool create_collection(replay *r, const sl_namespace *item, const sl_oplog_operation *o,
                               sl_error *error) {
     sl_namespace made = {.options = bson_new(), .later = bson_new(), .indexes = bson_new()};
     const sl_target target = collection_of(item);
@@ -440,7 +441,7 @@ static bool create_collection(replay *r, const sl_namespace *item, const sl_oper
     return ok;
 }
 
-static bool rename_collection(replay *r, const sl_namespace *item, const sl_operation *o,
+static bool rename_collection(replay *r, const sl_namespace *item, const sl_oplog_operation *o,
                               sl_error *error) {
     char database[SL_NAME_ROOM];
     const char *collection;
@@ -467,7 +468,7 @@ static bool build_index(replay *r, size_t index, const bson_t *specification, sl
     return ok;
 }
 
-static bool create_indexes(replay *r, const sl_namespace *item, const sl_operation *o,
+static bool create_indexes(replay *r, const sl_namespace *item, const sl_oplog_operation *o,
                            sl_error *error) {
     size_t index = (size_t)(item - r->dump->items);
     bool ok = true;
@@ -480,7 +481,7 @@ static bool create_indexes(replay *r, const sl_namespace *item, const sl_operati
     return ok;
 }
 
-static bool drop_index(replay *r, const sl_namespace *item, const sl_operation *o,
+static bool drop_index(replay *r, const sl_namespace *item, const sl_oplog_operation *o,
                        sl_error *error) {
     char name[SL_NAME_ROOM + 16];
     const sl_target target = target_of(r, (size_t)(item - r->dump->items), name);
@@ -491,7 +492,7 @@ static bool drop_index(replay *r, const sl_namespace *item, const sl_operation *
 
 static const struct {
     const char *name;
-    bool (*run)(replay *r, const sl_namespace *item, const sl_operation *o, sl_error *error);
+    bool (*run)(replay *r, const sl_namespace *item, const sl_oplog_operation *o, sl_error *error);
 } commands[] = {
     {"create", create_collection},           {"drop", drop},
     {"renameCollection", rename_collection}, {"createIndexes", create_indexes},
@@ -499,7 +500,8 @@ static const struct {
 };
 
 /* Drops the collections of the database that the restore has. Other ones belong to someone else. */
-static bool drop_database(replay *r, const char *database, const sl_operation *o, sl_error *error) {
+static bool drop_database(replay *r, const char *database, const sl_oplog_operation *o,
+                          sl_error *error) {
     bool ok = true;
     for (size_t i = 0; ok && i < r->dump->count; i++) {
         const sl_namespace *item = &r->dump->items[i];
@@ -509,7 +511,7 @@ static bool drop_database(replay *r, const char *database, const sl_operation *o
     return ok;
 }
 
-static bool run_command(replay *r, const sl_operation *o, sl_error *error) {
+static bool run_command(replay *r, const sl_oplog_operation *o, sl_error *error) {
     char database[SL_NAME_ROOM], own[SL_NAME_ROOM];
     const char *collection, *name = sl_look_string(&o->object, o->command);
     sl_oplog_split(o->name, database, &collection);
@@ -530,7 +532,7 @@ static bool run_command(replay *r, const sl_operation *o, sl_error *error) {
 
 /* ---- views ---- */
 
-static bool modify_view(replay *r, const sl_namespace *item, const sl_operation *o,
+static bool modify_view(replay *r, const sl_namespace *item, const sl_oplog_operation *o,
                         const sl_collection_facts *facts, sl_error *error) {
     const sl_target target = collection_of(item);
     bson_t fields = BSON_INITIALIZER;
@@ -547,7 +549,7 @@ static bool modify_view(replay *r, const sl_namespace *item, const sl_operation 
     return ok;
 }
 
-static bool create_view(replay *r, const sl_namespace *item, const sl_operation *o,
+static bool create_view(replay *r, const sl_namespace *item, const sl_oplog_operation *o,
                         sl_error *error) {
     const sl_target target = collection_of(item);
     bson_t options = BSON_INITIALIZER;
@@ -559,7 +561,7 @@ static bool create_view(replay *r, const sl_namespace *item, const sl_operation 
 }
 
 /* An operation on system.views. */
-static bool change_view(replay *r, const sl_operation *o, sl_error *error) {
+static bool change_view(replay *r, const sl_oplog_operation *o, sl_error *error) {
     char database[SL_NAME_ROOM];
     const char *view;
     const bson_t *of = o->kind == 'u' ? &o->target : &o->object;
@@ -584,7 +586,7 @@ static bool change_view(replay *r, const sl_operation *o, sl_error *error) {
 /* ---- the replay ---- */
 
 /* Executes a command, or a change of a view, after the documents before it are written. */
-static bool change_alone(replay *r, const sl_operation *o, sl_error *error) {
+static bool change_alone(replay *r, const sl_oplog_operation *o, sl_error *error) {
     r->next = o->number;
     if (!flush(r, error))
         return false;
@@ -646,7 +648,7 @@ static void log_progress(replay *r) {
                 sl_human_count(r->restore->oplog_totals.operations, all));
 }
 
-static bool replay_operation(void *context, const sl_operation *o, sl_error *error) {
+static bool replay_operation(void *context, const sl_oplog_operation *o, sl_error *error) {
     replay *r = context;
     const char *dot = strchr(o->name, '.');
     if (o->number < r->next)

@@ -120,16 +120,16 @@ void sl_compare_clear(sl_comparison *comparison) {
 #define PATH_ROOM 300
 #define VALUE_ROOM 80
 
-typedef struct sl_words {
+typedef struct word_list {
     char *out;
     size_t room;
     size_t used;
-} sl_words;
+} word_list;
 
-static void append(sl_words *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void append(word_list *words, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Appends a difference, after a semicolon. `used` may exceed `room`: the text is truncated then. */
-static void append(sl_words *words, const char *format, ...) {
+static void append(word_list *words, const char *format, ...) {
     va_list arguments;
     if (words->used >= words->room)
         return;
@@ -176,10 +176,10 @@ static const char *type_name(const bson_iter_t *value) {
     }
 }
 
-static void compare_documents(sl_words *words, const char *prefix, bson_iter_t expected,
+static void compare_documents(word_list *words, const char *prefix, bson_iter_t expected,
                               bson_iter_t found, unsigned depth);
 
-static void compare_values(sl_words *words, const char *path, const bson_iter_t *expected,
+static void compare_values(word_list *words, const char *path, const bson_iter_t *expected,
                            const bson_iter_t *found, unsigned depth) {
     bson_iter_t inner_expected, inner_found;
     char is[VALUE_ROOM], should[VALUE_ROOM];
@@ -201,7 +201,7 @@ static void compare_values(sl_words *words, const char *path, const bson_iter_t 
 }
 
 /* Both iterators are before the first field of their documents. */
-static void compare_documents(sl_words *words, const char *prefix, bson_iter_t expected,
+static void compare_documents(word_list *words, const char *prefix, bson_iter_t expected,
                               bson_iter_t found, unsigned depth) {
     char path[PATH_ROOM], key[PATH_ROOM];
     size_t before = words->used;
@@ -225,7 +225,7 @@ static void compare_documents(sl_words *words, const char *prefix, bson_iter_t e
 }
 
 char *sl_difference(const uint8_t *expected, const bson_t *found, char *out, size_t room) {
-    sl_words words = {.out = out, .room = room};
+    word_list words = {.out = out, .room = room};
     bson_iter_t one, other;
     out[0] = '\0';
     if (bson_iter_init_from_data(&one, expected, sl_bson_length(expected)) &&

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "bson/bson_lookup.h"
+#include "util/grow.h"
 #include "util/hash.h"
 #include "util/text.h"
 
@@ -31,7 +32,7 @@ struct sl_repeats {
 };
 
 sl_repeats *sl_repeats_create(const sl_key_fields *keys) {
-    sl_repeats *made = calloc(1, sizeof *made);
+    sl_repeats *made = sl_zeroed(1, sizeof *made);
     slot *slots = calloc(SLOTS, sizeof *slots);
     if (!made || !slots) {
         free(made);

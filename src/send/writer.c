@@ -30,6 +30,7 @@
 
 #include "bson/bson_writer.h"
 #include "util/clock.h"
+#include "util/grow.h"
 #include "util/interrupt.h"
 #include "util/log.h"
 
@@ -58,7 +59,7 @@ typedef struct sl_aside {
 } sl_aside;
 
 /* The receiver of the outcome of documents. */
-typedef struct sl_listener {
+typedef struct sl_writer_listener {
     sl_batch_result *result;
     refusal_handler refused;
     void *context;
@@ -67,7 +68,7 @@ typedef struct sl_listener {
                          now is about this document */
     bool accepted;    /* with `alone`: the server has executed another command of the batch */
     sl_aside *aside;
-} sl_listener;
+} sl_writer_listener;
 
 /* How documents are sent in pieces. The caller sends those from `first` on, at most `most`, until
  * `first` is `end`. */
@@ -152,7 +153,7 @@ static mongoc_write_concern_t *write_concern_of(const sl_sending *sending) {
     return concern;
 }
 
-static void report(const sl_listener *listener, uint32_t index, sl_fate fate, int32_t code,
+static void report(const sl_writer_listener *listener, uint32_t index, sl_fate fate, int32_t code,
                    const char *reason) {
     if (fate == FATE_ALREADY_STORED)
         listener->result->already_stored++;
@@ -170,8 +171,8 @@ static bool is_apart(sl_outcome outcome) {
 /* Reports a document whose command was refused: `outcome` is SEND_APART or SEND_APART_OR_END, `why`
  * the server's error, and `count` the number of documents of the command. False, and nothing is
  * reported, if the document need not be the reason. */
-static bool report_alone(const sl_listener *listener, sl_outcome outcome, const bson_error_t *why,
-                         uint32_t index, uint32_t count) {
+static bool report_alone(const sl_writer_listener *listener, sl_outcome outcome,
+                         const bson_error_t *why, uint32_t index, uint32_t count) {
     const bool known = count == 1 && sl_reply_is_of_document((int32_t)why->code);
     if (!is_apart(outcome) || !(known || (listener->alone && listener->accepted)))
         return false;
@@ -380,7 +381,7 @@ static bool view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *e
         outlet->chosen = NULL;
         outlet->places = NULL;
         outlet->room = batch->documents;
-        outlet->views = aligned_alloc(_Alignof(bson_t), outlet->room * sizeof *outlet->views);
+        outlet->views = sl_zeroed(outlet->room, sizeof *outlet->views);
         outlet->pointers = malloc(outlet->room * sizeof *outlet->pointers);
         outlet->aside.indexes = malloc(outlet->room * sizeof *outlet->aside.indexes);
         if (!outlet->views || !outlet->pointers || !outlet->aside.indexes) {
@@ -418,7 +419,7 @@ typedef struct sl_parcel {
 
 /* `first_time`: the document had not been sent before it was refused, and it has its own _id. Then
  * an equal stored document does not come from an earlier attempt. */
-static void report_duplicate(const sl_listener *listener, uint32_t index,
+static void report_duplicate(const sl_writer_listener *listener, uint32_t index,
                              const sl_duplicates *duplicates, uint32_t place, bool first_time) {
     char reason[500] = "";
     const char *difference = duplicates->difference[place];
@@ -470,7 +471,7 @@ static sl_scan_result find_invalid(const sl_outlet *outlet, bson_iter_t errors,
  * anything but SL_SCAN_DONE. */
 static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
                                         const sl_piece *piece, const sl_parcel *parcel,
-                                        const sl_listener *listener, sl_error *error) {
+                                        const sl_writer_listener *listener, sl_error *error) {
     bson_iter_t items;
     if (!sl_reply_errors(reply, &items))
         return SL_SCAN_DONE;
@@ -532,7 +533,7 @@ static void name_duplicate(const bson_error_t *why, bson_t *body) {
 }
 
 static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl_parcel *parcel,
-                              const sl_listener *listener, sl_error *error) {
+                              const sl_writer_listener *listener, sl_error *error) {
     bson_error_t why = {0};
     bson_t body;
     uint32_t inserted = 0;
@@ -627,8 +628,8 @@ static sl_outcome acknowledge(const sl_outlet *outlet, const bson_t *document, s
 
 /* One attempt. If the piece may have been sent before, its stored documents are found first, and
  * reported after the other documents have been acknowledged. */
-static sl_outcome send_once(sl_outlet *outlet, const sl_piece *piece, const sl_listener *listener,
-                            sl_error *error) {
+static sl_outcome send_once(sl_outlet *outlet, const sl_piece *piece,
+                            const sl_writer_listener *listener, sl_error *error) {
     sl_parcel parcel = {piece->documents, piece->count, NULL};
     if (!piece->search_first)
         return send_parcel(outlet, piece, &parcel, listener, error);
@@ -655,7 +656,7 @@ static sl_outcome send_once(sl_outlet *outlet, const sl_piece *piece, const sl_l
 }
 
 /* Sends the documents [first, end) of the batch. */
-static bool send_pieces(sl_outlet *outlet, sl_course *course, const sl_listener *listener,
+static bool send_pieces(sl_outlet *outlet, sl_course *course, const sl_writer_listener *listener,
                         sl_error *error) {
     sl_piece piece = {.search_first = outlet->search_first || listener->alone,
                       .sent_before = listener->alone};
@@ -685,7 +686,7 @@ static bool writer_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
         &outlet
              ->connections[batch->shard < outlet->connection_count ? batch->shard
                                                                    : outlet->connection_count - 1];
-    sl_listener listener = {result, refused, context, .aside = &outlet->aside};
+    sl_writer_listener listener = {result, refused, context, .aside = &outlet->aside};
     outlet->aside.count = 0;
     sl_course course = {.sending = outlet->sending,
                         .result = result,
@@ -966,7 +967,7 @@ static bool modify_view_documents(sl_outlet *outlet, const sl_batch *batch, sl_e
         free(outlet->again);
         free(outlet->aside.indexes);
         outlet->room = batch->documents;
-        outlet->views = aligned_alloc(_Alignof(bson_t), outlet->room * sizeof *outlet->views);
+        outlet->views = sl_zeroed(outlet->room, sizeof *outlet->views);
         outlet->found = malloc(outlet->room);
         outlet->places = malloc(outlet->room * sizeof *outlet->places);
         outlet->again = malloc(outlet->room * sizeof *outlet->again);
@@ -1081,8 +1082,8 @@ static sl_outcome find_rejects(sl_outlet *outlet, const uint32_t *places, uint32
     return outcome;
 }
 
-static void report_refusals(sl_outlet *outlet, const sl_listener *listener, const uint32_t *places,
-                            const bson_t *body) {
+static void report_refusals(sl_outlet *outlet, const sl_writer_listener *listener,
+                            const uint32_t *places, const bson_t *body) {
     bson_iter_t items;
     sl_write_error one;
     char text[SL_WRITE_ERROR_ROOM];
@@ -1104,8 +1105,8 @@ static void report_refusals(sl_outlet *outlet, const sl_listener *listener, cons
 }
 
 /* Reports the outcome of the documents; called once for each, with an answer that adds up. */
-static void report_modified(sl_outlet *outlet, const sl_listener *listener, const uint32_t *places,
-                            uint32_t count, const sl_modified *found) {
+static void report_modified(sl_outlet *outlet, const sl_writer_listener *listener,
+                            const uint32_t *places, uint32_t count, const sl_modified *found) {
     const sl_mode_row *mode = &sl_modes[outlet->sending->keys->mode];
     uint32_t changed = mode->removes ? found->matched : found->modified;
     for (uint32_t i = 0; i < count; i++) {
@@ -1137,7 +1138,8 @@ static void report_modified(sl_outlet *outlet, const sl_listener *listener, cons
 /* One attempt to send the documents at `places`, or the first of them. Nothing has been reported
  * unless they are DELIVERED. */
 static sl_outcome send_statements(sl_outlet *outlet, const uint32_t *places, uint32_t count,
-                                  uint32_t *taken, const sl_listener *listener, sl_error *error) {
+                                  uint32_t *taken, const sl_writer_listener *listener,
+                                  sl_error *error) {
     bson_t body;
     sl_modified found;
     sl_outcome outcome = send_command(outlet, places, count, taken, &body, &found, error);
@@ -1159,7 +1161,7 @@ static sl_outcome send_statements(sl_outlet *outlet, const uint32_t *places, uin
 
 /* Sends the documents at `places`, in as many commands as needed. */
 static bool send_all_statements(sl_outlet *outlet, const uint32_t *places, sl_course *course,
-                                const sl_listener *listener, sl_error *error) {
+                                const sl_writer_listener *listener, sl_error *error) {
     while (course->first < course->end) {
         uint32_t left = course->end - course->first, taken;
         sl_interrupt_begin_change();
@@ -1179,7 +1181,7 @@ static bool modify_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
         return false;
     if (outlet->repeats)
         sl_repeats_add(outlet->repeats, outlet->views, batch->documents);
-    sl_listener listener = {result, refused, context, .aside = &outlet->aside};
+    sl_writer_listener listener = {result, refused, context, .aside = &outlet->aside};
     outlet->again_count = outlet->aside.count = 0;
     sl_course course = {.sending = outlet->sending,
                         .result = result,

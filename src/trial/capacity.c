@@ -90,22 +90,20 @@ static sl_estimate product(sl_estimate a, sl_estimate b) {
     return (sl_estimate){a.value * b.value, a.low * b.low, a.high * b.high};
 }
 
-static sl_estimate product_of(const computing *at, const sl_capacity_terms *terms,
-                              sl_capacity_value *value) {
-    sl_estimate of[SL_CAPACITY_TERMS_MAX], made = sl_estimate_exactly(1);
+/* The terms, joined one after the other, beginning with `made`. */
+static sl_estimate joined(const computing *at, const sl_capacity_terms *terms,
+                          sl_capacity_value *value, sl_estimate made,
+                          sl_estimate (*join)(sl_estimate, sl_estimate)) {
+    sl_estimate of[SL_CAPACITY_TERMS_MAX];
     take_terms(at, terms, of, value);
     for (size_t i = 0; i < terms->count; i++)
-        made = product(made, of[i]);
+        made = join(made, of[i]);
     return made;
 }
 
-static sl_estimate sum_of(const computing *at, const sl_capacity_terms *terms,
-                          sl_capacity_value *value) {
-    sl_estimate of[SL_CAPACITY_TERMS_MAX], made = sl_estimate_exactly(0);
-    take_terms(at, terms, of, value);
-    for (size_t i = 0; i < terms->count; i++)
-        made = sl_estimate_sum(made, of[i]);
-    return made;
+static sl_estimate product_of(const computing *at, const sl_capacity_terms *terms,
+                              sl_capacity_value *value) {
+    return joined(at, terms, value, sl_estimate_exactly(1), product);
 }
 
 /* The largest of the terms; `decided` becomes its name. */
@@ -189,7 +187,8 @@ static bool compute(const computing *at, const sl_capacity_result *result,
     if (!quotient_of(at, result, value, &quotient))
         return false;
     value->number = sl_estimate_sum(
-        sl_estimate_sum(sum_of(at, &result->sum, value), slowest_of(at, &result->slowest, value)),
+        sl_estimate_sum(joined(at, &result->sum, value, sl_estimate_exactly(0), sl_estimate_sum),
+                        slowest_of(at, &result->slowest, value)),
         quotient);
     /* Rounding may move a bound beyond the value in the last digit. */
     include(&value->number, value->number.value);

@@ -41,18 +41,18 @@ typedef struct sl_log_state {
     char first_error[1200];
 } sl_log_state;
 
-typedef struct sl_listener {
+typedef struct listener {
     bool (*first)(void *context);
     void (*second)(void *context);
     void *context;
-} sl_listener;
+} listener;
 
 typedef struct sl_interrupt_state {
     _Atomic bool requested;
     _Atomic bool at_once;      /* the second request has come */
     _Atomic unsigned changing; /* threads that are changing the cluster */
     pthread_mutex_t lock;      /* held while handlers run; guards the fields below */
-    sl_listener listeners[SL_LISTENERS_MAX];
+    listener listeners[SL_LISTENERS_MAX];
     unsigned count;
 } sl_interrupt_state;
 
@@ -436,7 +436,7 @@ static bool call_handlers(sl_interrupt_state *state, bool second) {
     bool may_end = false;
     pthread_mutex_lock(&state->lock);
     for (unsigned i = state->count; i-- > 0 && !may_end;) {
-        const sl_listener *one = &state->listeners[i];
+        const listener *one = &state->listeners[i];
         if (!second)
             may_end = one->first(one->context);
         else if (one->second)
@@ -472,7 +472,7 @@ bool sl_interrupt_listen(bool (*first)(void *context), void (*second)(void *cont
     unsigned depth = state->count;
     bool room = depth < SL_LISTENERS_MAX;
     if (room)
-        state->listeners[state->count++] = (sl_listener){first, second, context};
+        state->listeners[state->count++] = (listener){first, second, context};
     pthread_mutex_unlock(&state->lock);
     if (!room)
         return sl_error_set(error, SL_EXIT_USAGE, "too many nested loads");

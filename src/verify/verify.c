@@ -264,7 +264,7 @@ static bool keep_on(void *context) {
 
 /* Views over `count` consecutive documents; *views and *pointers are for free(). */
 static bool view(const uint8_t *at, uint32_t count, bson_t **views, const bson_t ***pointers) {
-    *views = aligned_alloc(_Alignof(bson_t), count * sizeof **views);
+    *views = sl_zeroed(count, sizeof **views);
     *pointers = malloc(count * sizeof **pointers);
     bool ok = *views && *pointers;
     for (uint32_t i = 0; ok && i < count; i++) {

@@ -237,6 +237,31 @@ class House(unittest.TestCase):
                 wrong += [f"{path.relative_to(TOP)}: {' '.join(c[0].split())}" for c in copies]
         self.assertEqual(wrong, [])
 
+    def test_each_type_has_a_name_of_its_own(self):
+        names = [name for p in (TOP / "src").rglob("*.[ch]")
+                 for name in re.findall(r"^\} (sl_\w+);$", p.read_text(), re.M)]
+        self.assertEqual(sorted({name for name in names if names.count(name) > 1}), [])
+
+    def test_types_with_a_bson_t_are_allocated_aligned(self):
+        """malloc aligns to 16 bytes, a bson_t needs 128: sl_zeroed. Types: by value, also nested."""
+        texts = {p: re.sub(r"/\*.*?\*/", "", p.read_text(), flags=re.S)
+                 for p in (TOP / "src").rglob("*.[ch]")}
+        bodies = [found for text in texts.values() for found in
+                  re.findall(r"^(?:typedef )?struct (\w+) \{\n(.*?)^\}", text, re.M | re.S)]
+        types, before = {"bson_t", "bson_iter_t"}, set()
+        while types != before:
+            before, value = types, rf"^\s*(?:{'|'.join(types)}) \w"
+            types = types | {name for name, body in bodies if re.search(value, body, re.M)}
+        of, pointers = "|".join(types), {}
+        for kind, name in re.findall(r"(\w+) \*(\w+);", "".join(body for _, body in bodies)):
+            pointers.setdefault(name, set()).add(kind)
+        members = "|".join(name for name, kinds in pointers.items()
+                           if kinds <= types - {"bson_t", "bson_iter_t"})
+        wrong = re.compile(rf"\b(?:{of}) \*(\w+) = *\w*alloc0?\([^;]*sizeof \*\1\)|alloc0?\([^;]*sizeof"
+                           rf"(?:\((?:{of})\)| \*[\w.>\[\]-]*(?:\.|->)(?:{members})\))")
+        self.assertEqual([f"{p.relative_to(TOP)}: {found[0]}" for p, text in texts.items()
+                          for found in wrong.finditer(text)], [])
+
     def test_text_is_printed_by_print_h(self):
         """print.h escapes inserted text. The files in `own` insert no foreign text or escape it."""
         own = {"print.c", "context.c", "json.c", "explain.c", "secrets.c", "options_help.c", "html.c",
