@@ -1006,7 +1006,7 @@ static const char *number_argument(sl_extjson *x, const char *p, uint8_t *scratc
     while (is_name_byte(*p) || *p == '-' || *p == '+' || *p == '.')
         p++;
     *text = (sl_text){from, (size_t)(p - from)};
-    return p > from ? p : extjson_expected(x, p, expected);
+    return p;
 }
 
 /* Hexadecimal digits after 0x, with an optional sign. */

@@ -149,8 +149,9 @@ class Delimiters(support.Case):
         self.assertIn("1 table with rows", self.shardload("inspect", self.file("shop.sql", dump)).text)
 
     def test_files_of_other_programs_are_named(self):
-        book = making.zip_of([("[Content_Types].xml", "<Types/>"), ("xl/workbook.xml", "<workbook/>")])
-        for name, data, message in (("t.xlsx", book, "spreadsheet"),
+        books = [(f"{first[:2]}.xlsx", making.zip_of([(first, "<a/>"), ("z.xml", "<a/>")]), "spreadsheet") for first in
+                 ("[Content_Types].xml", "_rels/.rels", "docProps/app.xml", "xl/workbook.xml")]
+        for name, data, message in (*books,
                                     ("t.xls", b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1" + bytes(500), "spreadsheet"),
                                     ("t.parquet", b"PAR1\x15\x04" + bytes(500), "Parquet"),
                                     ("t.avro", b"Obj\x01" + bytes(500), "Avro"),

@@ -117,6 +117,7 @@ class OneServer(TuneCase):
         self.assertNotIn("storage", record)
         self.assertEqual(json.loads((self.scratch / "report.json").read_text("utf-8")), record)
         self.assertIn("recommended: ", outcome.out)
+        self.assertNotIn("which settings the target supports", outcome.text)  # there is one of each
         fast = self.scratch / "fast.yaml"
         self.assertIn(f"shardload load --config {fast} ...", outcome.out)
         self.assertIn(f"shardload load --config {fast} -j auto --batch-size auto ...", outcome.out)

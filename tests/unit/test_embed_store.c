@@ -298,6 +298,7 @@ TEST(documents_without_a_value_have_no_key) {
 TEST(values_are_written_back_as_they_were) {
     static const char *const rows[] = {
         "{ \"a\" : 1, \"b\" : 2.5 }",
+        "{ \"a\" : { \"$binary\" : { \"base64\" : \"AAEC\", \"subType\" : \"00\" } }, \"b\" : 7 }",
         "{ \"a\" : 5000000000, \"b\" : \"text\" }",
         "{ \"a\" : { \"$date\" : { \"$numberLong\" : \"-1\" } }, \"b\" : true }",
         "{ \"a\" : { \"$oid\" : \"0123456789abcdef01234567\" }, \"b\" : { \"$binary\" : { "

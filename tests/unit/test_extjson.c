@@ -152,6 +152,8 @@ static const struct {
     {"{a:new Date(2015,1)}", 16, "a ) is expected", false},
     {"{a:new  Dates(1)}", 3, "a value is expected", false},
     {"{a:NumberLong(1.5)}", 14, "NumberLong has an integer", false},
+    {"{a:NumberLong()}", 14, "NumberLong has an integer", false},
+    {"{a:NumberDecimal()}", 17, "NumberDecimal has a number", false},
     {"{a:NumberLong('9223372036854775808')}", 14, "NumberLong has an integer", false},
     {"{a:NumberInt(0x80000000)}", 13, "NumberInt has an integer", false},
     {"{a:NumberDecimal('x')}", 17, "NumberDecimal has a number", false},
