@@ -342,6 +342,9 @@ bool sl_column_guess_is_grouped(const sl_column_guess *guess) {
     return guess->kinds & KIND_DOUBLE && !(guess->kinds & KIND_INT) && !guess->ungrouped;
 }
 
+/* A decimal128 stores every number of up to 15 digits and so many bytes that a double stores. */
+#define DECIMAL_SURELY 32
+
 /* The types that store a number without loss, of `left`. */
 static uint32_t number_kinds(sl_text value, uint32_t left, sl_number_facts *facts) {
     uint32_t kinds = 0;
@@ -359,14 +362,16 @@ static uint32_t number_kinds(sl_text value, uint32_t left, sl_number_facts *fact
     if (left & KIND_DOUBLE && (sl_convert_short_decimal(value.bytes, value.length, &number) ||
                                sl_convert_lossless(value.bytes, value.length, &number)))
         kinds |= KIND_DOUBLE;
+    const bool few_digits = is_number && shape.digits <= 15;
+    const bool surely = few_digits && kinds && value.length <= DECIMAL_SURELY;
     if (left & KIND_DECIMAL &&
-        (is_number ? sl_bson_put_decimal(room, value.bytes, value.length) != NULL
+        (is_number ? surely || sl_bson_put_decimal(room, value.bytes, value.length)
                    : is_decimal_word(value)))
         kinds |= KIND_DECIMAL;
     if (kinds == 0)
         return 0;
     facts->finite = facts->finite || is_number;
-    facts->few_digits = facts->few_digits || (is_number && shape.digits <= 15);
+    facts->few_digits = facts->few_digits || few_digits;
     facts->coded = facts->coded || shape.coded;
     facts->pointed = facts->pointed || shape.point || shape.printed || !is_number;
     return kinds;
@@ -383,8 +388,11 @@ static void add_forms(sl_text value, sl_column_guess *guess) {
         bool grouped;
         if (!(guess->forms >> i & 1))
             continue;
+        /* Forms with one decimal point that read the value read the same number. */
         if (!sl_number_plain(form, value, plain, &number.length, &grouped) ||
-            !(kinds[comma] |= number_kinds(number, guess->form_kinds[comma], &guess->number))) {
+            !(kinds[comma] = kinds[comma] ? kinds[comma]
+                                          : number_kinds(number, guess->form_kinds[comma],
+                                                         &guess->number))) {
             guess->forms &= (uint8_t) ~(1u << i);
             continue;
         }
