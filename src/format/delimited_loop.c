@@ -512,7 +512,7 @@ static ALWAYS_INLINE bool take_stretch(sl_parser *parser, sl_marks *m, uint32_t 
         record.end = line_end;
         record.line =
             lines_before + ((mode.regular || mode.escapes) && i > 0 ? m->numbers[i - 1] : i);
-        if (mode.regular && unlikely(lines_before + m->numbers[i] - record.line > 1))
+        if (mode.regular && unlikely(lines_before + m->numbers[i] - record.line > 2))
             sl_record_doubt(parser, record.start, line_end, record.line);
         i++;
         *start = line_end + 1;
