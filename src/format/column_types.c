@@ -390,9 +390,9 @@ static void add_forms(sl_text value, sl_column_guess *guess) {
             continue;
         /* Forms with one decimal point that read the value read the same number. */
         if (!sl_number_plain(form, value, plain, &number.length, &grouped) ||
-            !(kinds[comma] = kinds[comma] ? kinds[comma]
-                                          : number_kinds(number, guess->form_kinds[comma],
-                                                         &guess->number))) {
+            !(kinds[comma] =
+                  kinds[comma] ? kinds[comma]
+                               : number_kinds(number, guess->form_kinds[comma], &guess->number))) {
             guess->forms &= (uint8_t) ~(1u << i);
             continue;
         }
