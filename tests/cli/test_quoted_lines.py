@@ -73,7 +73,7 @@ class HiddenRecords(QuotedLinesCase):
                     outcome = self.shardload("load", "--sink", "null", *words, name)
                     self.assertEqual(outcome.err.count("warning"), 1, (hidden, words))
                     self.assertIn(place, outcome.err)
-                    self.assertIn(f"contains {hidden} line{'s' * (hidden > 1)} with as many fields as a record", outcome.err)
+                    self.assertIn(f"contains {hidden} line{'s' * (hidden > 1)} with as many fields", outcome.err)
                     self.assertIn("is a quote not closed? Correct it", outcome.err)
         rows = re.sub(r",(name\d+),x,(?!1101)", r',"\1\n",x,', self.swallowing(100, 102, 1000))  # line ends in all fields
         self.assertIn("contains 1 line with", self.shardload("load", "--sink", "null", self.file("q.csv", rows)).err)
