@@ -122,6 +122,8 @@ class Kinds(ReportCase):
                 for words in ([], ["--ascii"]):
                     lines = self.text(*words, path).splitlines()
                     self.assertGreater(len(lines), 15)
+                    self.assertEqual([title for before, title in zip(lines, lines[1:]) if before.strip() and
+                                      title in ("Documents per second", "Bytes per second")], [])
                     if words:
                         self.assertTrue("\n".join(lines).isascii())
 
