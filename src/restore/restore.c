@@ -777,23 +777,6 @@ bool sl_restore_is_in_place(const sl_restore *restore) {
     return sl_dump_is_in_place(restore->config->dump, &restore->config->names);
 }
 
-/* An archive is not compared: once it has been unpacked, it is not read again. */
-static bool check_list(sl_restore *restore, sl_error *error) {
-    bool folder = sl_restore_is_in_place(restore);
-    if (folder == sl_restore_has_list(restore))
-        return !folder || sl_restore_same_dump(restore, error);
-    return sl_error_set(error, SL_EXIT_SOURCE,
-                        folder ? "--resume: %s does not list the files of a dump, because an "
-                                 "earlier version of this program or a restore of an archive has "
-                                 "written it. So %s cannot be compared with the dump of the "
-                                 "interrupted restore: begin a new restore with another --work-dir "
-                                 "and --drop"
-                               : "--resume: %s is a restore of a folder, and %s is none: give it "
-                                 "the same dump again, or begin a new restore with another "
-                                 "--work-dir and --drop",
-                        restore->directory, restore->config->dump);
-}
-
 /* Compares the options that change what is restored with those of the first run. */
 static bool check_options(const sl_restore *restore, sl_error *error) {
     char path[600], how[900];
@@ -836,7 +819,7 @@ static bool begin_or_resume(sl_restore *restore, sl_error *error) {
         if (!read || strcmp(text, dump) != 0)
             return sl_error_set(error, SL_EXIT_USAGE, "--resume: %s is a restore of %s, not of %s",
                                 restore->directory, text, dump);
-        return check_options(restore, error) && check_list(restore, error);
+        return check_options(restore, error) && sl_restore_same_dump(restore, error);
     }
     char line[4100];
     int length = snprintf(line, sizeof line, "%s\n", dump);
@@ -1068,7 +1051,9 @@ static sl_exit run(sl_restore *restore) {
     }
     if (ok)
         start_status(restore);
-    ok = ok && (first || (sl_restore_open_dump(restore, &error) && check_server(restore, &error)));
+    ok = ok && (first ||
+                (sl_restore_open_dump(restore, &error) && check_server(restore, &error) &&
+                 sl_restore_same_dump(restore, &error) && sl_restore_write_list(restore, &error)));
     if (!ok) {
         sl_log_error(SL_LINES, error.message);
         if (error.code == SL_EXIT_INTERRUPTED)

@@ -796,6 +796,10 @@ static bool store_empty_timestamps(step *s, sl_error *error) {
     sl_reader_destroy(reader);
     sl_source_set_destroy(set);
     bson_destroy(&key);
+    if (ok && sl_interrupt_requested())
+        ok = sl_error_set(error, SL_EXIT_INTERRUPTED,
+                          "interrupted while documents with Timestamp(0, 0) were stored");
+    ok = ok && sl_restore_same_file(s->item->data, &s->item->identity, error);
     if (ok && s->outcome->rejected < before)
         sl_log_info("%s: %llu documents with Timestamp(0, 0) are stored; rejects.tsv lists them",
                     s->name, (unsigned long long)(before - s->outcome->rejected));

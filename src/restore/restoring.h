@@ -105,12 +105,11 @@ bool sl_restore_merged_collection(sl_restore *restore, size_t index, char name[S
 
 /* ---- same_dump.c ---- */
 
-/* Has the work directory the list of the files of a dump folder? */
-bool sl_restore_has_list(const sl_restore *restore);
-/* Writes that list, before anything is changed on the server. */
+/* Writes the list of the files of the dump, before anything is changed on the server. */
 bool sl_restore_write_list(sl_restore *restore, sl_error *error);
 /* Compares the dump with the list of the interrupted restore. A namespace that is missing or new,
- * and a file that differs, are errors (SL_EXIT_SOURCE). */
+ * a file that differs, and another oplog are errors (SL_EXIT_SOURCE). An archive has no list before
+ * it has been unpacked. */
 bool sl_restore_same_dump(sl_restore *restore, sl_error *error);
 /* Is this still the file with which the restore began? `was`: all zero, if that is not known. */
 bool sl_restore_same_file(const char *path, const sl_source_identity *was, sl_error *error);

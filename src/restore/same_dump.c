@@ -2,11 +2,12 @@
 /* Is the dump of a resumed restore the dump with which the restore began? Otherwise the collections
  * on the server would be those of two dumps, or some would be missing.
  *
- * Before anything is changed on the server, the work directory gets the list of the namespaces of a
- * dump folder: one BSON document,
+ * Before anything is changed on the server, the work directory gets a list: one BSON document,
  *
  *   {hash: of the entries of the oplog that is replayed,
  *    namespaces: [{db, collection, leftOut, data: {path, identity, ends}, metadata: {path, hash}}]}
+ *
+ * An archive has no `namespaces`: once it has been unpacked, it is not read again.
  *
  * `identity` is that of the journal of a load; `ends` is a hash of the first and last 64 KiB;
  * `hash` is one of the whole text. As in a resumed load, a data file must have the same size,
@@ -39,11 +40,6 @@ enum { LISTED = 1, COPIED = 2 };
 static char *list_of(const sl_restore *restore, char path[600]) {
     snprintf(path, 600, "%s/" SL_WORK_DUMP_FILES, restore->directory);
     return path;
-}
-
-bool sl_restore_has_list(const sl_restore *restore) {
-    char path[600];
-    return access(list_of(restore, path), F_OK) == 0;
 }
 
 /* ---- files ---- */
@@ -115,16 +111,18 @@ bool sl_restore_write_list(sl_restore *restore, sl_error *error) {
     bson_t list = BSON_INITIALIZER, array, one;
     char path[600];
     BSON_APPEND_INT64(&list, "hash", (int64_t)restore->oplog_totals.hash);
-    BSON_APPEND_ARRAY_BEGIN(&list, "namespaces", &array);
-    for (size_t i = 0; i < restore->dump.count; i++) {
+    const bool folder = sl_restore_is_in_place(restore);
+    if (folder)
+        BSON_APPEND_ARRAY_BEGIN(&list, "namespaces", &array);
+    for (size_t i = 0; folder && i < restore->dump.count; i++) {
         sl_record_begin_item(&array, i, &one);
         append_namespace(restore, &restore->dump.items[i], &one);
         bson_append_document_end(&array, &one);
     }
-    bool ok =
-        (bson_append_array_end(&list, &array) || sl_error_memory(error, "listing the dump")) &&
-        sl_private_file_replace(list_of(restore, path), (const char *)bson_get_data(&list),
-                                list.len, error);
+    bool ok = (!folder || bson_append_array_end(&list, &array) ||
+               sl_error_memory(error, "listing the dump")) &&
+              sl_private_file_replace(list_of(restore, path), (const char *)bson_get_data(&list),
+                                      list.len, error);
     bson_destroy(&list);
     return ok;
 }
@@ -358,7 +356,7 @@ static uint8_t *read_list(const sl_restore *restore, bson_t *list, sl_error *err
     sl_text text = {NULL, 0};
     if (sl_private_file_read(list_of(restore, path), INT32_MAX, SL_EXIT_SOURCE, &text, NULL) &&
         bson_init_static(list, (const uint8_t *)text.bytes, text.length) &&
-        sl_document_is_sound(list) && bson_has_field(list, "namespaces"))
+        sl_document_is_sound(list) && bson_has_field(list, "hash"))
         return (uint8_t *)text.bytes;
     free((char *)text.bytes);
     sl_error_set(error, SL_EXIT_SOURCE,
@@ -368,16 +366,31 @@ static uint8_t *read_list(const sl_restore *restore, bson_t *list, sl_error *err
     return NULL;
 }
 
+static bool same_kind(const sl_restore *restore, const bson_t *list, sl_error *error) {
+    const bool folder = bson_has_field(list, "namespaces");
+    return folder == sl_restore_is_in_place(restore) ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "--resume: %s is a restore of %s, and %s is none: give it the same dump "
+                        "again, or begin a new restore with another --work-dir and --drop",
+                        restore->directory, folder ? "a folder" : "an archive",
+                        restore->config->dump);
+}
+
 bool sl_restore_same_dump(sl_restore *restore, sl_error *error) {
     bson_t list;
+    char path[600];
+    if (!sl_restore_is_in_place(restore) && access(list_of(restore, path), F_OK) != 0)
+        return true;
     uint8_t *bytes = read_list(restore, &list, error);
     if (!bytes)
         return false;
     unsigned char *marks = calloc(restore->dump.count + 1, 1);
-    bool ok = marks ? sl_oplog_is_same(restore, &list, error) &&
-                          find_all(restore, &list, marks, error) &&
-                          find_no_other(restore, marks, error) && same_texts(restore, marks, error)
-                    : sl_error_memory(error, "comparing the dump");
+    bool ok = (marks || sl_error_memory(error, "comparing the dump")) &&
+              same_kind(restore, &list, error) &&
+              (!restore->oplog || sl_oplog_is_same(restore, &list, error));
+    if (ok && bson_has_field(&list, "namespaces"))
+        ok = find_all(restore, &list, marks, error) && find_no_other(restore, marks, error) &&
+             same_texts(restore, marks, error);
     free(marks);
     free(bytes);
     return ok;

@@ -148,8 +148,7 @@ const char *sl_bridge_reason(sl_bridge *bridge) {
 struct sl_archive {
     const char *kind;
     bool tar;
-    const char *include;     /* borrowed; NULL: all entries */
-    bool detects_truncation; /* see sl_archive_create */
+    const char *include; /* borrowed; NULL: all entries */
     bool ended;
     bool any_used;           /* sl_archive_mark_used was called */
     uint64_t files;          /* regular files among the entries so far */
@@ -301,15 +300,14 @@ static bool set_format(sl_archive *archive, sl_reader_times *times, sl_error *er
            sl_error_memory(error, "opening archives");
 }
 
-bool sl_archive_create(sl_input *input, const char *include, bool detects_truncation,
-                       sl_archive **result, sl_reader_times *times, sl_error *error) {
+bool sl_archive_create(sl_input *input, const char *include, sl_archive **result,
+                       sl_reader_times *times, sl_error *error) {
     sl_archive *archive = calloc(1, sizeof *archive);
     *result = archive;
     if (!archive)
         return sl_error_memory(error, "opening archives");
     archive->kind = sl_archive_kind_of(sl_input_at(input), sl_input_left(input));
     archive->include = include;
-    archive->detects_truncation = detects_truncation;
     archive->contents = (sl_input){.fetch = fetch, .context = archive, .name = archive->label};
     archive->utf8_locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
     struct archive *library = archive_read_new();
@@ -416,14 +414,17 @@ static bool next_entry(sl_archive *archive, struct archive_entry **entry, const 
            begin_own(archive, header, start, *entry, times, error);
 }
 
-/* After the end-of-archive marker of a tar archive, only zeros may follow. */
+/* After the end-of-archive marker of a tar archive, only zeros may follow. A complete compressed
+ * stream may lack the marker: the program that wrote the archive into the compressor was stopped,
+ * or the file ends at the end of one of several streams. */
 static bool check_tar_end(sl_archive *archive, sl_reader_times *times, sl_error *error) {
     sl_input *input = archive->bridge.input;
     if (archive->bridge.ran_out)
-        return archive->detects_truncation ||
-               sl_error_set(error, SL_EXIT_SOURCE,
+        return sl_error_set(error, SL_EXIT_SOURCE,
                             "%s: the tar archive ends at byte %llu without an end-of-archive "
-                            "marker; the file is truncated: fetch it again",
+                            "marker: the file is truncated, or the program that wrote it was "
+                            "stopped. Fetch it or write it again; if no entry is missing, unpack "
+                            "it first (tar -xf FILE)",
                             input->name, (unsigned long long)input->offset);
     uint64_t end = sl_input_position(input);
     if (!bridge_take_back(&archive->bridge))

@@ -52,10 +52,9 @@ const char *sl_archive_kind_of(const unsigned char *bytes, size_t length);
 
 /* Opens the archive in `input`, which is borrowed; its first SL_ARCHIVE_HEAD_BYTES have been peeked
  * and recognised by sl_archive_kind_of. `include` (borrowed) is a shell pattern for the entries'
- * names without folders; NULL: all. `detects_truncation`: the input itself reports an error when
- * its end is missing. */
-bool sl_archive_create(sl_input *input, const char *include, bool detects_truncation,
-                       sl_archive **archive, sl_reader_times *times, sl_error *error);
+ * names without folders; NULL: all. */
+bool sl_archive_create(sl_input *input, const char *include, sl_archive **archive,
+                       sl_reader_times *times, sl_error *error);
 void sl_archive_destroy(sl_archive *archive); /* NULL is fine */
 
 /* Moves to the next entry; `*contents` reads its bytes as stored in the archive and is valid until

@@ -177,6 +177,7 @@ typedef struct folder_walk {
     size_t path_room;
     size_t listed, checked; /* number of names */
     int64_t logged_ns;      /* sl_clock_ns() of the last progress line */
+    bool again;             /* its work directories have been logged */
 } folder_walk;
 
 /* The folders above the current one, to detect a link that leads back to one of them. */
@@ -305,9 +306,10 @@ static bool is_work_directory(const folder_walk *walk, int folder) {
     char shown[SHOWN_ROOM];
     if (faccessat(folder, SL_WORK_LOG, F_OK, 0) != 0)
         return false;
-    sl_log_info("%s: the work directory of a load; its journal, log, records and rejects are "
-                "skipped",
-                path_shown(walk->path, shown));
+    if (!walk->again)
+        sl_log_info("%s: the work directory of a load; its journal, log, records and rejects are "
+                    "skipped",
+                    path_shown(walk->path, shown));
     return true;
 }
 
@@ -354,10 +356,11 @@ static bool walk_folder(folder_walk *walk, int folder, size_t path_length, const
  * of name, folder by folder; also pipes, sockets and devices. Follows links, except links that lead
  * back to a folder above. Skips hidden files, __MACOSX, and the files of work directories. Logs its
  * progress every two seconds. Opens no file. */
-static bool visit_folder(const char *path, const char *include, folder_visit *visit, void *context,
-                         sl_error *error) {
+static bool visit_folder(const char *path, const char *include, bool again, folder_visit *visit,
+                         void *context, sl_error *error) {
     folder_walk walk = {.root = path,
                         .include = include,
+                        .again = again,
                         .visit = visit,
                         .context = context,
                         .path = strdup(path),
@@ -501,12 +504,32 @@ bool sl_identity_check_open(sl_source_set *set, size_t index, int file, sl_error
     return sl_identity_check_path(set, index, error) && report_change(set, index, &now, error);
 }
 
+/* Fails for a file that a folder of the sources did not have when the set was created. */
+static bool is_known(void *context, const char *path, const struct stat *facts, sl_error *error) {
+    char shown[SHOWN_ROOM];
+    return facts->st_mode == 0 || sl_path_set_has(context, path) ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s: was added to a folder of the sources after the command began, and is "
+                        "not included; move it to another folder, and load it on its own",
+                        path_shown(path, shown));
+}
+
 bool sl_source_set_unchanged(sl_source_set *set, sl_error *error) {
     for (size_t i = 0; i < set->count; i++) {
         if (!set->states[i].skip && !sl_identity_check_path(set, i, error))
             return false;
     }
-    return true;
+    bool ok = true;
+    sl_path_set known = {0};
+    for (size_t i = 0; ok && set->folder_count > 0 && i < set->count; i++)
+        ok = sl_path_set_add(&known, set->states[i].source.path) != SL_PATH_NO_MEMORY ||
+             sl_error_memory(error, "comparing folders");
+    for (size_t i = 0; ok && i < set->folder_count; i++)
+        ok = visit_folder(set->folders[i], set->include, true, is_known, &known, error);
+    sl_path_set_clear(&known);
+    if (!ok)
+        atomic_store(&set->changed, true);
+    return ok;
 }
 
 bool sl_source_set_has_changed(const sl_source_set *set) {
@@ -629,7 +652,14 @@ static bool add_folder(sl_source_set *set, const char *path, sl_error *error) {
     size_t before = set->count;
     char shown[SHOWN_ROOM];
     path_shown(path, shown);
-    if (!visit_folder(path, set->include, add_from_folder, set, error))
+    const char **folders =
+        sl_grow(set->folders, set->folder_count, &set->folder_room, sizeof *folders);
+    const char *kept = folders ? names_add(&set->paths, path) : NULL;
+    set->folders = folders ? folders : set->folders;
+    if (!kept)
+        return sl_error_memory(error, "listing sources");
+    set->folders[set->folder_count++] = kept;
+    if (!visit_folder(path, set->include, false, add_from_folder, set, error))
         return false;
     return set->count > before ||
            sl_error_set(error, SL_EXIT_SOURCE, "%s: this folder holds no files%s%s", shown,
@@ -770,6 +800,7 @@ void sl_source_set_destroy(sl_source_set *set) {
     free(set->open);
     free(set->order);
     free(set->states);
+    free(set->folders);
     names_clear(&set->entry_names);
     names_clear(&set->paths);
     pthread_mutex_destroy(&set->lock);

@@ -94,6 +94,8 @@ typedef struct sl_open_source sl_open_source;
 struct sl_source_set {
     source_state *states; /* set at creation; sl_source_set_detect_kind changes the kind */
     size_t count, room;
+    const char **folders; /* named by the user; in `paths` */
+    size_t folder_count, folder_room;
     sl_names paths;
     const char *include;          /* in `paths`; may be NULL */
     bool dumps;                   /* archives of mongodump are accepted */

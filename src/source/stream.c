@@ -296,13 +296,12 @@ bool sl_stream_open(const char *path, const char *shown, const char *include, bo
         *not_text = true;
         goto fail;
     }
-    bool detects_truncation = stream->unpacker && sl_unpacker_detects_truncation(stream->unpacker);
     if (sl_sql_dump_begins(head, length)) {
         if (!sl_sql_dump_create(text, include, &stream->dump, error))
             goto fail;
     } else if (!sl_archive_kind_of(head, length))
         stream->text = text;
-    else if (!sl_archive_create(text, include, detects_truncation, &stream->archive, &times, error))
+    else if (!sl_archive_create(text, include, &stream->archive, &times, error))
         goto fail;
     *result = stream;
     return true;

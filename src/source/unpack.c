@@ -703,10 +703,6 @@ void sl_unpacker_destroy(sl_unpacker *unpacker) {
     free(unpacker);
 }
 
-bool sl_unpacker_detects_truncation(const sl_unpacker *unpacker) {
-    return unpacker->compression->decoder != NULL;
-}
-
 const char *sl_unpacker_compression(const sl_unpacker *unpacker) {
     return unpacker->compression->name;
 }

@@ -27,7 +27,4 @@ void sl_unpacker_destroy(sl_unpacker *unpacker); /* NULL is fine */
 sl_input *sl_unpacker_output(sl_unpacker *unpacker);
 const char *sl_unpacker_compression(const sl_unpacker *unpacker); /* the format's name */
 
-/* Does reading fail when the end of the compressed data is missing? Not for .Z. */
-bool sl_unpacker_detects_truncation(const sl_unpacker *unpacker);
-
 #endif

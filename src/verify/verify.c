@@ -87,8 +87,9 @@ typedef struct sl_verification {
     bson_t *other_sources; /* those with extra documents, for the record; NULL: none */
     uint32_t *registered;  /* the numbers of all registered sources */
     size_t registered_count;
-    uint64_t foreign; /* documents of other programs that were stored when the load ended */
-    bool only_known;  /* none of the documents outside of the registered sources is extra */
+    uint64_t foreign;      /* documents of other programs that were stored when the load ended */
+    bool only_known;       /* none of the documents outside of the registered sources is extra */
+    _Atomic uint64_t *ids; /* sums of the _ids of the records found; see add_id. NULL: none */
 
     pthread_mutex_t lock;
     sl_interval *covered; /* intervals that have been compared; guarded by the lock */
@@ -257,10 +258,25 @@ static bool keep_on(void *context) {
 /* ---- documents with their own _id ---- */
 
 /* Verification of documents with their own _id, which form no intervals: the documents of a block
- * are looked up by their _ids, with the same comparison as re-sent batches (duplicates.h). Extra
- * documents are detected by counting: the collection must hold as many documents as have been
- * found. A record whose document equals that of an earlier record of the same slice is reported as
- * missing, since a load rejects it. */
+ * are looked up by their _ids, with the same comparison as re-sent batches (duplicates.h). A record
+ * whose document equals that of an earlier record of the same slice is reported as missing, since a
+ * load rejects it. Extra documents are detected by counting; with --content a record that repeats
+ * an _id must not hide one, so all stored _ids are read, and compared in sums. */
+
+#define ID_SUMS_LOG2 18
+
+/* Adds an _id to one of 2^18 sums, chosen by its hash: the lower half of a sum counts _ids, the
+ * upper half adds their hashes. */
+static void add_id(void *sums /* _Atomic uint64_t * */, const bson_t *document) {
+    _Atomic uint64_t *to = sums;
+    bson_t only = BSON_INITIALIZER;
+    bson_iter_t id;
+    if (bson_iter_init_find(&id, document, "_id"))
+        bson_append_iter(&only, "_id", 3, &id);
+    const uint64_t hash = sl_hash(bson_get_data(&only), only.len);
+    atomic_fetch_add(&to[hash >> (64 - ID_SUMS_LOG2)], hash << 32 | 1);
+    bson_destroy(&only);
+}
 
 /* Views over `count` consecutive documents; *views and *pointers are for free(). */
 static bool view(const uint8_t *at, uint32_t count, bson_t **views, const bson_t ***pointers) {
@@ -346,6 +362,7 @@ static bool verify_slice_by_id(sl_verification *verification, mongoc_client_t *c
             atomic_fetch_add(&totals->found_hash,
                              sl_hash(bson_get_data(pointers[i]), pointers[i]->len));
         }
+        add_id(verification->ids, pointers[i]);
     }
     sl_duplicates_clear(&duplicates);
     free(pointers);
@@ -360,30 +377,69 @@ static uint64_t without_foreign(sl_verification *verification, uint64_t extra) {
     return extra - verification->foreign;
 }
 
+/* Compares all stored _ids with those of the records found. `*all`: stored documents; `*repeated`:
+ * records with the _id of another record. */
+static bool compare_ids(const sl_verification *verification, uint64_t *all, uint64_t *repeated,
+                        sl_error *error) {
+    const sl_destination *destination = &verification->destination;
+    const bson_t everything = BSON_INITIALIZER;
+    mongoc_client_t *client = sl_connection_borrow(destination->connection);
+    _Atomic uint64_t *sums = NULL;
+    sl_scan_result result;
+    unsigned attempt = 0;
+    do {
+        free(sums);
+        sums = calloc((size_t)1 << ID_SUMS_LOG2, sizeof *sums);
+        result = sums
+                     ? sl_scan(client, &destination->target, &everything, true, add_id, sums, error)
+                     : SL_SCAN_FAILED;
+    } while (result == SL_SCAN_AGAIN && sl_backoff(attempt++, keep_on, (void *)&verification->run));
+    sl_connection_return(destination->connection, client);
+    for (size_t i = 0; result == SL_SCAN_DONE && i < (size_t)1 << ID_SUMS_LOG2; i++) {
+        const uint64_t difference = verification->ids[i] - sums[i];
+        const int32_t more = (int32_t)(uint32_t)difference;
+        *all += (uint32_t)sums[i];
+        if (more > 0)
+            *repeated += (uint32_t)more;
+        else if (more == 0 && difference != 0) /* also another _id, which no record has */
+            ++*repeated;
+    }
+    if (!sums)
+        sl_error_memory(error, "comparing _ids");
+    free(sums);
+    return result == SL_SCAN_DONE;
+}
+
 /* Compares the number of documents of the collection with those found, or, without `content`, with
  * those expected. */
 static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
     const sl_job *job = &verification->job;
     const sl_destination *destination = &verification->destination;
     sl_range_totals *outside = &verification->ranges[job->range_count];
-    uint64_t found = 0, all, others = 0;
+    uint64_t found = 0, all = 0, others = 0, repeated = 0, different = 0;
     bool complete = true;
     const bson_t everything = BSON_INITIALIZER;
     if (sl_interrupt_requested())
         return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
-    if (!sl_count_matching(destination->connection, &destination->target, &everything, &all, error))
-        return false;
     for (size_t i = 0; i < job->range_count; i++) {
         sl_range_totals *totals = &verification->ranges[i];
         if (!verification->content)
             atomic_store(&totals->found, atomic_load(&totals->expected));
         found += atomic_load(&totals->found);
+        different += atomic_load(&totals->different);
     }
+    /* The _id of a different document may be equal, and of another type. */
+    if (verification->content && different == 0
+            ? !compare_ids(verification, &all, &repeated, error)
+            : !sl_count_matching(destination->connection, &destination->target, &everything, &all,
+                                 error))
+        return false;
+    found -= repeated;
     if (all < found && !verification->content)
         atomic_store(&outside->missing, found - all);
-    else if (all < found)
+    else if (repeated > 0)
         sl_log_warning("%" PRIu64 " records have the same _id as another record of the sources",
-                       found - all);
+                       repeated);
     if (all <= found)
         return true;
     /* `others` is the most that the other sources may have stored: two sources may have records
@@ -1289,7 +1345,8 @@ static bool read_sources(sl_verification *verification, sl_error *error) {
     const sl_job *job = &verification->job;
     sl_run *run = &verification->run;
     verification->ranges = calloc(job->range_count + 1, sizeof *verification->ranges);
-    if (!sl_run_create_counters(run) || !verification->ranges)
+    verification->ids = calloc((size_t)1 << ID_SUMS_LOG2, sizeof *verification->ids);
+    if (!sl_run_create_counters(run) || !verification->ranges || !verification->ids)
         return sl_error_memory(error, "starting threads");
     atomic_store(&run->begun, true);
     sl_progress *progress =
@@ -1364,6 +1421,7 @@ static void clear(sl_verification *verification) {
     sl_job_clear(&verification->job);
     sl_run_record_destroy(verification->record);
     free(verification->ranges);
+    free(verification->ids);
     bson_destroy(verification->other_sources);
     free(verification->registered);
     free(verification->covered);

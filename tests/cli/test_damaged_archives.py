@@ -299,6 +299,16 @@ class Known(Case):
                 self.assert_refused(gzip.compress(tar), "tar archive ends at byte")
                 self.assert_refused(lzma.compress(tar), "tar archive ends at byte")
 
+    def test_a_tar_without_its_end(self):
+        """Also within complete compressed data, as `tar -c | gzip` leaves it if tar is killed."""
+        end = len(self.TAR.rstrip(b"\0")) // 512 * 512 + 512
+        for name, tar in (("before a header", self.TAR[:self.TAR.index(b"part-1.csv")]),
+                          ("after the last entry", self.TAR[:end])):
+            for packed, pack in (("plain", bytes), ("gzip", gzip.compress), ("zstd", zstd)):
+                for how in ("file", "pipe"):
+                    with self.subTest(name, packed=packed, how=how):
+                        self.assert_refused(pack(tar), "without an end-of-archive marker", how=how)
+
     def test_a_damaged_header_of_a_gnu_tar_is_no_text(self):
         data = making.tar(ENTRIES, format=making.tarfile.GNU_FORMAT)
         self.assert_text(data, TEXT)

@@ -374,6 +374,19 @@ class Standalone(Oplogs):
         self.replay(dump, "--resume", work=work)
         self.check("t", [])
 
+    def test_an_oplog_beside_an_archive_that_changes_before_the_resume(self):
+        dump = self.file("a.archive", making.archive([self.namespace("t", [A])]))
+        path, between = self.file("oplog.bson", oplogs.written(oplogs.at(self.db, [delete(1)]))), proxy.Proxy(
+            support.port_of(self.uri), "t")
+        words = ["--oplog-replay", "--oplog-file", path]
+        running = self.begin(dump, *words, "--uri", self.proxy_uri(between))
+        between.on_batch(1, proxy.call(running.kill))
+        running.wait()
+        between.close()
+        path.write_bytes(oplogs.written(oplogs.at(self.db, [create("new")])))
+        self.replay(dump, "--resume", *words[1:], work=self.scratch / "work", code=support.EXIT_SOURCE,
+                    message="is not the oplog with which this restore began")
+
 
 class Sharded(Oplogs):
     variable = "SHARDLOAD_TEST_URI"

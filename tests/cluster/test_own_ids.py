@@ -191,6 +191,17 @@ class Standalone(support.ClusterCase):
         outcome = self.verify(first, "--content")
         self.assertRegex(outcome.err, "[0-9]{4} documents more than these sources; they may belong to the other")
 
+    def test_a_repeated_record_does_not_hide_a_stray(self):
+        made = making.documents(3000)
+        large = {"_id": "large", "text": "x" * (2 << 20)}  # records after it are in another block
+        source = self.file("a.bson", making.dump([*made, large, made[300]]))
+        self.load(source, code=support.EXIT_REJECTS)
+        outcome = self.verify(source, "--content")
+        self.assertIn("1 records have the same _id as another record of the sources", outcome.err)
+        self.database.t.insert_one({"_id": "stray"})
+        outcome = self.verify(source, "--content", code=support.EXIT_VERIFICATION)
+        self.assertIn("holds 1 documents that no record of the sources has", outcome.err)
+
     def test_a_table_and_json_one_after_the_other(self):
         table, documents = self.file("a.csv", "id,n\n1,x\n2,y\n"), self.file("b.json", '{"id": 3}\n{"id": 4}\n')
         for source in (table, documents):

@@ -175,7 +175,7 @@ class Standalone(Restoring):
     def test_a_work_directory_without_the_list_is_refused(self):
         dump = self.interrupted()
         (self.work / "dump-files.bson").rename(self.scratch / "list")
-        self.refused(dump, "does not list the files of a dump", "--work-dir and --drop")
+        self.refused(dump, "dump-files.bson cannot be read", "--work-dir and --drop")
         (self.work / "dump-files.bson").write_bytes(b"damaged")
         self.refused(dump, "dump-files.bson cannot be read")
         (self.work / "dump-files.bson").write_bytes(support.code_in_scopes(400000))

@@ -12,6 +12,7 @@ import real_servers
 import support
 from fault_case import ROUNDS
 from restore_case import INDEXES, SERIES, VALIDATOR, Restoring, documents
+from support import bson
 
 KILLS = 8 * ROUNDS
 
@@ -101,6 +102,24 @@ class KilledRestores(Restoring):
         dump = self.dump_folder(*self.namespaces())
         (dump / "oplog.bson").write_bytes(self.changes())
         self.check_kills("--oplog-replay", dump)
+
+    def test_interrupted_between_documents_with_an_empty_timestamp(self):
+        """These are stored after the load, which is complete by then."""
+        made = [{"_id": n, "t": bson.Timestamp(0, 0)} for n in range(9)]
+        dump = self.dump_folder(self.namespace("t", made))
+        (dump / "oplog.bson").write_bytes(oplogs.written([oplogs.NO_OP]))
+        between = proxy.Proxy(support.port_of(self.uri))
+        self.addCleanup(between.close)
+
+        def interrupt():
+            running.signal(signal.SIGINT)
+            self.wait_for(lambda: "stopping after" in running.text(), "the signal")
+        between.on_batch(1, proxy.call(interrupt))
+        running = self.run_through(between, "work", "--oplog-replay", dump)
+        running.wait().expect(support.EXIT_INTERRUPTED)
+        self.assertEqual(between.batches, 1)
+        self.run_through(between, "work", "--resume", "--oplog-replay", dump).wait().expect(0)
+        self.check("t", made)
 
     def test_an_archive(self):
         self.check_kills(self.file("dump.archive", making.archive(self.namespaces())))

@@ -285,6 +285,14 @@ class Folder(OfAServer, Change):
                 self.assert_completed(self.resume())
             self.start_over()
 
+    def test_a_file_added_during_the_load_ends_the_load(self):
+        late = self.path.with_name("c.txt")
+        self.load_with_fault(lambda _: late.write_bytes(self.other), batch=5).expect(
+            support.EXIT_SOURCE, "c.txt: was added to a folder of the sources after the command began")
+        self.assertEqual(set(self.source_states()), {"started"})
+        late.unlink()
+        self.assert_completed(self.resume())
+
     @classmethod
     def make_source(cls, folder):
         _, expected = super().make_source(folder)
