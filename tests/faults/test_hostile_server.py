@@ -165,6 +165,26 @@ class HostileServer(fault_case.ProxyCase):
         self.answer_hello(lambda m, h: with_body(m, {**h, **lists, "setName": "rs", "me": own}))
         self.refused("is refused: its replica set names more than 1000 members", options="&replicaSet=rs")
 
+    def test_members_that_are_silent(self):
+        """The driver connects to one after another: 64 of them are waited for, and later ones are not asked."""
+        def listener():
+            return self.enterContext(socket.create_server(("0.0.0.0", 0), backlog=0))
+        silent, early, late = listener(), listener(), listener()
+        for _ in range(3):  # more connections than the listener's queue has room for: it answers no other one
+            full = self.enterContext(socket.socket())
+            full.setblocking(False)
+            full.connect_ex(silent.getsockname())
+        names = [f"127.9.{n >> 8}.{n & 255}:{silent.getsockname()[1]}" for n in range(1, 400)]
+        own, first, last = (f"127.0.0.1:{port}" for port in (
+            self.proxy.port, early.getsockname()[1], late.getsockname()[1]))
+        members = [*names[:20], first, *names[20:], last]
+        self.answer_hello(lambda m, h: with_body(m, {**h, "hosts": members, "setName": "rs", "me": own}))
+        outcome = self.begin("--retry-timeout", 1, uri=f"mongodb://{own}/?replicaSet=rs&connectTimeoutMS=50"
+                                                       "&serverSelectionTimeoutMS=500").wait()
+        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
+        asked = [bool(select.select([each], [], [], 0)[0]) for each in (early, late)]
+        self.assertEqual(asked, [True, False])
+
     def test_fields_of_hello_that_the_driver_refuses(self):
         for name in ("lastWrite", "me", "electionId", "tags"):
             with self.subTest(name):
