@@ -185,6 +185,29 @@ class HostileServer(fault_case.ProxyCase):
         asked = [bool(select.select([each], [], [], 0)[0]) for each in (early, late)]
         self.assertEqual(asked, [True, False])
 
+    def doctor(self, shards):
+        """Examines the server as a router whose cluster has these shards."""
+        router = Commands(support.port_of(self.uri), find=lambda command: {"ok": 1.0, "cursor": {
+            "id": 0, "ns": "config.shards", "firstBatch": shards if command["find"] == "shards" else []}})
+        self.addCleanup(router.close)
+        router.change_reply = lambda m: m if hello_of(m) is None else with_body(
+            m, {**hello_of(m), "msg": "isdbgrid"})
+        return self.shardload("doctor", "--json", "--timeout", 1, "--uri", f"mongodb://127.0.0.1:{router.port}/",
+                              code=None)
+
+    def test_doctor_does_not_wait_for_each_of_many_silent_members(self):
+        """16 are asked at once; each takes a second, and after ten no other one is asked."""
+        silent = self.enterContext(socket.create_server(("0.0.0.0", 0), backlog=500))
+        members = [f"127.9.{n >> 8}.{n & 255}:{silent.getsockname()[1]}" for n in range(1, 400)]
+        shards = [{"_id": "s", "host": "s/" + ",".join(members[:-1])}, {"_id": "t", "host": "t/" + members[-1]}]
+        self.assertIn(f"{members[-1]} (not asked: the other servers took 10 s)", self.doctor(shards).out)
+
+    def test_more_shards_and_members_than_doctor_compares(self):
+        outcome = self.doctor([{"_id": str(n), "host": "s/127.9.0.1:1"} for n in range(10_001)])
+        self.assertIn("config.shards has more than 10000 shards", outcome.out)
+        names = ",".join(f"127.9.{n >> 8}.{n & 255}:1" for n in range(1, 10_001))
+        self.assertIn("the target has more than 10000 servers", self.doctor([{"_id": "s", "host": "s/" + names}]).text)
+
     def test_fields_of_hello_that_the_driver_refuses(self):
         for name in ("lastWrite", "me", "electionId", "tags"):
             with self.subTest(name):
