@@ -1095,8 +1095,8 @@ static patient_stream *make_stream(sl_streams *owner, const mongoc_host_list_t *
     return made;
 }
 
-/* The driver connects to all members in one search, to one after another, and a server may name many
- * members that are silent. Returns 0 if no more are asked. */
+/* In a search the driver connects to one member after another, and a server may name many members
+ * that are silent. Returns 0 if no more are asked. */
 static int32_t time_to_connect(sl_streams *owner, int32_t timeout_ms) {
     if (bson_get_monotonic_time() >= owner->silent_until)
         owner->silent_count = 0;

@@ -208,6 +208,22 @@ class HostileServer(fault_case.ProxyCase):
         names = ",".join(f"127.9.{n >> 8}.{n & 255}:1" for n in range(1, 10_001))
         self.assertIn("the target has more than 10000 servers", self.doctor([{"_id": "s", "host": "s/" + names}]).text)
 
+    def test_replies_to_queries_that_contain_no_answer(self):
+        """They counted as answers without documents."""
+        self.database.c.insert_one({"a": 1})
+        for words in ("find\n    filter: '{}'", "count\n    filter: '{}'", "distinct\n    key: a",
+                      "insert\n    document: '{\"a\": 1}'"):
+            name = words.partition("\n")[0]
+            suite = self.file("own.yaml", f"name: own\nqueries:\n  - name: q\n    operation: {words}\n")
+            for reply in ({"ok": 1.0}, {"ok": 1.0, "cursor": {}, "n": -1, "values": 5}):
+                with self.subTest(name, reply=reply):
+                    hostile = Commands(support.port_of(self.uri), **{name: lambda _, reply=reply: reply})
+                    self.addCleanup(hostile.close)
+                    outcome = self.run_program("shardquery", "run", "--query", "q", "-d", self.database.name, "-c", "c",
+                                               "--uri", f"mongodb://127.0.0.1:{hostile.port}/", suite)
+                    self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
+                    self.assertIn("q: the server's reply contains no answer", outcome.err)
+
     def test_fields_of_hello_that_the_driver_refuses(self):
         for name in ("lastWrite", "me", "electionId", "tags"):
             with self.subTest(name):
