@@ -503,6 +503,8 @@ struct sl_streams {
     struct patient_stream *first;
     char *members[LIST_MAX]; /* all that servers have named */
     size_t member_count;
+    unsigned silent_count; /* connections that were not made in time, one shortly after another */
+    int64_t silent_until;  /* by the driver's clock; afterwards they are forgotten */
 };
 
 /* Adds a member, unless it is known. False: there are too many. */
@@ -1024,6 +1026,11 @@ static ssize_t patient_readv(mongoc_stream_t *stream, mongoc_iovec_t *parts, siz
 
 /* ---- connecting patient streams ---- */
 
+#define PATIENT_MAX 8   /* so many silent members have the time of connectTimeoutMS each, */
+#define BRIEF_MS 250    /* ... others have this time, */
+#define SILENT_MAX 64   /* ... and after so many, others are not asked, */
+#define SILENT_MS 10000 /* ... until no member was silent for this time */
+
 /* What `internal` of mongoc_ssl_opt_t refers to in all versions 1.x of the driver; no function sets
  * it. Without it, the driver asks the OCSP responder that a certificate names, without encryption,
  * and keeps a reply of any length in memory. */
@@ -1089,6 +1096,24 @@ static patient_stream *make_stream(sl_streams *owner, const mongoc_host_list_t *
     return made;
 }
 
+/* In a search the driver connects to one member after another, and a server may name many members
+ * that are silent. Returns 0 if no more are asked. */
+static int32_t time_to_connect(sl_streams *owner, int32_t timeout_ms) {
+    if (bson_get_monotonic_time() >= owner->silent_until)
+        owner->silent_count = 0;
+    if (owner->silent_count >= SILENT_MAX)
+        return 0;
+    return owner->silent_count >= PATIENT_MAX && timeout_ms > BRIEF_MS ? BRIEF_MS : timeout_ms;
+}
+
+/* Notes that a connection was not made by `expiry`. */
+static void note_silent(sl_streams *owner, int64_t expiry) {
+    if (bson_get_monotonic_time() < expiry)
+        return;
+    owner->silent_count++;
+    owner->silent_until = expiry_of(SILENT_MS);
+}
+
 /* Never returns NULL for a host without a connection, but a stream that is closed: when the driver
  * (1.23) looks for the servers, and the initiator fails while it repeats a hello, the driver waits
  * for a lock that it holds itself. */
@@ -1096,10 +1121,13 @@ static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_l
                                     void *context, bson_error_t *error) {
     int32_t timeout_ms = mongoc_uri_get_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, 10000);
     sl_streams *owner = context;
+    const int32_t connect_ms = time_to_connect(owner, timeout_ms);
+    const int64_t expiry = expiry_of(connect_ms);
     sl_socket_failure failure = {.in_time = true};
-    int socket = sl_silent_host_is_passed_over(uri, host->host_and_port, timeout_ms)
-                     ? -1
-                     : sl_socket_connect(host, timeout_ms, &failure);
+    int socket =
+        connect_ms == 0 || sl_silent_host_is_passed_over(uri, host->host_and_port, timeout_ms)
+            ? -1
+            : sl_socket_connect(host, connect_ms, &failure);
     if (socket >= 0)
         sl_socket_keep_alive(socket);
     else if (!failure.in_time)
@@ -1109,7 +1137,9 @@ static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_l
     mongoc_stream_t *stream = &made->vtable;
     made->deadline = expiry_of(timeout_ms);
     if (socket >= 0 && mongoc_uri_get_tls(uri))
-        stream = wrap_in_tls(stream, uri, host->host, timeout_ms, error);
+        stream = wrap_in_tls(stream, uri, host->host, connect_ms, error);
+    if (connect_ms > 0 && (socket < 0 || !stream))
+        note_silent(owner, expiry);
     if (!stream) {
         made = make_stream(owner, host, -1);
         stream = &made->vtable;

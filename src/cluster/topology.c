@@ -13,8 +13,14 @@
 #include "internal.h"
 #include "member.h"
 
+#define SHARDS_MAX 10000
+
 static bool add_shard(sl_topology *topology, const char *name, const char *host, bool draining,
                       sl_error *error) {
+    if (topology->count == SHARDS_MAX)
+        return sl_error_set(error, SL_EXIT_CLUSTER,
+                            "config.shards has more than %d shards, the most that are handled",
+                            SHARDS_MAX);
     sl_shard *grown = realloc(topology->shards, (topology->count + 1) * sizeof *grown);
     if (!grown)
         return sl_error_memory(error, "reading the shards");

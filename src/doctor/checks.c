@@ -555,21 +555,19 @@ static void check_oplog(const sl_examined_server *server, sl_check_findings *fin
     static const char why_it_matters[] =
         "a member that is away for longer than the oplog holds must copy all data again";
     const sl_server_answer *status = &server->answers[SL_ASK_STATUS];
+    const sl_server_answer *stats = &server->answers[SL_ASK_OPLOG];
     sl_oplog oplog = {.read_by_others = has_other_members(findings->examined, server->shard)};
     char meaning[400], used[SL_HUMAN_ROOM], size[SL_HUMAN_ROOM];
-    sl_server_answer stats;
-    sl_ask(server, "local", BCON_NEW("collStats", BCON_UTF8("oplog.rs")), &stats);
     oplog.seconds = seconds_at(&status->reply, "oplog.latestOptime") -
                     seconds_at(&status->reply, "oplog.earliestOptime");
-    oplog.used = sl_look_number(&stats.reply, "size");
-    oplog.size = sl_look_number(&stats.reply, "maxSize");
+    oplog.used = sl_look_number(&stats->reply, "size");
+    oplog.size = sl_look_number(&stats->reply, "maxSize");
     bool known = !isnan(oplog.seconds) && oplog.used >= 0 && oplog.size > 0;
-    bson_destroy(&stats.reply);
     if (!known) {
         sl_find_unknown(findings,
-                        !status->ok ? status->why
-                        : !stats.ok ? stats.why
-                                    : "the server does not show its oplog",
+                        !status->ok  ? status->why
+                        : !stats->ok ? stats->why
+                                     : "the server does not show its oplog",
                         why_it_matters);
         return;
     }
@@ -685,19 +683,15 @@ static void check_compatibility(const sl_examined *examined, sl_check_findings *
     bool any = false;
     for (size_t i = 0; i < examined->count; i++) {
         const sl_examined_server *server = &examined->servers[i];
-        sl_server_answer answer;
+        const sl_server_answer *answer = &server->answers[SL_ASK_COMPATIBILITY];
         if (server->role != SL_ROLE_PRIMARY)
             continue;
         any = true;
-        sl_ask(
-            server, "admin",
-            BCON_NEW("getParameter", BCON_INT32(1), "featureCompatibilityVersion", BCON_BOOL(true)),
-            &answer);
-        const char *version = sl_look_text(&answer.reply, "featureCompatibilityVersion.version");
+        const char *version = sl_look_text(&answer->reply, "featureCompatibilityVersion.version");
         const char *target =
-            sl_look_text(&answer.reply, "featureCompatibilityVersion.targetVersion");
+            sl_look_text(&answer->reply, "featureCompatibilityVersion.targetVersion");
         if (!version) {
-            sl_find_unknown(findings, answer.ok ? "the server does not show it" : answer.why,
+            sl_find_unknown(findings, answer->ok ? "the server does not show it" : answer->why,
                             unknown);
         } else {
             bool complete =
@@ -716,7 +710,6 @@ static void check_compatibility(const sl_examined *examined, sl_check_findings *
             BSON_APPEND_UTF8(finding->values, "shard", server->shard);
             BSON_APPEND_UTF8(finding->values, "version", version);
         }
-        bson_destroy(&answer.reply);
     }
     if (!any)
         sl_find_unknown(findings, "no primary answers", unknown);

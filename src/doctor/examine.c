@@ -16,7 +16,9 @@
 #include "util/log.h"
 
 #define THREADS 16
-#define LONG_SECONDS 60 /* operations that run longer are reported */
+#define LONG_SECONDS 60   /* operations that run longer are reported */
+#define LIMITS 10         /* after the time of so many commands no other server is asked */
+#define SERVERS_MAX 10000 /* each is compared with all */
 
 /* ---- one server ---- */
 
@@ -56,6 +58,11 @@ static bson_t *question(const sl_examined *examined, sl_question which) {
         return BCON_NEW("replSetGetStatus", BCON_INT32(1));
     case SL_ASK_STORAGE: /* for a database that does not exist the reply would not show the disk */
         return BCON_NEW("dbStats", BCON_INT32(1));
+    case SL_ASK_COMPATIBILITY:
+        return BCON_NEW("getParameter", BCON_INT32(1), "featureCompatibilityVersion",
+                        BCON_BOOL(true));
+    case SL_ASK_OPLOG:
+        return BCON_NEW("collStats", BCON_UTF8("oplog.rs"));
     default:
         return BCON_NEW("currentOp", BCON_INT32(1), "active", BCON_BOOL(true), "secs_running", "{",
                         "$gte", BCON_INT32(LONG_SECONDS), "}");
@@ -73,7 +80,10 @@ static bool concerns(const sl_examined_server *server, sl_question which) {
     case SL_ASK_REPLICAS:
         return stores && sl_look_text(&server->answers[SL_ASK_HELLO].reply, "setName");
     case SL_ASK_OPERATIONS:
+    case SL_ASK_COMPATIBILITY:
         return server->role == SL_ROLE_PRIMARY;
+    case SL_ASK_OPLOG:
+        return server->role == SL_ROLE_PRIMARY && concerns(server, SL_ASK_REPLICAS);
     default:
         return stores;
     }
@@ -103,10 +113,14 @@ static void compare_clocks(sl_examined_server *server, int64_t before, int64_t a
     }
 }
 
-static void ask_server(const sl_examined *examined, sl_examined_server *server) {
+static void ask_server(const sl_examined *examined, int64_t start, sl_examined_server *server) {
+    const unsigned limit = examined->config->limit_seconds;
     sl_error error = {0};
-    server->member = sl_member_open(examined->connection, server->name,
-                                    examined->config->limit_seconds * 1000, &error);
+    if (sl_seconds_since(start) < (double)limit * LIMITS)
+        server->member = sl_member_open(examined->connection, server->name, limit * 1000, &error);
+    else
+        sl_error_set(&error, SL_EXIT_CLUSTER, "not asked: the other servers took %u s",
+                     limit * LIMITS);
     if (!server->member)
         sl_print_text(server->not_opened, sizeof server->not_opened, SL_LINES, error.message);
     for (int which = 0; which < SL_QUESTIONS; which++) {
@@ -114,7 +128,8 @@ static void ask_server(const sl_examined *examined, sl_examined_server *server) 
         if (!concerns(server, which))
             continue;
         int64_t before = sl_wall_clock_ms();
-        sl_ask(server, "admin", question(examined, which), answer);
+        sl_ask(server, which == SL_ASK_OPLOG ? "local" : "admin", question(examined, which),
+               answer);
         if (which == SL_ASK_HELLO && answer->ok) { /* the first command also connects */
             bson_destroy(&answer->reply);
             before = sl_wall_clock_ms();
@@ -140,18 +155,19 @@ static void ask_server(const sl_examined *examined, sl_examined_server *server) 
 
 typedef struct asking {
     sl_examined *examined;
+    int64_t start;
     _Atomic size_t next;
 } asking;
 
 static void *ask_servers(void *context) {
     asking *a = context;
     for (size_t i; (i = atomic_fetch_add(&a->next, 1)) < a->examined->count;)
-        ask_server(a->examined, &a->examined->servers[i]);
+        ask_server(a->examined, a->start, &a->examined->servers[i]);
     return NULL;
 }
 
 static void ask_all(sl_examined *examined) {
-    asking a = {.examined = examined};
+    asking a = {.examined = examined, .start = sl_clock_ns()};
     pthread_t threads[THREADS];
     size_t started = 0;
     while (started < THREADS && started + 1 < examined->count &&
@@ -178,7 +194,9 @@ static void add_server(void *context, const char *name) {
             return;
     }
     sl_examined_server *servers =
-        sl_grow(examined->servers, examined->count, &examined->room, sizeof *servers);
+        examined->count == SERVERS_MAX
+            ? NULL
+            : sl_grow(examined->servers, examined->count, &examined->room, sizeof *servers);
     if (!servers) {
         a->failed = true;
         return;
@@ -216,6 +234,9 @@ static bool find_servers(sl_examined *examined, sl_error *error) {
         examined->topology = NULL;
     for (size_t i = 0; examined->topology && i < examined->topology->count; i++)
         add_members(&a, &examined->topology->shards[i]);
+    if (a.failed && examined->count == SERVERS_MAX)
+        return sl_error_set(error, SL_EXIT_CLUSTER, "the target has more than %d servers",
+                            SERVERS_MAX);
     return !a.failed || sl_error_memory(error, "examining the servers");
 }
 

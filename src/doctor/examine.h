@@ -30,10 +30,12 @@ typedef struct sl_server_answer {
 /* What is asked of each server. */
 typedef enum sl_question {
     SL_ASK_HELLO,
-    SL_ASK_STATUS,     /* serverStatus */
-    SL_ASK_REPLICAS,   /* replSetGetStatus; of members of a replica set */
-    SL_ASK_STORAGE,    /* dbStats with the disk's size; not of routers and arbiters */
-    SL_ASK_OPERATIONS, /* currentOp: long operations, and whether writes are locked */
+    SL_ASK_STATUS,        /* serverStatus */
+    SL_ASK_REPLICAS,      /* replSetGetStatus; of members of a replica set */
+    SL_ASK_STORAGE,       /* dbStats with the disk's size; not of routers and arbiters */
+    SL_ASK_OPERATIONS,    /* currentOp: long operations, and whether writes are locked */
+    SL_ASK_COMPATIBILITY, /* getParameter featureCompatibilityVersion; of primaries */
+    SL_ASK_OPLOG,         /* collStats; of primaries of replica sets */
     SL_QUESTIONS,
 } sl_question;
 

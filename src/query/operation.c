@@ -226,12 +226,12 @@ static void read_document(const answer_reader *reader, const bson_t *document) {
 }
 
 /* Reads the elements of the array at `path` of a reply. An element that is not a document becomes
- * {value: element}. */
-static void read_array(const answer_reader *reader, const bson_t *reply, const char *path) {
+ * {value: element}. False: there is no array. */
+static bool read_array(const answer_reader *reader, const bson_t *reply, const char *path) {
     bson_iter_t array, item;
     if (!sl_look_find(reply, path, &array) || !BSON_ITER_HOLDS_ARRAY(&array) ||
         !bson_iter_recurse(&array, &item))
-        return;
+        return false;
     while (bson_iter_next(&item)) {
         bson_t document;
         if (sl_document_at(&item, &document)) {
@@ -243,15 +243,20 @@ static void read_array(const answer_reader *reader, const bson_t *reply, const c
             bson_destroy(&document);
         }
     }
+    return true;
 }
 
-/* The answer of a count or a write is {n: number}. */
-static void read_number(const answer_reader *reader, int64_t number) {
+/* The answer of a count or a write is {n: number}. False: there is no number. */
+static bool read_number(const answer_reader *reader, const bson_t *reply) {
+    const int64_t number = sl_look_int64(reply, "n", -1);
     bson_t document = BSON_INITIALIZER;
+    if (number < 0)
+        return false;
     BSON_APPEND_INT64(&document, "n", number);
     read_document(reader, &document);
-    reader->result->documents = number > 0 ? (uint64_t)number : 0;
+    reader->result->documents = (uint64_t)number;
     bson_destroy(&document);
+    return true;
 }
 
 /* Sets the error and the result for an operation that failed in the driver. The next operation
@@ -295,6 +300,7 @@ static bool write_failed(const sl_runner *runner, const bson_t *reply, sl_result
 /* Takes ownership of the reply. */
 static bool read_reply(sl_runner *runner, const answer_reader *reader, bson_t *reply,
                        sl_error *error) {
+    bool read = true, failed = false;
     switch (runner->query->operation) {
     case SL_AGGREGATE:
     case SL_FIND:
@@ -305,26 +311,28 @@ static bool read_reply(sl_runner *runner, const answer_reader *reader, bson_t *r
             bson_destroy(reply);
             return read_cursor(runner, reader, &own, error);
         }
-        read_array(reader, reply, "cursor.firstBatch");
+        read = read_array(reader, reply, "cursor.firstBatch");
         break;
     case SL_COUNT:
-        read_number(reader, sl_look_int64(reply, "n", 0));
+        read = read_number(reader, reply);
         break;
     case SL_DISTINCT:
-        read_array(reader, reply, "values");
+        read = read_array(reader, reply, "values");
         break;
     case SL_MAP_REDUCE:
         read_array(reader, reply, "results");
         break;
     default:
-        if (write_failed(runner, reply, reader->result, error)) {
-            bson_destroy(reply);
-            return false;
-        }
-        read_number(reader, sl_look_int64(reply, "n", 0));
+        failed = write_failed(runner, reply, reader->result, error);
+        read = failed || read_number(reader, reply);
     }
     bson_destroy(reply);
-    return true;
+    if (!read) {
+        reader->result->code = -1;
+        sl_error_set(error, SL_EXIT_CLUSTER, "%s: the server's reply contains no answer",
+                     runner->query->name);
+    }
+    return read && !failed;
 }
 
 /* Selects a server by the read preference, unless the selection is recent. */

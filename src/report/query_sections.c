@@ -93,6 +93,7 @@ static const sl_array medians = {"queries",
 static void add_inner(sl_page *page, const bson_t *record, const char *title, const char *caption,
                       const char *path, const char *name, const sl_figure *figure) {
     sl_bars *bars = NULL;
+    size_t count = 0;
     for (sl_walk walk = sl_walk_start(record, "queries"); sl_walk_next(&walk);) {
         const char *label = label_of(page, &walk.item);
         for (sl_walk inner = sl_walk_start(&walk.item, path); sl_walk_next(&inner);) {
@@ -100,6 +101,11 @@ static void add_inner(sl_page *page, const bson_t *record, const char *title, co
             double value = sl_section_figure(&inner.item, figure);
             if (!figure->always && (!*part || !(value >= 0)))
                 continue;
+            if (count++ == SL_ROWS_MAX) {
+                sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN,
+                                 "The first %d bars are shown; the record has more.", SL_ROWS_MAX);
+                return;
+            }
             if (!bars)
                 bars = sl_page_add_bars(page, title, caption, figure->unit);
             sl_page_bar(page, bars, sl_page_text(page, "%.60s, %.40s", label, *part ? part : "?"),
@@ -173,7 +179,7 @@ static void add_step(sl_page *page, const bson_t *entry) {
     sl_bars *bars = sl_page_add_bars(page, "Latency by percentile",
                                      "This share of the operations was at most this slow.",
                                      SL_UNIT_MILLISECONDS);
-    while (bson_iter_next(&at)) {
+    for (size_t i = 0; i < SL_ROWS_MAX && bson_iter_next(&at); i++) { /* a run has at most 17 */
         if (!bson_iter_recurse(&at, &value) || !bson_iter_next(&value))
             continue;
         double share = sl_value_number(&value);

@@ -180,6 +180,14 @@ class Kinds(ReportCase):
         self.assertNotRegex(text, r"makes, (s2|\?)")        # without a number or a name
         self.assertIn("7 operations failed.", self.page(path).text)
 
+    def test_a_page_of_many_bars_of_queries_stays_small(self):
+        step = {"name": "r", "mode": "closed", "latencyCurve": [[0.5, 1]] * 20_000,
+                "explain": {"plans": [{"shard": "s0", "examined": 1}] * 20_000},
+                "replicationLag": [{"member": "a:1", "maxSeconds": 1}] * 20_000}
+        page = self.page(self.record("queries", {"program": "shardquery", "command": "run", "queries": [step]}))
+        self.assertLess(len(page.source), 600_000)
+        self.assertEqual(page.text.count("The first 200 bars are shown"), 2)
+
     def test_outcomes_have_the_words_of_the_mode_and_stages_those_of_people(self):
         record = record_maker.load(60)
         record["accounting"].update(mode="delete", changed=77, inserted=0, alreadyStored=5)

@@ -165,6 +165,65 @@ class HostileServer(fault_case.ProxyCase):
         self.answer_hello(lambda m, h: with_body(m, {**h, **lists, "setName": "rs", "me": own}))
         self.refused("is refused: its replica set names more than 1000 members", options="&replicaSet=rs")
 
+    def test_members_that_are_silent(self):
+        """The driver connects to one after another: 64 of them are waited for, and later ones are not asked."""
+        def listener():
+            return self.enterContext(socket.create_server(("0.0.0.0", 0), backlog=0))
+        silent, early, late = listener(), listener(), listener()
+        for _ in range(3):  # more connections than the listener's queue has room for: it answers no other one
+            full = self.enterContext(socket.socket())
+            full.setblocking(False)
+            full.connect_ex(silent.getsockname())
+        names = [f"127.9.{n >> 8}.{n & 255}:{silent.getsockname()[1]}" for n in range(1, 400)]
+        own, first, last = (f"127.0.0.1:{port}" for port in (
+            self.proxy.port, early.getsockname()[1], late.getsockname()[1]))
+        members = [*names[:20], first, *names[20:], last]
+        self.answer_hello(lambda m, h: with_body(m, {**h, "hosts": members, "setName": "rs", "me": own}))
+        outcome = self.begin("--retry-timeout", 1, uri=f"mongodb://{own}/?replicaSet=rs&connectTimeoutMS=50"
+                                                       "&serverSelectionTimeoutMS=500").wait()
+        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
+        asked = [bool(select.select([each], [], [], 0)[0]) for each in (early, late)]
+        self.assertEqual(asked, [True, False])
+
+    def doctor(self, shards):
+        """Examines the server as a router whose cluster has these shards."""
+        router = Commands(support.port_of(self.uri), find=lambda command: {"ok": 1.0, "cursor": {
+            "id": 0, "ns": "config.shards", "firstBatch": shards if command["find"] == "shards" else []}})
+        self.addCleanup(router.close)
+        router.change_reply = lambda m: m if hello_of(m) is None else with_body(
+            m, {**hello_of(m), "msg": "isdbgrid"})
+        return self.shardload("doctor", "--json", "--timeout", 1, "--uri", f"mongodb://127.0.0.1:{router.port}/",
+                              code=None)
+
+    def test_doctor_does_not_wait_for_each_of_many_silent_members(self):
+        """16 are asked at once; each takes a second, and after ten no other one is asked."""
+        silent = self.enterContext(socket.create_server(("0.0.0.0", 0), backlog=500))
+        members = [f"127.9.{n >> 8}.{n & 255}:{silent.getsockname()[1]}" for n in range(1, 400)]
+        shards = [{"_id": "s", "host": "s/" + ",".join(members[:-1])}, {"_id": "t", "host": "t/" + members[-1]}]
+        self.assertIn(f"{members[-1]} (not asked: the other servers took 10 s)", self.doctor(shards).out)
+
+    def test_more_shards_and_members_than_doctor_compares(self):
+        outcome = self.doctor([{"_id": str(n), "host": "s/127.9.0.1:1"} for n in range(10_001)])
+        self.assertIn("config.shards has more than 10000 shards", outcome.out)
+        names = ",".join(f"127.9.{n >> 8}.{n & 255}:1" for n in range(1, 10_001))
+        self.assertIn("the target has more than 10000 servers", self.doctor([{"_id": "s", "host": "s/" + names}]).text)
+
+    def test_replies_to_queries_that_contain_no_answer(self):
+        """They counted as answers without documents."""
+        self.database.c.insert_one({"a": 1})
+        for words in ("find\n    filter: '{}'", "count\n    filter: '{}'", "distinct\n    key: a",
+                      "insert\n    document: '{\"a\": 1}'"):
+            name = words.partition("\n")[0]
+            suite = self.file("own.yaml", f"name: own\nqueries:\n  - name: q\n    operation: {words}\n")
+            for reply in ({"ok": 1.0}, {"ok": 1.0, "cursor": {}, "n": -1, "values": 5}):
+                with self.subTest(name, reply=reply):
+                    hostile = Commands(support.port_of(self.uri), **{name: lambda _, reply=reply: reply})
+                    self.addCleanup(hostile.close)
+                    outcome = self.run_program("shardquery", "run", "--query", "q", "-d", self.database.name, "-c", "c",
+                                               "--uri", f"mongodb://127.0.0.1:{hostile.port}/", suite)
+                    self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
+                    self.assertIn("q: the server's reply contains no answer", outcome.err)
+
     def test_fields_of_hello_that_the_driver_refuses(self):
         for name in ("lastWrite", "me", "electionId", "tags"):
             with self.subTest(name):
