@@ -180,7 +180,8 @@ bool sl_source_set_selects(const sl_source_set *set, size_t index, uint64_t sequ
 /* Reading fails with SL_EXIT_SOURCE as soon as a source has been replaced, grown, shrunk, rewritten
  * or removed since the set was created. All text that a reader has returned was read from the
  * unchanged file. sl_source_set_unchanged, called at the end of a load, checks each source that is
- * not skipped, and that no file was added to a folder; sl_source_set_has_changed returns true if any check so far has failed. */
+ * not skipped, and that no file was added to a folder; sl_source_set_has_changed returns true if
+ * any check so far has failed. */
 bool sl_source_set_unchanged(sl_source_set *set, sl_error *error);
 bool sl_source_set_has_changed(const sl_source_set *set);
 

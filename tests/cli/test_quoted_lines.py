@@ -75,7 +75,7 @@ class HiddenRecords(QuotedLinesCase):
                     self.assertIn(place, outcome.err)
                     self.assertIn(f"contains {hidden} line{'s' * (hidden > 1)} with as many fields", outcome.err)
                     self.assertIn("is a quote not closed? Correct it", outcome.err)
-        rows = re.sub(r",(name\d+),x,(?!1101)", r',"\1\n",x,', self.swallowing(100, 102, 1000))  # line ends in all fields
+        rows = re.sub(r",(name\d+),x,(?!1101)", r',"\1\n",x,', self.swallowing(100, 102, 1000))  # line ends in all
         self.assertIn("contains 1 line with", self.shardload("load", "--sink", "null", self.file("q.csv", rows)).err)
         self.file("s.csv", self.swallowing(100, 151))
         self.assertIn("s.csv, line 102, byte", self.shardload("inspect", "s.csv").err)
