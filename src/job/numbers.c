@@ -552,9 +552,8 @@ static bool refuse_corrected(sl_job *job, const sl_destination *destination,
                              const sl_registry_entry *entries, size_t count, sl_error *error) {
     const sl_load_config *config = job->config;
     copies found = {.count = 0};
-    if (!config->again || job->resumed || job->keys || job->other_ids ||
-        destination->target_gone || config->part_of_trial ||
-        config->format_options.mode != SL_MODE_INSERT)
+    if (!config->again || job->resumed || job->keys || job->other_ids || destination->target_gone ||
+        config->part_of_trial || config->format_options.mode != SL_MODE_INSERT)
         return true;
     if (!sl_registry_namesakes(destination->registry, entries, count, on_namesake, &found, error))
         return false;
@@ -598,8 +597,8 @@ bool sl_sources_refuse_same_text(sl_job *job, sl_error *error) {
     }
     return found.count == 0 ||
            sl_error_set(error, SL_EXIT_SOURCE,
-                        "these files have the text of other sources:" SL_LINES
-                        "%s\nTheir documents would be stored twice: name each file once. --again "
+                        "these files have the text of other sources:" SL_LINES SL_LINES
+                        "\nTheir documents would be stored twice: name each file once. --again "
                         "loads them anyway",
                         found.shown, found.count <= SL_COPIES_SHOWN ? "" : "\n  ...");
 }

@@ -484,8 +484,7 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
     sl_write_error one;
     sl_scan_result compared = SL_SCAN_FAILED;
     bool own_ids = outlet->sending->own_ids;
-    bool first_time =
-        own_ids && !piece->search_first && !outlet->sending->config->equal_is_stored;
+    bool first_time = own_ids && !piece->search_first && !outlet->sending->config->equal_is_stored;
     uint32_t at_searched = 0;
     char text[SL_WRITE_ERROR_ROOM];
     const bson_t **documents = calloc(piece->count, sizeof *documents);
@@ -504,8 +503,7 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
     while (compared == SL_SCAN_DONE && sl_reply_next_error(&items, &one)) {
         uint32_t place = place_in_piece(parcel, &one), k = at_searched;
         at_searched += may_be_stored(outlet, &one);
-        if (k < at_searched && !searched.missing[k] &&
-            (one.unexplained || !searched.difference[k]))
+        if (k < at_searched && !searched.missing[k] && (one.unexplained || !searched.difference[k]))
             report_duplicate(listener, piece->first + place, &searched, k, first_time);
         else if (one.duplicate_id)
             report_duplicate(listener, piece->first + place, &duplicates, place, first_time);
