@@ -219,6 +219,8 @@ static bool inspect_source(sl_job *job, size_t index, sl_reader *reader, sl_insp
     uint64_t stored = sl_source_set_consumed_bytes(job->set) - before;
     if (block.last)
         stored = facts->stored_bytes;
+    else if (stored < block.text.length && facts->kind == SL_SOURCE_PLAIN)
+        stored = block.text.length; /* with the rest of a long record */
     sl_text_printable(sl_text_of(facts->path), text, sizeof text);
     if (facts->kind == SL_SOURCE_GENERATED)
         sl_print("%s\n", text);

@@ -15,6 +15,7 @@
 #include "util/log.h"
 #include "util/text.h"
 
+#include "document_sample.h"
 #include "types.h"
 
 /* ---- loads that several loaders share ---- */
@@ -414,12 +415,18 @@ static void on_copy(void *context, const sl_registry_entry *entry, const bson_t 
                                  when[0] ? ", on " : ", whose load has not ended", when);
 }
 
+/* Are the _ids of the records their positions, so that those of a copy are stored twice? This reads
+ * documents if they may have an _id, so it is asked when copies were found. Pipes are not read. */
+static bool takes_positions(sl_job *job) {
+    return !job->own_ids || (!job->keys && !job->has_pipe && !sl_documents_type(job, "_id"));
+}
+
 /* Refuses the sources that were found in the registry; `what` they have of others. With --again
  * they are only reported. */
-static bool refuse_found(const sl_job *job, const sl_target *target, const copies *found,
+static bool refuse_found(sl_job *job, const sl_target *target, const copies *found,
                          const char *what, sl_error *error) {
     const bool again = job->config->again;
-    if (found->count == 0)
+    if (found->count == 0 || !takes_positions(job))
         return true;
     sl_error_set(error, SL_EXIT_SOURCE,
                  "the registry %s.%s.sources lists %s:" SL_LINES SL_LINES
@@ -436,11 +443,12 @@ static bool refuse_found(const sl_job *job, const sl_target *target, const copie
 }
 
 typedef struct alike {
-    const sl_job *job;
+    sl_job *job;
     const sl_destination *destination;
     const sl_registry_entry *entries; /* those compared: `content` is the beginning of the text */
     copies found;
     size_t warnings;
+    bool own_ids; /* of the documents: none is stored twice */
     sl_error error;
 } alike;
 
@@ -471,7 +479,10 @@ static void on_alike(void *context, const sl_registry_entry *entry, const bson_t
     const uint64_t content = (uint64_t)sl_look_int64(document, "content", 0);
     /* A pipe beside one that was not loaded completely is refused without --another-pipe. */
     const bool pipes = source->kind == SL_SOURCE_PIPE && !loaded && content == 0;
-    if (a->error.code || pipes || (content != 0 && content == source->content))
+    if (a->error.code || a->own_ids || pipes || (content != 0 && content == source->content))
+        return;
+    a->own_ids = !takes_positions(a->job);
+    if (a->own_ids)
         return;
     if (is_stored(a, index, document))
         on_copy(&a->found, entry, document);
@@ -481,7 +492,7 @@ static void on_alike(void *context, const sl_registry_entry *entry, const bson_t
                        source->shown, sl_look_string(document, "name"));
 }
 
-static bool refuse_alike(const sl_job *job, const sl_destination *destination,
+static bool refuse_alike(sl_job *job, const sl_destination *destination,
                          const sl_registry_entry *entries, size_t count, sl_error *error) {
     sl_registry_entry *compared = malloc((count + 1) * sizeof *compared);
     if (!compared)
@@ -506,12 +517,12 @@ static bool refuse_alike(const sl_job *job, const sl_destination *destination,
 
 /* Refuses sources whose content the registry lists under another name, or whose text it lists. With
  * --again they are only reported, if `report`. The entries have been looked up. */
-static bool refuse_copies(const sl_job *job, const sl_destination *destination,
+static bool refuse_copies(sl_job *job, const sl_destination *destination,
                           const sl_registry_entry *entries, size_t count, bool report,
                           sl_error *error) {
     const sl_load_config *config = job->config;
     copies found = {.count = 0};
-    if (job->own_ids || destination->target_gone || config->part_of_trial ||
+    if (job->keys || destination->target_gone || config->part_of_trial ||
         config->format_options.mode != SL_MODE_INSERT || (config->again && !report))
         return true;
     return sl_registry_same_content(destination->registry, "content", entries, count, on_copy,
@@ -537,17 +548,16 @@ static void on_namesake(void *context, const sl_registry_entry *entry, uint64_t 
 /* With --again, a file that is not the one that was loaded under its name gets other _ids: a file
  * in which the rejects were corrected would be stored a second time. The entries have been looked
  * up. */
-static bool refuse_corrected(const sl_job *job, const sl_destination *destination,
+static bool refuse_corrected(sl_job *job, const sl_destination *destination,
                              const sl_registry_entry *entries, size_t count, sl_error *error) {
     const sl_load_config *config = job->config;
     copies found = {.count = 0};
-    if (!config->again || job->resumed || job->own_ids || job->other_ids ||
-        destination->target_gone || config->part_of_trial ||
-        config->format_options.mode != SL_MODE_INSERT)
+    if (!config->again || job->resumed || job->keys || job->other_ids || destination->target_gone ||
+        config->part_of_trial || config->format_options.mode != SL_MODE_INSERT)
         return true;
     if (!sl_registry_namesakes(destination->registry, entries, count, on_namesake, &found, error))
         return false;
-    return found.count == 0 ||
+    return found.count == 0 || !takes_positions(job) ||
            sl_error_set(error, SL_EXIT_SOURCE,
                         "--again: these files have changed since they were loaded into "
                         "%s.%s:" SL_LINES SL_LINES
@@ -561,7 +571,7 @@ static bool refuse_corrected(const sl_job *job, const sl_destination *destinatio
 bool sl_sources_refuse_same_text(sl_job *job, sl_error *error) {
     const sl_load_config *config = job->config;
     copies found = {.count = 0};
-    if (job->own_ids || job->resumed || config->again || config->part_of_trial ||
+    if (job->keys || job->resumed || config->again || config->part_of_trial ||
         config->format_options.mode != SL_MODE_INSERT)
         return true;
     for (size_t i = 0; i < sl_source_set_count(job->set) && found.count <= SL_COPIES_SHOWN; i++) {
@@ -574,6 +584,8 @@ bool sl_sources_refuse_same_text(sl_job *job, sl_error *error) {
         bool same = false;
         if (copy->kind == SL_SOURCE_PIPE || like->kind == SL_SOURCE_PIPE)
             continue;
+        if (found.count == 0 && !takes_positions(job))
+            break;
         if (sl_interrupt_requested())
             return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted");
         sl_log_info("comparing the text of %s with %s", copy->shown, like->shown);
@@ -585,8 +597,8 @@ bool sl_sources_refuse_same_text(sl_job *job, sl_error *error) {
     }
     return found.count == 0 ||
            sl_error_set(error, SL_EXIT_SOURCE,
-                        "these files have the text of other sources:" SL_LINES
-                        "%s\nTheir documents would be stored twice: name each file once. --again "
+                        "these files have the text of other sources:" SL_LINES SL_LINES
+                        "\nTheir documents would be stored twice: name each file once. --again "
                         "loads them anyway",
                         found.shown, found.count <= SL_COPIES_SHOWN ? "" : "\n  ...");
 }
@@ -623,7 +635,7 @@ static bool start(const sl_job *job, const sl_destination *destination, const vo
 
 /* Two loaders may start at once with copies of a file. Each looks for copies after it has
  * registered its own, so that at least one of them finds the other's, and is refused. */
-static bool refuse_started_copies(const sl_job *job, const sl_destination *destination,
+static bool refuse_started_copies(sl_job *job, const sl_destination *destination,
                                   sl_registry_entry *entries, size_t count, sl_error *error) {
     sl_error ignored;
     if (refuse_copies(job, destination, entries, count, false, error))

@@ -297,8 +297,9 @@ static bool unknown_format(const char *path, sl_text head, const sl_misfit *misf
                                    format);
     }
     return sl_error_set(
-        error, SL_EXIT_SOURCE, "%s: its format is not recognised; the most likely:" SL_LINES "%s%s",
-        path, reasons, named ? "\nNor is it one of these (--format NAME shows why): " : "", others);
+        error, SL_EXIT_SOURCE,
+        "%s: its format is not recognised; the most likely:" SL_LINES SL_LINES "%s", path, reasons,
+        named ? "\nNor is it one of these (--format NAME shows why): " : "", others);
 }
 
 /* Checks that a text has the columns that identify a document. */

@@ -849,7 +849,8 @@ static void warn_of_fields(const sl_destination *destination, const known_types 
     }
     if (different.count > 0)
         sl_log_warning("the documents of this load have other types in these fields than those in "
-                       "%s.%s:" SL_LINES "%s\nA query for one type does not find the other. To "
+                       "%s.%s:" SL_LINES SL_LINES
+                       "\nA query for one type does not find the other. To "
                        "store one type, change the values in the file%s%s",
                        destination->target.database, destination->target.collection,
                        different.shown, different.count > REFUSED_SHOWN ? "\n  ..." : "",
@@ -1072,7 +1073,7 @@ static void log_readings(const sl_job *job) {
     if (count > 0)
         sl_log_warning("%zu column%s loaded as text, because the values may be codes, or can be "
                        "read in several "
-                       "ways. If they are numbers or dates, declare the type:" SL_LINES "%s",
+                       "ways. If they are numbers or dates, declare the type:" SL_LINES SL_LINES,
                        count, count == 1 ? " is" : "s are", shown,
                        count > RESTS_SHOWN ? "\n  ..." : "");
 }
@@ -1100,7 +1101,8 @@ static void log_misfits(const sl_job *job) {
     sl_shell_word(types, word, sizeof word);
     if (count > 0)
         sl_log_warning(
-            "a few values make %zu column%s text:" SL_LINES "%s\nTo reject such records, load with "
+            "a few values make %zu column%s text:" SL_LINES SL_LINES
+            "\nTo reject such records, load with "
             "%s%s. To keep such values as text or to leave them out, write a schema (inspect "
             "--write-schema FILE), and declare the type there with invalid: text or invalid: "
             "missing",

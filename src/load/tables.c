@@ -41,7 +41,7 @@ typedef struct table {
     bool owns_map;
     bool begun;
     sl_exit code;
-    uint64_t records, inserted, stored, rejected;
+    uint64_t records, inserted, changed, stored, rejected;
 } table;
 
 typedef struct tables {
@@ -327,6 +327,7 @@ static bool set_id_fields(const table *item, sl_load_config *config, sl_error *e
 static void take_totals(table *item, const bson_t *record) {
     item->records = (uint64_t)sl_look_int64(record, "accounting.records", 0);
     item->inserted = (uint64_t)sl_look_int64(record, "accounting.inserted", 0);
+    item->changed = (uint64_t)sl_look_int64(record, "accounting.changed", 0);
     item->stored = (uint64_t)sl_look_int64(record, "accounting.alreadyStored", 0);
     item->rejected = (uint64_t)sl_look_int64(record, "accounting.rejectedByParser", 0) +
                      (uint64_t)sl_look_int64(record, "accounting.rejectedByServer", 0);
@@ -438,22 +439,27 @@ static sl_exit worse(sl_exit a, sl_exit b) {
 }
 
 static void log_outcomes(const tables *all) {
-    static const sl_text_column columns[] = {{"collection", .left = true},
-                                             {"records", .least = 12},
-                                             {"inserted", .least = 12},
-                                             {"already stored", .least = 14},
-                                             {"rejected", .least = 10},
-                                             {"", .left = true},
-                                             {0}};
-    sl_text_table *shown = sl_text_table_create(columns);
+    const sl_mode_row *mode = sl_load_mode(all->config);
+    const char *titles[] = {"records", mode->inserted, mode->changed, mode->already_stored,
+                            "rejected"};
+    const size_t count = sizeof titles / sizeof titles[0];
+    sl_text_table *shown = sl_text_table_create(NULL);
+    sl_text_table_column(shown, &(sl_text_column){"collection", .left = true});
+    for (size_t k = 0; k < count; k++) {
+        if (titles[k])
+            sl_text_table_column(shown, &(sl_text_column){titles[k], .least = 12});
+    }
+    sl_text_table_column(shown, &(sl_text_column){"", .left = true});
     sl_text_table_limit(shown, SL_TEXT_UNLIMITED);
     for (size_t i = 0; i < all->count; i++) {
         const table *item = &all->items[i];
         sl_text_table_cell(shown, "%s", item->name);
-        sl_text_table_number(shown, (double)item->records);
-        sl_text_table_number(shown, (double)item->inserted);
-        sl_text_table_number(shown, (double)item->stored);
-        sl_text_table_number(shown, (double)item->rejected);
+        const uint64_t numbers[] = {item->records, item->inserted, item->changed, item->stored,
+                                    item->rejected};
+        for (size_t k = 0; k < count; k++) {
+            if (titles[k])
+                sl_text_table_number(shown, (double)numbers[k]);
+        }
         sl_text_table_cell(shown, "%s",
                            !item->begun              ? "not begun"
                            : is_complete(item->code) ? ""

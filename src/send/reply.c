@@ -126,6 +126,8 @@ bool sl_reply_next_error(bson_iter_t *errors, sl_write_error *found) {
     found->code = (int32_t)sl_look_int64(&fields, "code", 0);
     found->message = sl_look_string(&fields, "errmsg");
     found->duplicate_id = is_duplicate_id(&fields, found);
+    found->unexplained =
+        found->code == SL_DUPLICATE_KEY && !*found->message && !found->duplicate_id;
     bson_t rule;
     if (sl_look_inside(&fields, "errInfo.details", &rule))
         found->rule = bson_get_data(&rule);
@@ -141,7 +143,8 @@ const char *sl_write_error_text(const sl_write_error *one, const char *validator
     char *json = NULL;
     if (one->rule && bson_init_static(&rule, one->rule, sl_bson_length(one->rule)))
         json = bson_as_relaxed_extended_json(&rule, NULL);
-    sl_print_text(out, SL_WRITE_ERROR_ROOM, "%s%s%s%s", one->message, json ? ": " : "",
+    sl_print_text(out, SL_WRITE_ERROR_ROOM, "%s%s%s%s",
+                  *one->message ? one->message : "an error without a message", json ? ": " : "",
                   named ? " by the collection's validator " : "",
                   json ? json : (named ? validator : ""));
     bson_free(json);

@@ -443,18 +443,24 @@ static uint32_t place_in_piece(const sl_parcel *parcel, const sl_write_error *on
     return parcel->places ? parcel->places[one->index] : (uint32_t)one->index;
 }
 
-/* Equal documents count as stored in a restore. A server validates a document before it notices
- * that the document is stored, so those that the validator refuses are searched for. They are added
- * to `documents`, in the order of the answer, and to `found`. */
-static sl_scan_result find_invalid(const sl_outlet *outlet, bson_iter_t errors,
+/* Does the refusal not show whether the document is stored? Equal documents count as stored in a
+ * restore, and a server validates a document before it notices that the document is stored. */
+static bool may_be_stored(const sl_outlet *outlet, const sl_write_error *one) {
+    return one->unexplained || (outlet->sending->config->equal_is_stored &&
+                                one->code == SL_DOCUMENT_VALIDATION_FAILURE);
+}
+
+/* Searches for such documents. They are added to `documents`, in the order of the answer, and to
+ * `found`. */
+static sl_scan_result find_refused(const sl_outlet *outlet, bson_iter_t errors,
                                    const sl_piece *piece, const sl_parcel *parcel,
                                    const bson_t **documents, sl_duplicates *found,
                                    sl_error *error) {
     sl_write_error one;
     uint32_t count = 0;
     *found = (sl_duplicates){0};
-    while (outlet->sending->config->equal_is_stored && sl_reply_next_error(&errors, &one)) {
-        if (one.code == SL_DOCUMENT_VALIDATION_FAILURE)
+    while (sl_reply_next_error(&errors, &one)) {
+        if (may_be_stored(outlet, &one))
             documents[count++] = piece->documents[place_in_piece(parcel, &one)];
     }
     if (count == 0)
@@ -475,11 +481,12 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
     bson_iter_t items;
     if (!sl_reply_errors(reply, &items))
         return SL_SCAN_DONE;
-    sl_duplicates duplicates, invalid = {0};
+    sl_duplicates duplicates, searched = {0};
     sl_write_error one;
     sl_scan_result compared = SL_SCAN_FAILED;
     bool own_ids = outlet->sending->own_ids;
-    uint32_t at_invalid = 0;
+    bool first_time = own_ids && !piece->search_first && !outlet->sending->config->equal_is_stored;
+    uint32_t at_searched = 0;
     char text[SL_WRITE_ERROR_ROOM];
     const bson_t **documents = calloc(piece->count, sizeof *documents);
     if (sl_duplicates_init(&duplicates, piece->documents, piece->count, own_ids) && documents) {
@@ -490,19 +497,17 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
         compared = sl_duplicates_compare(&duplicates, outlet->connection->client,
                                          &outlet->sending->destination->target, error);
         if (compared == SL_SCAN_DONE)
-            compared = find_invalid(outlet, items, piece, parcel, documents, &invalid, error);
+            compared = find_refused(outlet, items, piece, parcel, documents, &searched, error);
     } else {
         sl_error_memory(error, "comparing duplicates");
     }
     while (compared == SL_SCAN_DONE && sl_reply_next_error(&items, &one)) {
-        uint32_t place = place_in_piece(parcel, &one), k = at_invalid;
-        at_invalid += invalid.count > 0 && one.code == SL_DOCUMENT_VALIDATION_FAILURE;
-        if (k < at_invalid && !invalid.missing[k] && !invalid.difference[k])
-            report_duplicate(listener, piece->first + place, &invalid, k, false);
+        uint32_t place = place_in_piece(parcel, &one), k = at_searched;
+        at_searched += may_be_stored(outlet, &one);
+        if (k < at_searched && !searched.missing[k] && (one.unexplained || !searched.difference[k]))
+            report_duplicate(listener, piece->first + place, &searched, k, first_time);
         else if (one.duplicate_id)
-            report_duplicate(listener, piece->first + place, &duplicates, place,
-                             own_ids && !piece->search_first &&
-                                 !outlet->sending->config->equal_is_stored);
+            report_duplicate(listener, piece->first + place, &duplicates, place, first_time);
         else if (one.doubtful && !listener->alone)
             listener->aside->indexes[listener->aside->count++] = piece->first + place;
         else
@@ -510,7 +515,7 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
                    sl_write_error_text(&one, outlet->sending->destination->target.validator, text));
     }
     sl_duplicates_clear(&duplicates);
-    sl_duplicates_clear(&invalid);
+    sl_duplicates_clear(&searched);
     free(documents);
     return compared;
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* That of bson_t, of bson_iter_t and of structures that contain one; malloc promises only 16. */
+/* The alignment of bson_t, of bson_iter_t and of structures with one; malloc promises only 16. */
 #define SL_ALIGNMENT_MOST 128
 
 /* Zeroed memory for `count` items of any alignment, for free(). NULL without memory. */

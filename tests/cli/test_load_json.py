@@ -147,6 +147,14 @@ class Invalid(support.Case):
         raw, _ = self.dump(self.file("again.json", kept.replace(b'1,"b":2', b'1,"d":2') .replace(b'"no"', b"5")))
         self.assertEqual(len(raw), 2, kept)
 
+    def test_the_estimates_of_a_file_with_a_long_line(self):
+        path = self.file("long.json", '{"a":"' + "x" * 4_000_000 + '"}\n' + '{"a":1}\n' * 1_000_000)
+        outcome = self.shardload("inspect", path)
+        self.assertRegex(outcome.out, r"in all about [0-9,]+ documents, 12\.0 MB of text")
+
+    def test_the_reasons_why_no_format_fits_are_lines(self):
+        self.parse(self.file("empty.json", ""), code=support.EXIT_SOURCE, message="no document\nNor is it one of")
+
     def test_other_text_that_begins_with_a_bracket_is_not_json(self):
         for text in ("{id},name\n1,2\n", "[id],name\n1,2\n", "[1,2]\n[3,4]\n"):
             path = self.file("other.json", text)

@@ -154,6 +154,14 @@ class Dumps(support.ClusterCase):
             {"id": 1, "name": "a'b\nc\\d\r", "r": 1.5, "b": b"\0\xffA", "odd col": "x", "ok": True},
             {"id": 2, "name": "\n\\n", "r": float("-inf"), "b": "text", "odd col": "5", "ok": False}])
 
+    def test_the_totals_of_updates(self):
+        path = self.file("goods.sql", MARIADB)
+        words = ["--mode", "upsert", "--id-field", "primary-key", "--include", "goods", path]
+        for outcomes in ("3 +3 +0 +0 +0", "3 +0 +0 +3 +0"):
+            outcome = self.run_load(*words)
+            self.assertRegex(outcome.text, "collection +records +inserted +modified +unchanged +rejected")
+            self.assertRegex(outcome.text, f"goods +{outcomes}")
+
     def test_one_collection(self):
         """With --collection, tables that differ are refused; one is selected, or equal ones are loaded."""
         path = self.file("shop.sql", POSTGRES)

@@ -89,6 +89,25 @@ class LoadedBefore(support.ClusterCase):
         self.assertNotIn("would be stored twice", outcome.text)
         self.assertGreater(self.count("longs"), 3 * 49 * 160)
 
+    def test_copies_of_json_are_refused_unless_the_documents_have_an_id(self):
+        lines = "".join(f'{{"n":{n},"make":"FORD"}}\n' for n in range(1, 50))
+        for own, text in ((False, lines), (True, lines.replace('"n"', '"_id"'))):
+            first, second = (self.file(f"{name}{own}.json", text) for name in ("first", "second"))
+            packed = self.zipped(f"packed{own}.json.gz", text)
+            name = f"own{own}"
+            self.load(first, collection=name)
+            for copy in (second, packed):
+                with self.subTest(own=own, copy=copy.name):
+                    outcome, _ = self.load(copy, collection=name, code=None)
+                    self.assertEqual(f"{copy.name}: as " in outcome.err, not own)
+                    self.assertEqual(self.count(name), 49)
+            outcome, _ = self.load(first, packed, collection=name + "2", code=None)
+            self.assertEqual("would be stored twice" in outcome.err, not own)
+            self.assertEqual(self.count(name + "2"), 49 if own else 0)
+            self.file(first.name, text + '{"make":"OPEL"}\n')
+            outcome, _ = self.load("--again", first, collection=name, code=None)
+            self.assertEqual("have changed since they were loaded" in outcome.err, not own)
+
     def test_a_text_that_was_loaded_from_a_packed_file_is_refused(self):
         """Either of them first; also of a pipe. A longer text causes a warning only."""
         packed = self.zipped("packed.csv.gz", TABLE)

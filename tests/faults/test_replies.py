@@ -106,6 +106,17 @@ class Replies(SmallBatches):
             proxy.command_of(message)[0] == "insert" and len(proxy.documents_of(message)) == 1) else plain(message)
         self.assert_nothing_lost(self.begin("--retry-timeout", 5).wait(), again=SOME)
 
+    def test_duplicates_without_a_message_are_looked_up(self):
+        """A real router leaves out the messages after the first MiB. Documents that are not stored were refused
+        by another unique index."""
+        unexplained = refused(*(error(i, 11000, "") for i in range(BATCH)), n=0)
+        self.proxy.on_batch(3, proxy.change_reply(unexplained))
+        self.assert_nothing_lost(self.begin("--retry-timeout", 5).wait(), again=BATCH)
+        self.proxy.on_batch(3, proxy.answer(unexplained))
+        self.begin("--drop", "--retry-timeout", 5).wait().expect(
+            support.EXIT_REJECTS, "an error without a message (code 11000)")
+        self.assert_accounting(self.work, rejectedByServer=BATCH, undelivered=0)
+
     def test_a_server_that_inserts_nothing_and_reports_no_error_ends_the_load(self):
         """Replies of `n: 0` without an error do not count as delivered, even with --no-verify."""
         self.proxy.always = proxy.answer(lambda reply: reply)

@@ -214,8 +214,9 @@ TEST(write_errors_are_read_one_by_one) {
         "{\"index\": 4, \"code\": 11000, \"keyPattern\": {\"a\": 1}, \"errmsg\": \"{ _id: 5 }\"},"
         "{\"index\": 5, \"code\": 11000, \"errmsg\": \"E11000 index: _id_ dup key\"},"
         "{\"index\": 6, \"code\": 11000, \"errmsg\": \"E11000 index: a_1 dup key: { a: 1 }\"},"
-        "{\"index\": 7, \"code\": 121, \"keyPattern\": {\"_id\": 1}}]}";
-    static const bool duplicate[] = {true, false, true, false, false};
+        "{\"index\": 7, \"code\": 121, \"keyPattern\": {\"_id\": 1}},"
+        "{\"index\": 8, \"code\": 11000, \"errmsg\": \"\"}]}";
+    static const bool duplicate[] = {true, false, true, false, false, false};
     bson_iter_t errors;
     sl_write_error one;
     int64_t count = 0;
@@ -223,9 +224,10 @@ TEST(write_errors_are_read_one_by_one) {
     for (; sl_reply_next_error(&errors, &one); count++) {
         assert_int_equal(one.index, 3 + count);
         assert_int_equal(one.duplicate_id, duplicate[count]);
+        assert_int_equal(one.unexplained, count == 5);
         assert_non_null(one.message);
     }
-    assert_int_equal(count, 5);
+    assert_int_equal(count, 6);
     static const char *const none[] = {"{}", "{\"writeErrors\": []}", "{\"writeErrors\": 5}"};
     for (size_t i = 0; i < sizeof none / sizeof none[0]; i++)
         assert_false(sl_reply_errors(unit_json(none[i]), &errors));
