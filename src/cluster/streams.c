@@ -503,8 +503,8 @@ struct sl_streams {
     struct patient_stream *first;
     char *members[LIST_MAX]; /* all that servers have named */
     size_t member_count;
-    unsigned silent_count; /* connections that were not made in time, one shortly after another */
-    int64_t silent_until;  /* by the driver's clock; afterwards they are forgotten */
+    unsigned silent_count; /* silent members; see SILENT_MAX */
+    int64_t silent_until;  /* by the driver's clock: when the count begins again */
 };
 
 /* Adds a member, unless it is known. False: there are too many. */
@@ -1026,10 +1026,11 @@ static ssize_t patient_readv(mongoc_stream_t *stream, mongoc_iovec_t *parts, siz
 
 /* ---- connecting patient streams ---- */
 
-#define PATIENT_MAX 8   /* so many silent members have the time of connectTimeoutMS each, */
-#define BRIEF_MS 250    /* ... others have this time, */
-#define SILENT_MAX 64   /* ... and after so many, others are not asked, */
-#define SILENT_MS 10000 /* ... until no member was silent for this time */
+/* A member is silent if no connection to it is made in time. */
+#define PATIENT_MAX 8   /* after 8 silent members, each other one has only BRIEF_MS to connect */
+#define BRIEF_MS 250    /* milliseconds */
+#define SILENT_MAX 64   /* after 64 silent members, the others are not asked */
+#define SILENT_MS 10000 /* the count of silent members begins again after this time without one */
 
 /* What `internal` of mongoc_ssl_opt_t refers to in all versions 1.x of the driver; no function sets
  * it. Without it, the driver asks the OCSP responder that a certificate names, without encryption,
@@ -1096,8 +1097,8 @@ static patient_stream *make_stream(sl_streams *owner, const mongoc_host_list_t *
     return made;
 }
 
-/* In a search the driver connects to one member after another, and a server may name many members
- * that are silent. Returns 0 if no more are asked. */
+/* The time in which a member must accept a connection, in milliseconds; 0: it is not asked. When
+ * the driver looks for servers, it waits for one member after another. */
 static int32_t time_to_connect(sl_streams *owner, int32_t timeout_ms) {
     if (bson_get_monotonic_time() >= owner->silent_until)
         owner->silent_count = 0;

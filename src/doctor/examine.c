@@ -17,8 +17,8 @@
 
 #define THREADS 16
 #define LONG_SECONDS 60   /* operations that run longer are reported */
-#define LIMITS 10         /* after the time of so many commands no other server is asked */
-#define SERVERS_MAX 10000 /* each is compared with all */
+#define ALL_SERVERS 10    /* times --timeout: afterwards no other server is asked */
+#define SERVERS_MAX 10000 /* each is compared with all others */
 
 /* ---- one server ---- */
 
@@ -116,11 +116,11 @@ static void compare_clocks(sl_examined_server *server, int64_t before, int64_t a
 static void ask_server(const sl_examined *examined, int64_t start, sl_examined_server *server) {
     const unsigned limit = examined->config->limit_seconds;
     sl_error error = {0};
-    if (sl_seconds_since(start) < (double)limit * LIMITS)
+    if (sl_seconds_since(start) < (double)limit * ALL_SERVERS)
         server->member = sl_member_open(examined->connection, server->name, limit * 1000, &error);
     else
         sl_error_set(&error, SL_EXIT_CLUSTER, "not asked: the other servers took %u s",
-                     limit * LIMITS);
+                     limit * ALL_SERVERS);
     if (!server->member)
         sl_print_text(server->not_opened, sizeof server->not_opened, SL_LINES, error.message);
     for (int which = 0; which < SL_QUESTIONS; which++) {

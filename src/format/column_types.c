@@ -342,7 +342,8 @@ bool sl_column_guess_is_grouped(const sl_column_guess *guess) {
     return guess->kinds & KIND_DOUBLE && !(guess->kinds & KIND_INT) && !guess->ungrouped;
 }
 
-/* A decimal128 stores every number of up to 15 digits and so many bytes that a double stores. */
+/* A number of up to 15 digits that is stored as a double, and whose text has no more bytes than
+ * this, can also be stored as a decimal128. */
 #define DECIMAL_SURELY 32
 
 /* The types that store a number without loss, of `left`. */
@@ -388,7 +389,7 @@ static void add_forms(sl_text value, sl_column_guess *guess) {
         bool grouped;
         if (!(guess->forms >> i & 1))
             continue;
-        /* Forms with one decimal point that read the value read the same number. */
+        /* All forms with the same decimal mark read the same number, or none. */
         if (!sl_number_plain(form, value, plain, &number.length, &grouped) ||
             !(kinds[comma] =
                   kinds[comma] ? kinds[comma]

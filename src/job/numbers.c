@@ -415,8 +415,8 @@ static void on_copy(void *context, const sl_registry_entry *entry, const bson_t 
                                  when[0] ? ", on " : ", whose load has not ended", when);
 }
 
-/* Are the _ids of the records their positions, so that those of a copy are stored twice? This reads
- * documents if they may have an _id, so it is asked when copies were found. Pipes are not read. */
+/* Are the _ids of the records their positions, so that the records of a copy are stored twice? To
+ * answer, documents are read (not those of pipes), so this is asked only when copies were found. */
 static bool takes_positions(sl_job *job) {
     return !job->own_ids || (!job->keys && !job->has_pipe && !sl_documents_type(job, "_id"));
 }
@@ -448,7 +448,7 @@ typedef struct alike {
     const sl_registry_entry *entries; /* those compared: `content` is the beginning of the text */
     copies found;
     size_t warnings;
-    bool own_ids; /* of the documents: none is stored twice */
+    bool own_ids; /* the documents have an _id: those of a copy are not stored again */
     sl_error error;
 } alike;
 

@@ -7,7 +7,7 @@
  *   {hash: of the entries of the oplog that is replayed,
  *    namespaces: [{db, collection, leftOut, data: {path, identity, ends}, metadata: {path, hash}}]}
  *
- * An archive has no `namespaces`: once it has been unpacked, it is not read again.
+ * For an archive, the list has only the hash: it is not read again once it has been unpacked.
  *
  * `identity` is that of the journal of a load; `ends` is a hash of the first and last 64 KiB;
  * `hash` is one of the whole text. As in a resumed load, a data file must have the same size,

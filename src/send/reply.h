@@ -96,8 +96,8 @@ typedef struct sl_write_error {
     const uint8_t *rule; /* the rules of a validator that refused it, a BSON document; NULL: none,
                             or a server before 5.0 */
     bool duplicate_id;   /* the index _id_ refused it, not another unique index */
-    bool unexplained;    /* a duplicate key of an index that is not named: routers leave out the
-                            messages of an answer after the first 1 MiB */
+    bool unexplained;    /* a duplicate key, without the name of the index: routers leave out the
+                            messages after the first 1 MiB of a reply */
     bool doubtful;       /* the code is about the document only if it is repeated for it alone */
 } sl_write_error;
 

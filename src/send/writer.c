@@ -450,8 +450,8 @@ static bool may_be_stored(const sl_outlet *outlet, const sl_write_error *one) {
                                 one->code == SL_DOCUMENT_VALIDATION_FAILURE);
 }
 
-/* Searches for such documents. They are added to `documents`, in the order of the answer, and to
- * `found`. */
+/* Looks up the documents that may be stored. Puts them into `documents`, in the order of the
+ * answer, and what is stored under their _ids into `found`. */
 static sl_scan_result find_refused(const sl_outlet *outlet, bson_iter_t errors,
                                    const sl_piece *piece, const sl_parcel *parcel,
                                    const bson_t **documents, sl_duplicates *found,

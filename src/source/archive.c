@@ -416,7 +416,7 @@ static bool next_entry(sl_archive *archive, struct archive_entry **entry, const 
 
 /* After the end-of-archive marker of a tar archive, only zeros may follow. A complete compressed
  * stream may lack the marker: the program that wrote the archive into the compressor was stopped,
- * or the file ends at the end of one of several streams. */
+ * or the file was cut between two of its compressed streams. */
 static bool check_tar_end(sl_archive *archive, sl_reader_times *times, sl_error *error) {
     sl_input *input = archive->bridge.input;
     if (archive->bridge.ran_out)

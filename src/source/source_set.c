@@ -177,7 +177,7 @@ typedef struct folder_walk {
     size_t path_room;
     size_t listed, checked; /* number of names */
     int64_t logged_ns;      /* sl_clock_ns() of the last progress line */
-    bool again;             /* its work directories have been logged */
+    bool again;             /* it is listed again; its work directories have been logged */
 } folder_walk;
 
 /* The folders above the current one, to detect a link that leads back to one of them. */

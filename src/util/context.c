@@ -163,12 +163,10 @@ void sl_context_lost_output(void) {
 }
 
 sl_exit sl_context_exit(sl_exit code) {
-    if (!bound)
-        return code;
-    return (code == SL_EXIT_USAGE && atomic_load(&bound->changed)) ||
-                   (code == SL_EXIT_OK && atomic_load(&bound->lost))
-               ? SL_EXIT_RESOURCES
-               : code;
+    if (bound && ((code == SL_EXIT_USAGE && atomic_load(&bound->changed)) ||
+                  (code == SL_EXIT_OK && atomic_load(&bound->lost))))
+        return SL_EXIT_RESOURCES;
+    return code;
 }
 
 void sl_context_set_verbosity(sl_context *context, sl_verbosity verbosity) {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The alignment of bson_t, of bson_iter_t and of structures with one; malloc promises only 16. */
+/* In bytes: for bson_t, bson_iter_t and structures that contain one. malloc aligns to 16. */
 #define SL_ALIGNMENT_MOST 128
 
 /* Zeroed memory for `count` items of any alignment, for free(). NULL without memory. */

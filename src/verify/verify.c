@@ -89,7 +89,7 @@ typedef struct sl_verification {
     size_t registered_count;
     uint64_t foreign;      /* documents of other programs that were stored when the load ended */
     bool only_known;       /* none of the documents outside of the registered sources is extra */
-    _Atomic uint64_t *ids; /* sums of the _ids of the records found; see add_id. NULL: none */
+    _Atomic uint64_t *ids; /* sums over the _ids of the records found; see add_id */
 
     pthread_mutex_t lock;
     sl_interval *covered; /* intervals that have been compared; guarded by the lock */
@@ -377,8 +377,8 @@ static uint64_t without_foreign(sl_verification *verification, uint64_t extra) {
     return extra - verification->foreign;
 }
 
-/* Compares all stored _ids with those of the records found. `*all`: stored documents; `*repeated`:
- * records with the _id of another record. */
+/* Compares all stored _ids with those of the records that were found. Sets `*all` to the number of
+ * stored documents, and `*repeated` to that of records whose _id another record has, too. */
 static bool compare_ids(const sl_verification *verification, uint64_t *all, uint64_t *repeated,
                         sl_error *error) {
     const sl_destination *destination = &verification->destination;
@@ -401,7 +401,7 @@ static bool compare_ids(const sl_verification *verification, uint64_t *all, uint
         *all += (uint32_t)sums[i];
         if (more > 0)
             *repeated += (uint32_t)more;
-        else if (more == 0 && difference != 0) /* also another _id, which no record has */
+        else if (more == 0 && difference != 0) /* and an _id that no record has */
             ++*repeated;
     }
     if (!sums)
@@ -428,7 +428,7 @@ static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
         found += atomic_load(&totals->found);
         different += atomic_load(&totals->different);
     }
-    /* The _id of a different document may be equal, and of another type. */
+    /* A document that differs may have an equal _id of another BSON type, with another hash. */
     if (verification->content && different == 0
             ? !compare_ids(verification, &all, &repeated, error)
             : !sl_count_matching(destination->connection, &destination->target, &everything, &all,
