@@ -15,6 +15,41 @@ PAGES = [support.TREE / "README.md", *sorted(DOCS.rglob("*.md"))]
 # A word that begins with a hyphen; values in quotes are removed before.
 OPTION = re.compile(r"(?<!\S)(--[A-Za-z][\w-]*|-[A-Za-z])(?=[\s=,)\]]|$)")
 
+KIB, MIB = 1 << 10, 1 << 20
+# A page, its words about a limit, the file and name of the constant, and the unit of the number in the words.
+LIMITS = [
+    ("security", "decompressed | at most {} bytes, one document", "cluster/internal.h", "SL_MESSAGE_MAX", 1),
+    ("security", "at most {} levels of documents, arrays and scopes", "cluster/streams.c", "NESTING_MAX", 1),
+    ("security", "`errorLabels`, at most {}, have", "cluster/streams.c", "LIST_MAX", 1),
+    ("security", "a `setName` of at most {} bytes", "cluster/internal.h", "SL_SET_NAME_MAX", 1),
+    ("security", "after {} silent ones, others are passed over", "cluster/streams.c", "SILENT_MAX", 1),
+    ("security", "at most {} iterations", "cluster/streams.c", "ITERATIONS_MAX", 1),
+    ("security", "the registry) | at most {} MiB; 10,000 shards", "cluster/connection.h", "SL_CURSOR_KEPT_MAX", MIB),
+    ("security", "the registry) | at most 256 MiB; {} shards", "cluster/topology.c", "SHARDS_MAX", 1),
+    ("security", "at most {} successive batches", "cluster/connection.h", "SL_CURSOR_EMPTY_MAX", 1),
+    ("security", "a DNS name of at most {} bytes", "cluster/uri.c", "NAME_MAX_BYTES", 1),
+    ("hostile-input", "a record of more than {} MiB, such as", "source/source.h", "SL_RECORD_BYTES_MAX", MIB),
+    ("hostile-input", "zstd data that needs more than {} MiB", "source/unpack.h", "SL_DECODER_MEMORY_MAX", MIB),
+    ("hostile-input", "rejects are larger than {} MiB and four times", "ledger/rejects.c", "BYTES_BASE", MIB),
+    ("hostile-input", "more than {} files is r", "source/source_set.h", "SL_PATH_SET_MOST", 1),
+    ("hostile-input", "options, indexes and damage of more than {} MiB", "restore/dump.h", "SL_DUMP_KEPT_MAX", MIB),
+    ("hostile-input", "have not ended, of more than {} MiB", "restore/oplog.c", "OPEN_BYTES_MAX", MIB),
+    ("hostile-input", "a NUL byte, or of more than {} bytes", "bson/dump_archive.c", "NAME_BYTES_MAX", 1),
+    ("hostile-input", "columns of more than {} MiB", "source/sql_text.h", "SL_SQL_DEFINITIONS_MAX", MIB),
+    ("hostile-input", "documents of more than {} levels", "bson/bson_lookup.h", "SL_FILE_LEVELS", 1),
+    ("hostile-input", "schema or configuration of more than {} MiB", "cli/options.c", "CONFIG_BYTES_MAX", MIB),
+    ("hostile-input", "schema or configuration of more than {} MiB", "cli/load_setup.c", "SCHEMA_BYTES_MAX", MIB),
+    ("hostile-input", "a report of more than {} queries", "query/compare.c", "QUERIES_MAX", 1),
+    ("hostile-input", "YAML of more than {} levels", "util/yaml_reader.c", "DEPTH_MAX", 1),
+    ("hostile-input", "levels, {} anchors", "util/yaml_reader.c", "ANCHORS_MAX", 1),
+    ("hostile-input", "anchors, or {} keys and values", "util/yaml_reader.c", "NODES_MAX", 1),
+    ("hostile-input", "aliases that stand for more than {} MiB", "util/yaml_reader.c", "ALIASED_MAX", MIB),
+    ("delimited", "It contains the first {} KiB of each source", "format/format.h", "SL_SNIFF_BYTES", KIB),
+    ("delimited", "evenly spread over all plain files, at least {} MiB", "job/types.c", "SAMPLE_BYTES", MIB),
+    ("json", "at most {} levels", "bson/extjson.h", "SL_EXTJSON_DEPTH_MAX", 1),
+    ("embed", "a key of more than {} bytes", "job/embed_store.h", "SL_JOIN_KEY_ROOM", 1),
+]
+
 
 def code_of(path):
     """The lines of the page's code blocks, fenced or indented, with continued lines joined."""
@@ -99,6 +134,18 @@ class Docs(unittest.TestCase):
         messages = re.findall(r"^\| `([^`]+)` \|", page, re.M)
         self.assertGreater(len(messages), 40)
         self.assertEqual([message for message in messages if message not in source], [])
+
+    def test_limits_are_those_of_the_source(self):
+        wrong = []
+        for page, words, file, name, unit in LIMITS:
+            source = (support.TREE / "src" / file).read_text("utf-8")
+            found = re.search(rf"^ *#define {name} +(.+?)(?: +/\*.*)?$", source, re.M)
+            named = {other: int(number) for other, number in re.findall(r"#define (\w+) +(\d+)\b", source)}
+            value = eval(re.sub(r"\([a-z]\w*_t\)|(?<=\d)u\b", "", found[1]), named)    # ((size_t)16 << 20)
+            text = " ".join((DOCS / f"{page}.md").read_text("utf-8").split())
+            if words.format(f"{value // unit:,}") not in text:
+                wrong.append(f"docs/{page}.md: {words} ({name}: {value:,})")
+        self.assertEqual(wrong, [])
 
     def test_the_readme_names_every_page(self):
         text = (support.TREE / "README.md").read_text("utf-8")
