@@ -158,10 +158,12 @@ queries:
     def test_every_document_of_every_batch_is_read(self):
         suite = self.suite("name: own\nqueries:\n"
                            "  - {name: all, pipeline: '[{\"$sort\": {\"_id\": 1}}]'}\n")
-        outcome = self.query("--repeat", 1, "--rows", 2, suite)
-        self.assertIn("1,500 documents, the first ones shown", outcome.out)
-        entry = self.report()["queries"][0]
-        self.assertEqual([row["_id"] for row in entry["results"]], list(range(self.count)))
+        plain = self.uri
+        for self.uri in (plain, f"{plain}{'&' if '?' in plain else '?'}compressors=zlib"):
+            outcome = self.query("--repeat", 2, "--rows", 2, suite)
+            self.assertIn("1,500 documents, the first ones shown", outcome.out)
+            entry = self.report()["queries"][0]
+            self.assertEqual([row["_id"] for row in entry["results"]], list(range(self.count)))
 
     def test_the_other_queries_run_when_one_fails(self):
         suite = self.suite(
