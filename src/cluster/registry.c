@@ -6,6 +6,7 @@
  *    textBytes (not of parts), documents, inRange (or null), foreign, startedAt, loadedAt, host,
  *    workDirectory (of a pipe),
  *    parts: {<number of parts, or "shards">: {<part>: <documents, or null until it is finished>}},
+ *    borders: {<the same>: {<part>: <of its blocks>}},
  *    layout: {shards, shardNames, pieces, leading}, options: {<name>: <text>}}
  *   {_id: "counter", last: <the last number assigned>, types: [{column, type}, ...],
  *    ids: [{from}, ...]}
@@ -133,6 +134,7 @@ static void fill_parts(const sl_registry *registry, const bson_t *document,
     bson_iter_t found, part;
     uint64_t documents = 0;
     entry->parts_loaded = 0;
+    entry->borders = 0;
     entry->part_loaded = false;
     snprintf(path, sizeof path, "parts.%s", registry->division);
     bool any = registry->part > 0 && sl_look_find(document, path, &found) &&
@@ -142,6 +144,8 @@ static void fill_parts(const sl_registry *registry, const bson_t *document,
             continue;
         entry->parts_loaded++;
         documents += (uint64_t)bson_iter_as_int64(&part);
+        snprintf(path, sizeof path, "borders.%s.%.10s", registry->division, bson_iter_key(&part));
+        entry->borders += (uint64_t)sl_look_int64(document, path, 0);
         if (strtoul(bson_iter_key(&part), NULL, 10) == registry->part)
             entry->part_loaded = true;
     }
@@ -272,9 +276,9 @@ static bool registry_read_batch(sl_registry *registry, sl_registry_entry *entrie
     bson_append_document_end(&command, &filter);
     BCON_APPEND(&command, "projection", "{", "number", BCON_INT32(1), "state", BCON_INT32(1),
                 "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "parts", BCON_INT32(1),
-                "layout", BCON_INT32(1), "options", BCON_INT32(1), "rejected", BCON_INT32(1),
-                "rejectedIn", BCON_INT32(1), "foreign", BCON_INT32(1), "}", "batchSize",
-                BCON_INT32((int32_t)count), "singleBatch", BCON_BOOL(true));
+                "borders", BCON_INT32(1), "layout", BCON_INT32(1), "options", BCON_INT32(1),
+                "rejected", BCON_INT32(1), "rejectedIn", BCON_INT32(1), "foreign", BCON_INT32(1),
+                "}", "batchSize", BCON_INT32((int32_t)count), "singleBatch", BCON_BOOL(true));
     bool ok = registry_run(registry, &command, &reply, NULL, error) &&
               sl_registry_fill(registry, &reply, entries, count, error);
     bson_destroy(&reply);
@@ -705,16 +709,20 @@ static bool draw_numbers(sl_registry *registry, size_t count, uint32_t *last, sl
     return !used || !registry->target || refuse_used(registry, count, *last, error);
 }
 
-/* Appends this loader's part: finished with `documents`, or unfinished if that is NULL. */
-static void append_part(const sl_registry *registry, bson_t *document, const int64_t *documents) {
-    char path[60];
+/* Appends this loader's part, finished or not. */
+static void append_part(const sl_registry *registry, bson_t *document,
+                        const sl_registry_entry *entry, bool finished) {
+    char path[60], borders[60];
     if (registry->part == 0)
         return;
     snprintf(path, sizeof path, "parts.%s.%" PRIu32, registry->division, registry->part);
-    if (documents)
-        BSON_APPEND_INT64(document, path, *documents);
-    else
+    snprintf(borders, sizeof borders, "borders.%s.%" PRIu32, registry->division, registry->part);
+    if (finished) {
+        BSON_APPEND_INT64(document, path, (int64_t)entry->documents);
+        BSON_APPEND_INT64(document, borders, (int64_t)entry->borders);
+    } else {
         BSON_APPEND_NULL(document, path);
+    }
 }
 
 /* Appends the fields that every start of a source sets. */
@@ -760,13 +768,13 @@ static void append_started_again(const sl_registry *registry, bson_t *document,
         BCON_APPEND(document, "parts", "{", "}");
         append_own_options(registry, document, entry);
     } else {
-        append_part(registry, document, NULL);
+        append_part(registry, document, entry, false);
     }
 }
 
 static void append_part_loaded(const sl_registry *registry, bson_t *document,
                                const sl_registry_entry *entry) {
-    append_part(registry, document, &(int64_t){(int64_t)entry->documents});
+    append_part(registry, document, entry, true);
 }
 
 static void append_loaded(const sl_registry *registry, bson_t *document,

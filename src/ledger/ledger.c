@@ -565,13 +565,14 @@ static bool mark_done(sl_job_source *source, uint64_t sequence, size_t *budget, 
 
 bool sl_ledger_open_accounts(sl_ledger *ledger, const sl_job *job) {
     ledger->sources = calloc(sl_source_set_count(job->set) + 1, sizeof *ledger->sources);
-    ledger->accepted = calloc(job->range_count + 1, sizeof *ledger->accepted);
-    return ledger->sources && ledger->accepted;
+    ledger->ranges = calloc(job->range_count + 1, sizeof *ledger->ranges);
+    return ledger->sources && ledger->ranges;
 }
 
 void sl_ledger_add(sl_ledger *ledger, const sl_job *job, const sl_journal_entry *entry) {
     sl_source_account *account = &ledger->sources[entry->source];
     const int64_t first_id = sl_document_id(job->sources[entry->source].number, entry->offset);
+    sl_range_account *range = &ledger->ranges[sl_job_range_of(job, first_id)];
     const uint64_t taken = entry->taken;
     /* A mode that matches stored documents adds only the inserted ones to the collection. */
     const uint64_t accepted =
@@ -579,11 +580,12 @@ void sl_ledger_add(sl_ledger *ledger, const sl_job *job, const sl_journal_entry 
     atomic_fetch_add_explicit(&account->rejected, entry->counts.rejects, memory_order_relaxed);
     atomic_fetch_add_explicit(&account->refused, entry->server_rejects, memory_order_relaxed);
     /* The range also holds a document under each taken _id. */
-    atomic_fetch_add_explicit(&ledger->accepted[sl_job_range_of(job, first_id)], accepted + taken,
-                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&range->accepted, accepted + taken, memory_order_relaxed);
+    atomic_fetch_add_explicit(&range->borders, entry->borders, memory_order_relaxed);
     atomic_fetch_add_explicit(&account->accepted, accepted, memory_order_relaxed);
     atomic_fetch_add_explicit(&account->taken, taken, memory_order_relaxed);
     atomic_fetch_add_explicit(&account->text_bytes, entry->text_bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&account->borders, entry->borders, memory_order_relaxed);
 }
 
 static bool impossible(const sl_ledger *ledger, sl_error *error) {
@@ -752,7 +754,7 @@ void sl_ledger_clear(sl_ledger *ledger) {
     sl_work_directory_release(&ledger->lock);
     sl_reject_kinds_clear(&ledger->reject_kinds);
     free(ledger->sources);
-    free(ledger->accepted);
+    free(ledger->ranges);
 }
 
 /* ---- checks of blocks ---- */

@@ -26,7 +26,15 @@ typedef struct sl_source_account {
     _Atomic uint64_t rejected; /* records without document: by the parser, */
     _Atomic uint64_t refused;  /* and by the server */
     _Atomic uint64_t text_bytes;
+    _Atomic uint64_t borders; /* the sum over its blocks */
 } sl_source_account;
+
+/* The documents of one range. */
+typedef struct sl_range_account {
+    _Atomic uint64_t accepted; /* that it must hold: inserted, already stored, or another document
+                                  under the same _id */
+    _Atomic uint64_t borders;
+} sl_range_account;
 
 /* Totals of earlier runs, recovered from the journal. */
 typedef struct sl_recovered {
@@ -52,8 +60,7 @@ typedef struct sl_ledger {
         unregistered_now; /* counted before the first document was sent; counted at the end */
 
     sl_source_account *sources; /* per source of the job; NULL before sl_resume_recover */
-    _Atomic uint64_t *accepted; /* per range: documents it must hold: inserted, already stored,
-                                   or another document under the same _id */
+    sl_range_account *ranges;   /* per range of the job */
 } sl_ledger;
 
 /* Opens accounts for the sources and ranges of the job, all zero. False without memory. */

@@ -375,32 +375,34 @@ static bool prepare_offline(sl_load *load, sl_error *error) {
  * numbers of documents. The loader that finishes the last part of a source counts the stored
  * documents of that source. */
 
-/* The number of documents that this loader has stored for a part of a source; with part 0, for all
- * of the source. Each piece of a source in several pieces is a separate range, laid out for one
- * shard. */
-static uint64_t documents_of(const sl_job *job, const sl_ledger *ledger, size_t index,
-                             uint32_t part) {
+/* Sets the number of documents that this loader has stored for a part of a source, and the borders
+ * of its blocks; with part 0, for all of the source. Each piece of a source in several pieces is a
+ * separate range, laid out for one shard. */
+static void set_part(const sl_job *job, const sl_ledger *ledger, size_t index, uint32_t part,
+                     sl_registry_entry *entry) {
     const sl_job_source *source = &job->sources[index];
     const sl_source_account *account = &ledger->sources[index];
-    if (part == 0)
-        return atomic_load(&account->accepted);
-    if (!job->own_shards || source->pieces == 1)
-        return !job->own_shards || sl_job_shard_of(job, source, 0) == part - 1
-                   ? atomic_load(&account->accepted) + atomic_load(&account->taken)
-                   : 0;
-    uint64_t documents = 0;
-    for (uint32_t piece = 0; piece < source->pieces; piece++) {
-        int64_t first = sl_stripe_first_id(source->number, sl_piece_begin(source, piece));
-        if (sl_job_shard_of(job, source, piece) == part - 1)
-            documents += atomic_load(&ledger->accepted[sl_job_range_of(job, first)]);
+    entry->documents = entry->borders = 0;
+    if (part == 0 || !job->own_shards ||
+        (source->pieces == 1 && sl_job_shard_of(job, source, 0) == part - 1)) {
+        entry->documents = atomic_load(&account->accepted);
+        entry->documents += part == 0 ? 0 : atomic_load(&account->taken);
+        entry->borders = atomic_load(&account->borders);
     }
-    return documents;
+    for (uint32_t piece = 0; part > 0 && job->own_shards && piece < source->pieces; piece++) {
+        int64_t first = sl_stripe_first_id(source->number, sl_piece_begin(source, piece));
+        const sl_range_account *range = &ledger->ranges[sl_job_range_of(job, first)];
+        if (source->pieces == 1 || sl_job_shard_of(job, source, piece) != part - 1)
+            continue;
+        entry->documents += atomic_load(&range->accepted);
+        entry->borders += atomic_load(&range->borders);
+    }
 }
 
 static void set_documents(const sl_job *job, const sl_ledger *ledger, size_t index, uint32_t part,
                           sl_registry_entry *entry) {
     const sl_source_account *account = &ledger->sources[index];
-    entry->documents = documents_of(job, ledger, index, part);
+    set_part(job, ledger, index, part, entry);
     entry->in_range_known = !job->own_ids && !sl_load_mode(job->config)->matches;
     entry->in_range = atomic_load(&account->accepted) + atomic_load(&account->taken);
     if (part > 0)
@@ -443,6 +445,21 @@ static bool count_source(const sl_job *job, const sl_destination *destination, s
                (unsigned long long)found, target->database, target->collection);
 }
 
+/* Were the blocks of all parts of a source blocks of one text? */
+static bool check_borders(const sl_job *job, const sl_destination *destination, size_t index,
+                          const sl_registry_entry *entry, sl_error *error) {
+    if (entry->borders == 0)
+        return true;
+    sl_error_set(error, SL_EXIT_SOURCE,
+                 "%s: its %u parts were not read from the same text: it was changed while they "
+                 "were loaded, or the machines have different copies. Records are missing in %s.%s "
+                 "or stored twice: remove what was loaded, and load all parts again from one text",
+                 sl_source_set_at(job->set, index)->shown, job->parts, destination->target.database,
+                 destination->target.collection);
+    error->no_resume = true;
+    return false;
+}
+
 static void log_what_is_loaded(const sl_job *job, const sl_destination *destination, size_t whole,
                                uint64_t documents) {
     char shown[SL_HUMAN_ROOM], names[SL_SHARD_NAMES_ROOM];
@@ -475,6 +492,8 @@ static bool finish_complete(const sl_job *job, const sl_destination *destination
         sl_registry_entry *entry = &entries[next++];
         if (entry->parts_loaded < job->parts)
             continue;
+        if (!check_borders(job, destination, i, entry, error))
+            return false;
         /* Documents with their own _ids form no range that could be counted. */
         if (job->config->verify && !job->own_ids &&
             !count_source(job, destination, i, entry->documents, error))

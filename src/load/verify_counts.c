@@ -54,7 +54,7 @@ bool sl_verify_counts(sl_job *job, sl_destination *destination, sl_ledger *ledge
         const sl_range *range = &job->ranges[i];
         if (!sl_parts_has_range(job, range))
             continue;
-        const uint64_t expected = atomic_load(&ledger->accepted[i]), found = numbers[i];
+        const uint64_t expected = atomic_load(&ledger->ranges[i].accepted), found = numbers[i];
         if (found < expected)
             missing += expected - found;
         else if (job->config->parts == 0) /* otherwise they may belong to other parts */

@@ -116,6 +116,7 @@ bool sl_block_complete(sl_worker *worker, sl_open_block *open_block) {
         .already_stored = open_block->already_stored,
         .server_rejects = open_block->refused,
         .taken = open_block->taken,
+        .borders = open_block->block.unselected ? 0 : open_block->block.borders,
         .counts = open_block->counts,
     };
     sl_ledger_add(worker->ledger, worker->job, &entry);

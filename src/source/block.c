@@ -10,6 +10,7 @@
 #include "util/clock.h"
 #include "util/document_id.h"
 #include "util/grow.h"
+#include "util/hash.h"
 #include "util/read_file.h"
 
 #include "archive.h"
@@ -53,6 +54,7 @@ struct sl_open_source {
     sl_split split;   /* the splitter's state at the beginning of the next block, if `splits` */
     bool skip_line;   /* the next bytes are the remainder of a line that was too long */
     bool ended;       /* the last block has been taken */
+    uint64_t border;  /* at the beginning of the next block; see sl_source_block.borders */
     sl_error failure; /* code not 0: there will be no more blocks */
 };
 
@@ -112,6 +114,12 @@ static char *find_line_feed(const sl_source *source, char *begin, char *at, cons
         at++;
     }
     return NULL;
+}
+
+/* The hash of a border: of its offset and the text after it. */
+static uint64_t hash_border(uint64_t offset, const char *text, size_t length) {
+    length = length < SL_BORDER_BYTES ? length : SL_BORDER_BYTES;
+    return sl_hash_mix(offset ^ SL_HASH_A, sl_hash((const uint8_t *)text, length));
 }
 
 static void begin_entry(sl_open_source *open) {
@@ -330,6 +338,9 @@ static bool find_end(sl_reader *reader, sl_open_source *open, size_t *filled, si
     if (!(open->splits ? find_record_end(reader, open, in_block, filled, length, ended, error)
                        : find_line_end(reader, open, in_block, filled, length, ended, cut, error)))
         return false;
+    if (*filled - *length < SL_BORDER_BYTES && !*ended &&
+        !append(reader, open, filled, SL_BORDER_BYTES, ended, error))
+        return false;
     return open->offset + *length <= SL_SOURCE_BYTES_MAX ||
            sl_error_set(error, SL_EXIT_SOURCE,
                         "%s: a source may hold 1 TiB of text at most; split it",
@@ -372,6 +383,10 @@ static bool next_block(sl_reader *reader, sl_open_source *open, sl_source_block 
     if (ended && length == filled && !end_entry(reader, open, error))
         return false;
     block->last = open->ended;
+    block->borders = 0 - open->border;
+    open->border =
+        open->ended ? 0 : hash_border(open->offset, reader->buffer + length, filled - length);
+    block->borders += open->border;
     return true;
 }
 
@@ -521,6 +536,39 @@ static bool find_first_line_end(sl_reader *reader, uint64_t from, size_t length,
     return true;
 }
 
+/* Adds the border at byte `at` to `*borders`. The buffer holds `have` bytes of the file, from
+ * `from`. The ends of the file are no borders. */
+static bool add_border(sl_reader *reader, uint64_t from, size_t have, uint64_t at,
+                       uint64_t *borders, sl_error *error) {
+    uint64_t size = reader->set->states[reader->file_source].source.stored_bytes;
+    size_t need = size - at < SL_BORDER_BYTES ? (size_t)(size - at) : SL_BORDER_BYTES;
+    size_t place = (size_t)(at - from);
+    if (at == 0 || at == size)
+        return true;
+    if (have < place + need && !read_at(reader, have, from + have, place + need - have, error))
+        return false;
+    *borders += hash_border(at, reader->buffer + place, need);
+    return true;
+}
+
+/* Adds the border after a line that is too long, which continues at byte `at`. */
+static bool add_border_after(const sl_reader *reader, uint64_t at, uint64_t *borders,
+                             sl_error *error) {
+    sl_reader rest = {.set = reader->set, .file = reader->file, .file_source = reader->file_source};
+    uint64_t size = reader->set->states[reader->file_source].source.stored_bytes;
+    char *line_end = NULL;
+    bool ok = true;
+    while (ok && !line_end && at < size) {
+        size_t length = size - at < SL_LOOKAHEAD ? (size_t)(size - at) : SL_LOOKAHEAD;
+        ok = read_at(&rest, 0, at, length, error) &&
+             find_first_line_end(&rest, at, length, &line_end, error);
+        at += line_end ? (size_t)(line_end - rest.buffer) + 1 : length;
+    }
+    ok = ok && add_border(&rest, at, 0, at, borders, error);
+    free(rest.buffer);
+    return ok;
+}
+
 /* Reads the lines that begin in [index MiB, index+1 MiB): those after the first line end at or
  * after the byte before the block, up to the first line end at or after the block's last byte. */
 static sl_read_result read_block(sl_reader *reader, size_t source, uint64_t index,
@@ -553,8 +601,8 @@ static sl_read_result read_block(sl_reader *reader, size_t source, uint64_t inde
         return SL_READ_FAILED;
 
     size_t length = (size_t)(end - from);
-    size_t more = size - end < 512 ? (size_t)(size - end) : 512; /* usually contains the remainder
-                                                                    of the last line */
+    /* This usually contains the remainder of the last line, and the text after the border. */
+    size_t more = size - end < 2 * SL_BORDER_BYTES ? (size_t)(size - end) : 2 * SL_BORDER_BYTES;
     if (!read_at(reader, 0, from, length + more, error))
         return SL_READ_FAILED;
     atomic_fetch_add_explicit(&reader->set->consumed_bytes, end - start, memory_order_relaxed);
@@ -571,7 +619,12 @@ static sl_read_result read_block(sl_reader *reader, size_t source, uint64_t inde
         first = (size_t)(line_end - reader->buffer) + 1;
     }
     size_t searched = length - 1;
-    size_t filled = length + more;
+    size_t filled = length + more, have = filled;
+    uint64_t borders = 0;
+    bool cut = false;
+    if (!add_border(reader, from, filled, from + first, &borders, error))
+        return SL_READ_FAILED;
+    block->borders = 0 - borders;
     for (;;) {
         char *line_end = find_line_feed(facts, reader->buffer + first, reader->buffer + searched,
                                         reader->buffer + filled);
@@ -580,13 +633,17 @@ static sl_read_result read_block(sl_reader *reader, size_t source, uint64_t inde
             break;
         }
         searched = filled;
-        if (from + filled == size || filled - first > SL_BLOCK_BYTES + SL_RECORD_BYTES_MAX)
+        cut = from + filled < size && filled - first > SL_BLOCK_BYTES + SL_RECORD_BYTES_MAX;
+        if (from + filled == size || cut)
             break;
         more = size - from - filled < SL_LOOKAHEAD ? (size_t)(size - from - filled) : SL_LOOKAHEAD;
         if (!read_at(reader, filled, from + filled, more, error))
             return SL_READ_FAILED;
-        filled += more;
+        filled = have += more;
     }
+    if (!(cut ? add_border_after(reader, from + filled, &block->borders, error)
+              : add_border(reader, from, have, from + filled, &block->borders, error)))
+        return SL_READ_FAILED;
     block->offset = from + first;
     block->text = (sl_text){reader->buffer + first, filled - first};
     return SL_READ_BLOCK;

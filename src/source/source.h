@@ -89,6 +89,7 @@ typedef struct sl_source_set sl_source_set;
 /* The reader cuts longer lines at this length: they are rejected, since a document has at most
  * 16 MiB. Not for sources with sl_source_set_split. */
 #define SL_RECORD_BYTES_MAX ((size_t)16 << 20)
+#define SL_BORDER_BYTES ((size_t)512)
 
 /* Finds the sources in `paths`. Folders are searched recursively in order of name, without hidden
  * files and __MACOSX; the files found are not opened yet, and pipes, devices, dangling links
@@ -253,6 +254,10 @@ typedef struct sl_source_block {
     bool last;       /* last block of its source; set on no block if that block is not returned */
     bool done;       /* see sl_source_set_skip_blocks */
     bool unselected; /* see sl_source_set_sample, _part, _filter */
+    /* Each border of two blocks has a hash: of its offset, and of the SL_BORDER_BYTES of text after
+     * it. This is the hash at the block's end minus that at its beginning, so the sum over all
+     * blocks of a source is 0 (modulo 2^64): otherwise they are not the blocks of one text. */
+    uint64_t borders;
 } sl_source_block;
 
 /* How a reader spent its time, in nanoseconds. */

@@ -259,9 +259,9 @@ static bool keep_on(void *context) {
 
 /* Verification of documents with their own _id, which form no intervals: the documents of a block
  * are looked up by their _ids, with the same comparison as re-sent batches (duplicates.h). A record
- * whose document equals that of an earlier record of the same slice is reported as missing, since a
- * load rejects it. Extra documents are detected by counting; with --content a record that repeats
- * an _id must not hide one, so all stored _ids are read, and compared in sums. */
+ * whose document equals that of an earlier record is missing, since a load rejects it: those of the
+ * same slice are listed. Extra documents are detected by counting; with --content a record that
+ * repeats an _id must not hide one, so all stored _ids are read, and compared in sums. */
 
 #define ID_SUMS_LOG2 18
 
@@ -435,10 +435,11 @@ static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
                                  error))
         return false;
     found -= repeated;
-    if (all < found && !verification->content)
-        atomic_store(&outside->missing, found - all);
-    else if (repeated > 0)
-        sl_log_warning("%" PRIu64 " records have the same _id as another record of the sources",
+    atomic_store(&outside->missing,
+                 all < found && !verification->content ? found - all : repeated);
+    if (repeated > 0)
+        sl_log_warning("%" PRIu64 " records are missing: another record of the sources has an "
+                       "identical document, which is stored",
                        repeated);
     if (all <= found)
         return true;

@@ -196,8 +196,10 @@ class Standalone(support.ClusterCase):
         large = {"_id": "large", "text": "x" * (2 << 20)}  # records after it are in another block
         source = self.file("a.bson", making.dump([*made, large, made[300]]))
         self.load(source, code=support.EXIT_REJECTS)
-        outcome = self.verify(source, "--content")
-        self.assertIn("1 records have the same _id as another record of the sources", outcome.err)
+        for words in ([], ["--content"]):
+            outcome = self.verify(source, *words, code=support.EXIT_VERIFICATION)
+            self.assertRegex(outcome.text, r"total +3,002 +3,002 +1 +0 +[-0]")
+        self.assertIn("1 records are missing: another record of the sources has an identical document", outcome.err)
         self.database.t.insert_one({"_id": "stray"})
         outcome = self.verify(source, "--content", code=support.EXIT_VERIFICATION)
         self.assertIn("holds 1 documents that no record of the sources has", outcome.err)

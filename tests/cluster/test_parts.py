@@ -2,9 +2,11 @@
 """`--part K/N`: several loaders that do not communicate share one load. Together they store exactly
 the sources, and each block is loaded by one of them."""
 import gzip
+import os
 
 import journal_reader
 import support
+from support import bson
 
 
 class Parts(support.ClusterCase):
@@ -258,6 +260,48 @@ class Parts(support.ClusterCase):
         self.assertEqual([source["number"] for source in support.run_record(work)["sources"]],
                          [last - 1, last])
         self.shardload("verify", *self.target(), "--content", "--progress", "none", *small[:2])
+
+    def assert_changed_between_parts(self, path, change, parts):
+        time = path.stat().st_mtime
+        self.load(*parts[0], path, code=None)
+        before = path.read_bytes()
+        path.write_bytes(change(before))
+        self.assertEqual(path.stat().st_size, len(before))
+        os.utime(path, (time, time))
+        outcome, work = self.load(*parts[1], path, code=support.EXIT_SOURCE,
+                                  message="parts were not read from the same text")
+        self.assertNotIn("to complete this load", outcome.err)
+        self.assertEqual({source["state"] for source in self.registered()}, {"started"})
+        self.shardload(*self.load_words(work, "--resume", *parts[1], path), code=support.EXIT_SOURCE,
+                       message="parts were not read from the same text")
+        self.client.drop_database(self.database_name)
+
+    def test_a_source_that_changes_between_its_parts(self):
+        halves = [["--part", "1/2"], ["--part", "2/2"]]
+        shards = [["--only-shards", "s0"], ["--only-shards", "s1"]]
+
+        def records_moved(text):
+            lines = text.splitlines(keepends=True)
+            return b"".join(lines[:60] + lines[62:280] + lines[60:62] + lines[280:])
+
+        for parts in (halves, shards):
+            self.assert_changed_between_parts(self.wide(320), records_moved, parts)
+
+        def record(n, text="t"):
+            return bson.encode({"_id": n, "text": text * 30000})
+        path = self.scratch / "t.bson"
+        path.write_bytes(b"".join(record(n) for n in range(300)))
+        self.assert_changed_between_parts(
+            path, lambda text: b"".join(record(n) for n in [*range(60), *range(62, 250), 60, 61, *range(250, 300)]),
+            halves)
+
+    def test_a_line_that_spans_several_parts(self):
+        lines = support.mot_text(range(1, 30000)).splitlines(keepends=True)
+        path = self.file("long.txt", "".join(lines[:9000]) + "x" * (20 << 20) + "\n" + "".join(lines[9000:]))
+        for number in (1, 2, 3):
+            self.part(number, 3, path, code=None)
+        self.assertEqual([source["state"] for source in self.registered()], ["loaded"])
+        self.assertEqual(self.database.t.count_documents({}), 29999)
 
     # Refusals
 

@@ -116,7 +116,8 @@ typedef struct gathered {
     bool seen[GATHERED_MOST];
     size_t count;
     unsigned lasts; /* blocks that are called the last one */
-    char *text;     /* the blocks at their offsets, and SL_SLACK bytes; valid until the next call */
+    uint64_t borders;
+    char *text; /* the blocks at their offsets, and SL_SLACK bytes; valid until the next call */
     size_t length;
     sl_error error; /* of a reader, or a block that is read twice or beyond the text's length */
 } gathered;
@@ -141,6 +142,7 @@ static inline void *gather_blocks(void *context) {
                 all->blocks[i].state = block.split_state;
                 all->count++;
                 all->lasts += block.last;
+                all->borders += block.borders;
                 if (block.text.length > 0)
                     memcpy(all->text + block.offset, block.text.bytes, block.text.length);
             }
@@ -188,6 +190,7 @@ static inline void check_gathered(const gathered *all, const char *text) {
     }
     assert_int_equal(at, all->length);
     assert_int_equal(all->lasts, 1);
+    assert_true(all->borders == 0);
 }
 
 /* Fails the test unless each line of the text is read once, and the lines of a block start in the

@@ -88,7 +88,7 @@ typedef struct bench {
     sl_job_source sources[SOURCES];
     sl_source_account accounts[SOURCES];
     sl_range ranges[SOURCES];
-    _Atomic uint64_t accepted[SOURCES];
+    sl_range_account accounts_of_ranges[SOURCES];
     _Atomic uint64_t shard_documents[SHARDS];
     sl_source_set *set;
 } bench;
@@ -134,7 +134,7 @@ static bench *bench_create(uint32_t batch_documents, size_t batch_bytes, unsigne
     made->job.sources = made->sources;
     made->job.ranges = made->ranges;
     made->job.range_count = SOURCES;
-    made->ledger.accepted = made->accepted;
+    made->ledger.ranges = made->accounts_of_ranges;
     made->ledger.sources = made->accounts;
     made->run.job = &made->job;
     sl_rate_limit_init(&made->run.own_limit, 0);
@@ -225,8 +225,8 @@ TEST(documents_go_to_their_owners) {
     assert_int_equal(now.largest_documents, 50);
     for (unsigned i = 0; i <= SHARDS; i++)
         assert_in_range(now.documents[i], 300, 700);
-    assert_int_equal(atomic_load(&b->accepted[0]), 700);
-    assert_int_equal(atomic_load(&b->accepted[1]), 1300);
+    assert_int_equal(atomic_load(&b->accounts_of_ranges[0].accepted), 700);
+    assert_int_equal(atomic_load(&b->accounts_of_ranges[1].accepted), 1300);
     assert_int_equal(atomic_load(&b->accounts[0].accepted), 700);
     assert_int_equal(atomic_load(&b->accounts[1].accepted), 1300);
 }
@@ -257,8 +257,8 @@ TEST(refusals_are_counted_for_their_source) {
     parse_block(b, 0, 0, 0, 100, 10);
     parse_block(b, 1, 0, 100, 100, 10);
     assert_true(sl_deliver_all(&b->worker));
-    assert_int_equal(atomic_load(&b->accepted[0]), 100);
-    assert_int_equal(atomic_load(&b->accepted[1]), 99);
+    assert_int_equal(atomic_load(&b->accounts_of_ranges[0].accepted), 100);
+    assert_int_equal(atomic_load(&b->accounts_of_ranges[1].accepted), 99);
     assert_int_equal(atomic_load(&b->accounts[1].accepted), 99);
     assert_int_equal(atomic_load(&b->counters.server_rejects), 1);
     assert_int_equal(atomic_load(&b->counters.inserted), 199);

@@ -303,6 +303,7 @@ static const struct {
     COUNT(malformed_fields),
     COUNT(unknown_groups),
     COUNT(rounded_numbers),
+    FIELD(borders),
 };
 #define FIELDS (sizeof fields / sizeof fields[0])
 

@@ -129,7 +129,7 @@ static void assert_all_once(const bench *b) {
     for (unsigned i = 0; i < THREADS; i++)
         inserted += inserted_by(b, i);
     assert_int_equal(inserted, RECORDS);
-    assert_int_equal(atomic_load(&b->ledger.accepted[0]), RECORDS);
+    assert_int_equal(atomic_load(&b->ledger.ranges[0].accepted), RECORDS);
 }
 
 /* ---- calls during the load, one per tick ---- */
