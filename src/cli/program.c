@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cluster/connection.h"
 #include "util/interrupt.h"
 
 #include "secrets.h"
@@ -72,6 +73,10 @@ static void begin_memory(void) {
     bson_mem_set_vtable(&functions);
     atexit(on_exit_of_a_library);
 }
+
+/* The driver may be initialised when it is loaded, before main, and may then print a warning. */
+static void (*const before_libraries[])(void)
+    __attribute__((section(".preinit_array"), used)) = {sl_driver_silence};
 
 /* ---- signals ----
  *

@@ -375,9 +375,13 @@ void sl_connection_record(const sl_connection *connection, bson_t *record) {
  * again after that. */
 static pthread_once_t driver_started = PTHREAD_ONCE_INIT;
 
-static void start_driver(void) {
-    mongoc_init();
+void sl_driver_silence(void) {
     mongoc_log_set_handler(NULL, NULL);
+}
+
+static void start_driver(void) {
+    sl_driver_silence();
+    mongoc_init();
 }
 
 void sl_driver_start(void) {

@@ -26,6 +26,9 @@ typedef enum sl_membership {
     SL_MEMBERSHIP_UNKNOWN, /* the user may not read it */
 } sl_membership;
 
+/* The driver prints none of its messages from then on. */
+void sl_driver_silence(void);
+
 typedef struct sl_server {
     sl_deployment deployment;
     sl_membership membership;

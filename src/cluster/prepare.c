@@ -992,9 +992,10 @@ static bool check_shard_key(const sl_target *target, const bson_t *key, bool is_
                  "or into another collection, with %s; then repeat this command",
                  option);
     return sl_error_set(error, SL_EXIT_USAGE,
-                        "%.255s.%.255s is sharded by a key with %s, which is not among the fields "
+                        "%.255s.%.255s %s sharded by a key with %s, which is not among the fields "
                         "that match, %s: without it the shard of a document is not known. %s",
-                        target->database, target->collection, lacks, given, advice);
+                        target->database, target->collection, is_new ? "would be" : "is", lacks,
+                        given, advice);
 }
 
 /* Does the index compare strings in the same way as the statements? Statements use the collation of

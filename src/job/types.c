@@ -380,6 +380,8 @@ typedef struct known_type {
     const char *column, *type; /* borrowed */
     size_t order;
     bool sampled; /* not in the list */
+    bool missed;  /* another load has already been without the column */
+    bool present; /* a source of this load has the column */
 } known_type;
 
 typedef struct known_types {
@@ -402,7 +404,7 @@ static void known_clear(known_types *known) {
 }
 
 /* The types of a column; `*count` is their number. */
-static const known_type *known_of(const known_types *known, const char *column, size_t *count) {
+static known_type *known_of(const known_types *known, const char *column, size_t *count) {
     size_t low = 0, high = known->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -446,16 +448,20 @@ static bool known_read(const sl_job *job, const sl_destination *destination, boo
     if (!known->items)
         return sl_error_memory(error, "reading the types of the collection");
     for (sl_walk walk = sl_walk_of(&known->list); sl_walk_next(&walk); all++)
-        known->items[all] = (known_type){sl_look_string(&walk.item, "column"),
-                                         sl_look_string(&walk.item, "type"), all, false};
+        known->items[all] = (known_type){.column = sl_look_string(&walk.item, "column"),
+                                         .type = sl_look_string(&walk.item, "type"),
+                                         .order = all,
+                                         .missed = sl_look_flag(&walk.item, "missed")};
     known->count = all;
     qsort(known->items, known->count, sizeof *known->items, by_column);
     for (size_t i = 0; i < stored->count; i++) {
         known_of(known, stored->items[i].name, &listed);
         for (size_t k = 0; listed == 0 && k < FIELD_KINDS; k++) {
             if (stored->items[i].types & field_kinds[k].bson_types) {
-                known->items[all] =
-                    (known_type){stored->items[i].name, field_kinds[k].type, all, true};
+                known->items[all] = (known_type){.column = stored->items[i].name,
+                                                 .type = field_kinds[k].type,
+                                                 .order = all,
+                                                 .sampled = true};
                 all++;
             }
         }
@@ -620,7 +626,7 @@ static void add_recorded(recording *r, const char *name, const char *type) {
     if (added)
         r->added = added;
     if (added && copy) {
-        added[r->added_count++] = (known_type){name, copy, 0, false};
+        added[r->added_count++] = (known_type){.column = name, .type = copy};
     } else {
         free(copy);
         r->no_memory = true;
@@ -630,12 +636,13 @@ static void add_recorded(recording *r, const char *name, const char *type) {
 static void record_column(recording *r, const char *name, const sl_schema_column *schema) {
     char type[SL_TYPE_ROOM];
     size_t count;
-    const known_type *types = known_of(r->known, name, &count);
+    known_type *types = known_of(r->known, name, &count);
     bool found = false;
     for (size_t i = 0; i < r->added_count; i++)
         found = found || strcmp(r->added[i].column, name) == 0; /* in another source */
-    for (size_t i = 0; i < count && !found; i++) {
-        if (types[i].sampled)
+    for (size_t i = 0; i < count; i++) {
+        types[i].present = true;
+        if (types[i].sampled && !found)
             add_recorded(r, name, types[i].type);
     }
     found = false;
@@ -671,9 +678,10 @@ static void record_columns(const sl_job *job, recording *r) {
         const sl_job_source *source = &job->sources[i];
         if (source->skipped || source->format != &sl_format_delimited)
             continue;
-        for (size_t k = 0; k < source->dialect->column_count; k++)
-            record_column(r, source->dialect->columns[k].published,
-                          &source->dialect->columns[k].schema);
+        for (size_t k = 0; k < source->dialect->column_count; k++) {
+            const sl_bound_column *column = &source->dialect->columns[k];
+            record_column(r, column->repaired ? column->published : column->key, &column->schema);
+        }
     }
 }
 
@@ -718,21 +726,79 @@ static void log_repaired(const sl_job *job, const known_types *known) {
     }
 }
 
+#define NAMES_SHOWN 5u
+
+typedef struct column_names {
+    char shown[600];
+    size_t used, count;
+} column_names;
+
+static void add_name(column_names *columns, const char *name) {
+    char one[80];
+    sl_text_printable(sl_text_of(name), one, sizeof one);
+    if (columns->count++ < NAMES_SHOWN)
+        columns->used +=
+            sl_print_text(columns->shown + columns->used, sizeof columns->shown - columns->used,
+                          "%s%s", columns->used ? ", " : "", one);
+}
+
+/* Warns of columns that no earlier load has stored, and of stored ones that this load is the first
+ * to lack. Columns may be left out by --mode merge, and those of an archive are not all known. */
+static void warn_of_columns(const sl_job *job, const sl_destination *destination,
+                            const recording *r) {
+    const known_types *known = r->known;
+    column_names fresh = {.count = 0}, missing = {.count = 0};
+    bool partial = sl_load_mode(job->config)->sets_fields;
+    size_t count;
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++)
+        partial = partial || sl_source_set_at(job->set, i)->kind == SL_SOURCE_ARCHIVE;
+    for (size_t i = 0; i < r->added_count; i++) {
+        known_of(known, r->added[i].column, &count);
+        if (count == 0)
+            add_name(&fresh, r->added[i].column);
+    }
+    for (size_t i = 0; i < known->count && !partial; i++) {
+        known_type *type = &known->items[i];
+        if (type->sampled || type->present || type->missed)
+            continue;
+        type->missed = true;
+        if (i == 0 || strcmp(type->column, type[-1].column) != 0)
+            add_name(&missing, type->column);
+    }
+    if (known->count == 0 || bson_empty(&known->list) || fresh.count + missing.count == 0)
+        return;
+    sl_log_warning(
+        "this load has other columns than earlier loads into %s.%s: %s%s%s%s%s%s%s. If a "
+        "column was renamed, a query for one name does not find the other: a schema "
+        "(inspect --write-schema FILE) stores both under one name, with aliases",
+        destination->target.database, destination->target.collection, fresh.count ? "new: " : "",
+        fresh.shown, fresh.count > NAMES_SHOWN ? " ..." : "",
+        fresh.count && missing.count ? "; " : "", missing.count ? "missing: " : "", missing.shown,
+        missing.count > NAMES_SHOWN ? " ..." : "");
+}
+
 /* Adds the types once. `*done`: the list in the registry has them all. */
 static bool record_once(const sl_job *job, const sl_destination *destination, bool *done,
                         sl_error *error) {
     known_types known;
     bson_t now = BSON_INITIALIZER, item;
     recording r = {.known = &known};
+    size_t listed;
     bool ok = known_read(job, destination, true, &known, error);
-    if (destination->target_gone && destination->created) {
+    if (destination->target_gone && destination->created)
         known.count = 0; /* of the collection that another program has dropped */
-    } else if (ok) {
-        bson_concat(&now, &known.list);
-    }
     if (ok) {
         record_columns(job, &r);
         log_repaired(job, &known);
+        warn_of_columns(job, destination, &r);
+    }
+    for (sl_walk walk = sl_walk_of(&known.list); known.count > 0 && sl_walk_next(&walk);) {
+        const known_type *type = known_of(&known, sl_look_string(&walk.item, "column"), &listed);
+        sl_record_begin_item(&now, bson_count_keys(&now), &item);
+        bson_concat(&item, &walk.item);
+        if (type->missed && !sl_look_flag(&walk.item, "missed"))
+            BSON_APPEND_BOOL(&item, "missed", true);
+        bson_append_document_end(&now, &item);
     }
     for (size_t i = 0; i < r.added_count; i++) {
         sl_record_begin_item(&now, bson_count_keys(&now), &item);

@@ -2,6 +2,7 @@
 """The start of a command: a host that is wrong, a format that is unknown, a mistyped shard key; and
 what a start that failed leaves behind."""
 import gzip
+import os
 import re
 import signal
 import socket
@@ -80,6 +81,13 @@ class WrongHosts(StartCase):
         self.assertRegex(outcome.err, r"no-such-host.invalid:27017: (DNS|the name)")
         self.assertIn("--wait 60s", outcome.err)
         self.assertNotIn("connecting:", outcome.text, "it must not be tried again")
+
+    def test_the_driver_prints_nothing(self):
+        """It warns if a killed process of the same number has left its file of counters."""
+        occupy = 'ln -s /dev/null /dev/shm/mongoc-$$; echo $$ > pid; unset MONGOC_DISABLE_SHM; exec "$0" "$@"'
+        self.fails(EXIT_CLUSTER, "load", "--uri", "mongodb://127.0.0.1:1/", "-d", "x", "-c", "y", self.good,
+                   through=("sh", "-c", occupy))
+        os.unlink("/dev/shm/mongoc-" + (self.scratch / "pid").read_text().strip())
 
     def test_a_domain_that_dns_does_not_know_is_an_error_of_dns(self):
         outcome = self.load("mongodb+srv://cluster0.example.invalid/")

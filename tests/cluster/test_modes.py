@@ -359,7 +359,7 @@ class Sharded(Modes, support.ClusterCase):
     def test_a_business_key(self):
         source = self.file("a.json", b'{"sku":"a","n":1}\n{"sku":"b","n":2}\n')
         words = "--mode", "upsert", "--match-fields", "sku"
-        outcome, _ = self.load(*words, source, code=support.EXIT_USAGE)
+        outcome, _ = self.load(*words, source, code=support.EXIT_USAGE, message="would be sharded by a key with _id")
         key = re.search("--shard-key '([^']+)'", outcome.err.replace("\n", " "))[1]
         self.assertNotIn("--match-fields sku,_id", outcome.text)
         self.load(*words, "--index", key, source, code=support.EXIT_USAGE, message="sharded by a key with _id")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inferred types on a cluster: a load that is resumed, and a verification, use the same types."""
+import re
 import shlex
 
 import support
@@ -198,6 +199,29 @@ class Remembered(support.ClusterCase):
         self.assertEqual((self.types("ok"), self.types("day")), ({"missing": 2, "bool": 2}, {"missing": 2, "date": 2}))
         self.assert_refused(self.csv("2,7,x,yes,2016", header="plz,later,n,ok,day"),
                             "column ok: flag true false in the collection, text here")
+
+    def test_new_and_missing_columns_are_reported_once(self):
+        """For a renamed column, the schema of the message stores one field."""
+        def differs(*words):
+            found = re.search(r"earlier loads into \S+: (.*?)\. If", self.load(*words)[0].err)
+            return found and found[1]
+
+        old, new = self.csv("1,a", header="n,name"), self.csv("2,b,7", header="n,title,vat")
+        self.assertIsNone(differs(old, self.csv("5,w", header="n,note")))  # one load
+        self.assertEqual(differs(new, self.csv("3,c,7", header="n,title,vat")), "new: title, vat; missing: name, note")
+        self.assertIsNone(differs(self.csv("4,d,7", header="n,title,vat")))
+        self.assertEqual(differs("--types", "text", self.csv("1" + ",x" * 7, header="n,a,b,c,d,e,f,g")),
+                         "new: a, b, c, d, e ...; missing: title, vat")
+        part = self.csv("1,b,7", header="n,title,tax")
+        self.load("--drop", "--id-field", "n", old)
+        self.assertEqual(differs("--mode", "merge", "--id-field", "n", part), "new: tax, title")
+        schema = self.scratch / "s.yaml"
+        self.shardload("inspect", "--write-schema", schema, old)
+        text = schema.read_text("utf-8")
+        schema.write_text(text.replace('{name: "name"', '{name: "name", aliases: [title]'), "utf-8")
+        self.load("--drop", "--schema", schema, old)
+        self.assertEqual(differs("--schema", schema, new), "new: vat")
+        self.assertEqual(self.types("name"), {"string": 2})
 
     def test_columns_of_one_name_have_one_type_within_a_load(self):
         paths = self.csv("20095,1", header="plz,a"), self.csv("01067,1", header="plz,b")
