@@ -131,8 +131,9 @@ static bool registry_in_batches(sl_registry *registry, sl_registry_entry *entrie
 static void fill_parts(const sl_registry *registry, const bson_t *document,
                        sl_registry_entry *entry) {
     char path[40];
-    bson_iter_t found, part;
+    bson_iter_t found, part, border;
     uint64_t documents = 0;
+    bool compared = true; /* earlier versions stored no borders */
     entry->parts_loaded = 0;
     entry->borders = 0;
     entry->part_loaded = false;
@@ -146,9 +147,11 @@ static void fill_parts(const sl_registry *registry, const bson_t *document,
         documents += (uint64_t)bson_iter_as_int64(&part);
         snprintf(path, sizeof path, "borders.%s.%.10s", registry->division, bson_iter_key(&part));
         entry->borders += (uint64_t)sl_look_int64(document, path, 0);
+        compared = compared && sl_look_find(document, path, &border);
         if (strtoul(bson_iter_key(&part), NULL, 10) == registry->part)
             entry->part_loaded = true;
     }
+    entry->borders = compared ? entry->borders : 0;
     if (any)
         entry->documents = documents;
     else if (registry->part > 0 && entry->state == SL_SOURCE_LOADED)
