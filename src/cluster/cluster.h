@@ -524,20 +524,19 @@ void sl_registry_set_options(sl_registry *registry, const bson_t *options);
 bool sl_registry_look_up(sl_registry *registry, sl_registry_entry *entries, size_t count,
                          sl_error *error);
 
-/* Calls `found` for each new entry of which the registry has another source with the same name and
- * other content: it may be an older version of the same data. `size`: bytes of that source. */
+typedef void sl_registry_found(void *context, const sl_registry_entry *entry,
+                               const bson_t *document);
+
+/* Calls `found` for each other source in the registry that has the name of a new entry, in any
+ * folder, and other content, and may have documents. */
 bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entries, size_t count,
-                           void (*found)(void *context, const sl_registry_entry *entry,
-                                         uint64_t size),
-                           void *context, sl_error *error);
+                           sl_registry_found *found, void *context, sl_error *error);
 
 /* Calls `found` for each other source in the registry whose document has in `field` the content of
  * an entry that is not loaded, and that may have documents. */
 bool sl_registry_same_content(sl_registry *registry, const char *field,
                               const sl_registry_entry *entries, size_t count,
-                              void (*found)(void *context, const sl_registry_entry *entry,
-                                            const bson_t *document),
-                              void *context, sl_error *error);
+                              sl_registry_found *found, void *context, sl_error *error);
 
 /* Unfinished loads of sources whose fingerprint begins with `prefix` and is not among the entries.
  * The fields after `count` describe the load that started first; "" if not recorded. */

@@ -372,58 +372,53 @@ bool sl_registry_left_behind(sl_connection *connection, const sl_target *target,
     return ok;
 }
 
+/* Has the load of a source ended without a stored document? After a load with another --mode, it is
+ * not known how many documents earlier loads have stored. */
+static bool is_empty(const bson_t *document) {
+    return strcmp(sl_look_string(document, "state"), "loaded") == 0 &&
+           sl_look_int64(document, "inRange", -1) == 0;
+}
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 static int by_name(const void *a, const void *b) {
     const sl_registry_entry *x = *(const sl_registry_entry *const *)a;
     const sl_registry_entry *y = *(const sl_registry_entry *const *)b;
-    return strcmp(x->name, y->name);
-}
-
-/* Calls `found` for the entry that has the name of the registry document. `sorted` is by name. */
-static void report_namesake(const bson_t *document, const sl_registry_entry **sorted, size_t count,
-                            void (*found)(void *context, const sl_registry_entry *entry,
-                                          uint64_t size),
-                            void *context) {
-    const char *name = sl_look_text(document, "name");
-    int64_t size = sl_look_int64(document, "size", -1);
-    if (!name || size < 0)
-        return;
-    const sl_registry_entry *key = &(sl_registry_entry){.name = name};
-    const sl_registry_entry **entry = bsearch(&key, sorted, count, sizeof *sorted, by_name);
-    uint64_t content = (uint64_t)sl_look_int64(document, "content", 0);
-    if (entry && (content == 0 || content != (*entry)->content)) /* it is no copy */
-        found(context, *entry, (uint64_t)size);
+    return strcmp(base_name(x->name), base_name(y->name));
 }
 
 bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entries, size_t count,
-                           void (*found)(void *context, const sl_registry_entry *entry,
-                                         uint64_t size),
-                           void *context, sl_error *error) {
-    bool ok = true;
-    for (size_t next = 0; ok && next < count;) {
-        const sl_registry_entry *fresh[BATCH];
-        size_t used = 0;
-        bson_t filter = BSON_INITIALIZER, name, in, documents;
-        BSON_APPEND_DOCUMENT_BEGIN(&filter, "name", &name);
-        BSON_APPEND_ARRAY_BEGIN(&name, "$in", &in);
-        for (; next < count && used < BATCH; next++) {
-            char room[SL_ARRAY_KEY_ROOM], shown[NAME_ROOM];
-            if (entries[next].state != SL_SOURCE_NEW)
-                continue;
-            sl_text_printable(sl_text_of(entries[next].name), shown, sizeof shown);
-            BSON_APPEND_UTF8(&in, sl_array_key(used, room), shown);
-            fresh[used++] = &entries[next];
-        }
-        bson_append_array_end(&name, &in);
-        bson_append_document_end(&filter, &name);
-        qsort(fresh, used, sizeof fresh[0], by_name);
-        if (used > 0) {
-            ok = find(registry, &filter, NULL, &documents, error);
-            for (sl_walk walk = sl_walk_of(&documents); ok && sl_walk_next(&walk);)
-                report_namesake(&walk.item, fresh, used, found, context);
-            bson_destroy(&documents);
-        }
-        bson_destroy(&filter);
+                           sl_registry_found *found, void *context, sl_error *error) {
+    const sl_registry_entry **fresh = malloc((count + 1) * sizeof *fresh);
+    const bson_t all = BSON_INITIALIZER;
+    bson_t documents;
+    size_t used = 0;
+    if (!fresh)
+        return sl_error_memory(error, "comparing the sources with the registry");
+    for (size_t i = 0; i < count; i++) {
+        if (entries[i].state == SL_SOURCE_NEW)
+            fresh[used++] = &entries[i];
     }
+    qsort(fresh, used, sizeof(sl_registry_entry *), by_name);
+    bson_t *options =
+        BCON_NEW("projection", "{", "name", BCON_INT32(1), "size", BCON_INT32(1), "content",
+                 BCON_INT32(1), "beginning", BCON_INT32(1), "state", BCON_INT32(1), "inRange",
+                 BCON_INT32(1), "loadedAt", BCON_INT32(1), "}");
+    bool ok = find(registry, &all, options, &documents, error);
+    for (sl_walk walk = sl_walk_of(&documents); ok && used > 0 && sl_walk_next(&walk);) {
+        const uint64_t content = (uint64_t)sl_look_int64(&walk.item, "content", 0);
+        const sl_registry_entry *key =
+            &(sl_registry_entry){.name = sl_look_string(&walk.item, "name")};
+        const sl_registry_entry **entry =
+            bsearch(&key, fresh, used, sizeof(sl_registry_entry *), by_name);
+        if (entry && !is_empty(&walk.item) && (content == 0 || content != (*entry)->content))
+            found(context, *entry, &walk.item); /* it is no copy */
+    }
+    bson_destroy(&documents);
+    free(fresh);
     return ok;
 }
 
@@ -458,18 +453,15 @@ static bool sort_contents(const sl_registry_entry *entries, size_t count, conten
 }
 
 /* The entry not loaded that has the content of this document of the registry; NULL if there is
- * none, if the document is that of an entry, or if its load has ended and stored no document. After
- * a load with another --mode, it is not known how many documents earlier loads have stored. */
+ * none, if the document is that of an entry, or if its load has ended and stored no document. */
 static const sl_registry_entry *entry_like(const contents *sorted, const char *field,
                                            const bson_t *document) {
     const char *id = sl_look_text(document, "_id");
     const sl_registry_entry *key = &(sl_registry_entry){
         .fingerprint = id ? id : "", .content = (uint64_t)sl_look_int64(document, field, 0)};
-    bool empty = strcmp(sl_look_string(document, "state"), "loaded") == 0 &&
-                 sl_look_int64(document, "inRange", -1) == 0;
     const sl_registry_entry **entry =
         bsearch(&key, sorted->open, sorted->open_count, sizeof(sl_registry_entry *), by_content);
-    if (!entry || empty ||
+    if (!entry || is_empty(document) ||
         bsearch(&key, sorted->all, sorted->count, sizeof(sl_registry_entry *), by_fingerprint))
         return NULL;
     return *entry;
@@ -477,9 +469,7 @@ static const sl_registry_entry *entry_like(const contents *sorted, const char *f
 
 bool sl_registry_same_content(sl_registry *registry, const char *field,
                               const sl_registry_entry *entries, size_t count,
-                              void (*found)(void *context, const sl_registry_entry *entry,
-                                            const bson_t *document),
-                              void *context, sl_error *error) {
+                              sl_registry_found *found, void *context, sl_error *error) {
     contents sorted;
     bool ok = sort_contents(entries, count, &sorted, error);
     for (size_t next = 0; ok && next < sorted.open_count;) {

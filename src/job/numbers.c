@@ -280,6 +280,13 @@ static void take_numbers(sl_job *job, const sl_registry_entry *entries) {
     }
 }
 
+/* Are the _ids of the records their positions, so that the records of a copy are stored twice? To
+ * answer, documents are read (not those of pipes, where it is assumed), so this is asked only when
+ * copies were found. */
+static bool takes_positions(sl_job *job) {
+    return !job->own_ids || job->has_pipe || (!job->keys && !sl_documents_type(job, "_id"));
+}
+
 /* Writes a source that has been loaded, with what that load stored and rejected. */
 static size_t write_loaded(const sl_registry_entry *entry, char *out, size_t room) {
     char stored[SL_HUMAN_ROOM], rejected[SL_HUMAN_ROOM];
@@ -343,13 +350,16 @@ static bool refuse_loaded(const sl_job *job, const sl_destination *destination,
     return sl_error_set(
         error, SL_EXIT_SOURCE,
         "%zu of the sources %s been loaded into %s.%s before:" SL_LINES SL_LINES
-        "\n%s%s. For other files with the same name and content, rename the files",
+        "\n%s%s. A file counts as loaded by its name, size, beginning and end: if it was "
+        "corrected elsewhere, %s. For other files with the same name and content, rename the files",
         loaded, loaded == 1 ? "has" : "have", target->database, target->collection, refused, more,
         rejecting > 0 ? "To load rejected records, correct and load the files in rejected/ in that "
                         "folder. If an option was wrong, correct it and add --again, which inserts "
                         "missing documents only"
                       : "--again sends them again (stored documents are not changed)",
-        drop);
+        drop,
+        takes_positions((sl_job *)job) ? "load all files of the collection with --drop"
+                                       : "--mode upsert replaces its documents");
 }
 
 /* Checks the registry for one of this loader's parts, before anything is changed. */
@@ -415,12 +425,6 @@ static void on_copy(void *context, const sl_registry_entry *entry, const bson_t 
                                  when[0] ? ", on " : ", whose load has not ended", when);
 }
 
-/* Are the _ids of the records their positions, so that the records of a copy are stored twice? To
- * answer, documents are read (not those of pipes), so this is asked only when copies were found. */
-static bool takes_positions(sl_job *job) {
-    return !job->own_ids || (!job->keys && !job->has_pipe && !sl_documents_type(job, "_id"));
-}
-
 /* Refuses the sources that were found in the registry; `what` they have of others. With --again
  * they are only reported. */
 static bool refuse_found(sl_job *job, const sl_target *target, const copies *found,
@@ -446,11 +450,30 @@ typedef struct alike {
     sl_job *job;
     const sl_destination *destination;
     const sl_registry_entry *entries; /* those compared: `content` is the beginning of the text */
-    copies found;
-    size_t warnings;
-    bool own_ids; /* the documents have an _id: those of a copy are not stored again */
+    copies found, versions;
+    bool asked, positions; /* takes_positions */
     sl_error error;
 } alike;
+
+static bool stores_copies(alike *a) {
+    if (!a->asked)
+        a->positions = takes_positions(a->job);
+    a->asked = true;
+    return a->positions;
+}
+
+/* Adds a source in the registry that may be another version of the entry. */
+static void add_version(copies *c, const sl_registry_entry *entry, const char *how,
+                        const bson_t *document) {
+    char own[400], when[SL_DATE_ROOM];
+    if (c->count++ >= SL_COPIES_SHOWN)
+        return;
+    sl_text_printable(sl_text_of(entry->name), own, sizeof own);
+    sl_look_date(document, "loadedAt", when);
+    c->used += sl_print_text(c->shown + c->used, sizeof c->shown - c->used, "\n  %s %s %s, %s%s",
+                             own, how, sl_look_string(document, "name"),
+                             when[0] ? "loaded on " : "whose load has not ended", when);
+}
 
 /* Are the documents of a source also those of one in the registry that begins like it? If the load
  * of that has ended, its text has the same size; packed sources are read for that. Otherwise there
@@ -479,17 +502,32 @@ static void on_alike(void *context, const sl_registry_entry *entry, const bson_t
     const uint64_t content = (uint64_t)sl_look_int64(document, "content", 0);
     /* A pipe beside one that was not loaded completely is refused without --another-pipe. */
     const bool pipes = source->kind == SL_SOURCE_PIPE && !loaded && content == 0;
-    if (a->error.code || a->own_ids || pipes || (content != 0 && content == source->content))
-        return;
-    a->own_ids = !takes_positions(a->job);
-    if (a->own_ids)
+    if (a->error.code || pipes || (content != 0 && content == source->content) || !stores_copies(a))
         return;
     if (is_stored(a, index, document))
         on_copy(&a->found, entry, document);
-    else if (!a->error.code && loaded && a->warnings++ < SL_COPIES_SHOWN)
-        sl_log_warning("%s begins with the same text as %s, which is stored. If one of them is a "
-                       "copy or an older version of the other, records are stored twice",
-                       source->shown, sl_look_string(document, "name"));
+    else if (!a->error.code && loaded)
+        add_version(&a->versions, entry, "begins with the text of", document);
+}
+
+/* A source that begins like the entry has been looked at. */
+static void on_namesake(void *context, const sl_registry_entry *entry, const bson_t *document) {
+    alike *a = context;
+    const uint64_t beginning = (uint64_t)sl_look_int64(document, "beginning", 0);
+    if (!is_pipe(entry) && (beginning == 0 || beginning != entry->beginning) && stores_copies(a))
+        add_version(&a->versions, entry, "has the name of", document);
+}
+
+static void warn_of_versions(const alike *a) {
+    const sl_target *target = &a->destination->target;
+    const bool documents = a->job->has_pipe && a->job->own_ids;
+    if (a->versions.count > 0)
+        sl_log_warning("%s.%s holds sources of which these may be copies, or other "
+                       "versions:" SL_LINES SL_LINES "\nIf so, %s are stored twice. To store one "
+                       "version only, load all files of the collection with --drop",
+                       target->database, target->collection, a->versions.shown,
+                       a->versions.count > SL_COPIES_SHOWN ? "\n  ..." : "",
+                       documents ? "documents without an _id of their own" : "records");
 }
 
 static bool refuse_alike(sl_job *job, const sl_destination *destination,
@@ -502,13 +540,17 @@ static bool refuse_alike(sl_job *job, const sl_destination *destination,
         compared[i].content = entries[i].beginning;
     }
     alike found = {.job = job, .destination = destination, .entries = compared};
-    bool ok = sl_registry_same_content(destination->registry, "beginning", compared, count,
-                                       on_alike, &found, error);
+    bool ok =
+        sl_registry_same_content(destination->registry, "beginning", compared, count, on_alike,
+                                 &found, error) &&
+        sl_registry_namesakes(destination->registry, entries, count, on_namesake, &found, error);
     free(compared);
     if (ok && found.error.code) {
         *error = found.error;
         return false;
     }
+    if (ok && found.found.count == 0)
+        warn_of_versions(&found);
     return ok && refuse_found(job, &destination->target, &found.found,
                               "texts with the beginning and size of these sources, or whose load "
                               "has not ended",
@@ -535,14 +577,16 @@ static bool refuse_copies(sl_job *job, const sl_destination *destination,
             refuse_alike(job, destination, entries, count, error));
 }
 
-static void on_namesake(void *context, const sl_registry_entry *entry, uint64_t size) {
+static void on_changed(void *context, const sl_registry_entry *entry, const bson_t *document) {
     copies *c = context;
     char own[400];
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
-    if (!is_pipe(entry) && c->count++ < SL_COPIES_SHOWN)
+    if (!is_pipe(entry) && strcmp(own, sl_look_string(document, "name")) == 0 &&
+        c->count++ < SL_COPIES_SHOWN)
         c->used += sl_print_text(c->shown + c->used, sizeof c->shown - c->used,
-                                 "\n  %s: %llu bytes were loaded, and it has %llu", own,
-                                 (unsigned long long)size, (unsigned long long)entry->size);
+                                 "\n  %s: %lld bytes were loaded, and it has %llu", own,
+                                 (long long)sl_look_int64(document, "size", 0),
+                                 (unsigned long long)entry->size);
 }
 
 /* With --again, a file that is not the one that was loaded under its name gets other _ids: a file
@@ -555,7 +599,7 @@ static bool refuse_corrected(sl_job *job, const sl_destination *destination,
     if (!config->again || job->resumed || job->keys || job->other_ids || destination->target_gone ||
         config->part_of_trial || config->format_options.mode != SL_MODE_INSERT)
         return true;
-    if (!sl_registry_namesakes(destination->registry, entries, count, on_namesake, &found, error))
+    if (!sl_registry_namesakes(destination->registry, entries, count, on_changed, &found, error))
         return false;
     return found.count == 0 || !takes_positions(job) ||
            sl_error_set(error, SL_EXIT_SOURCE,
@@ -613,18 +657,6 @@ bool sl_sources_refuse_copies(sl_job *job, const sl_destination *destination, sl
               refuse_corrected(job, destination, entries, count, error);
     free(entries);
     return ok;
-}
-
-static void warn_of_namesake(void *context, const sl_registry_entry *entry, uint64_t size) {
-    char shown[400];
-    (void)context;
-    if (is_pipe(entry))
-        return; /* all pipes have the same name */
-    sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
-    sl_log_warning("%s: another file of this name, of %llu bytes, has been loaded into this "
-                   "collection before; this one has %llu. If it is the same data, downloaded again "
-                   "or extended, its documents will be stored twice: --drop starts again",
-                   shown, (unsigned long long)size, (unsigned long long)entry->size);
 }
 
 static bool start(const sl_job *job, const sl_destination *destination, const void *context,
@@ -697,10 +729,7 @@ bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination, con
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
     bool ok = entries &&
               sl_parts_each(job, destination, may_be_loaded, NULL, entries, count, error) &&
-              refuse_beside_pipe(job, destination, entries, count, host, work_directory, error) &&
-              (job->keys || /* documents with these keys are not stored twice */
-               sl_registry_namesakes(destination->registry, entries, count, warn_of_namesake, NULL,
-                                     error));
+              refuse_beside_pipe(job, destination, entries, count, host, work_directory, error);
     destination->numbered = ok;
     ok = ok && sl_parts_each(job, destination, start, NULL, entries, count, error) &&
          refuse_started_copies(job, destination, entries, count, error);

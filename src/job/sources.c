@@ -379,7 +379,7 @@ static bool begin_source(const sl_job *job, size_t index, sl_text head, bool who
     sl_source_set_splitter(job->set, index, splitter, source->dialect, lines || !splitter);
     sl_source_set_line_escape(job->set, index, line_escape_of(format, source->dialect));
     const char *end = memchr(head.bytes, '\n', head.length);
-    bool several = format->binary || (end && end + 1 < head.bytes + head.length);
+    bool several = format->own_ids || (end && end + 1 < head.bytes + head.length);
     source->beginning = several ? sl_hash_text(head.bytes, head.length) : 0;
     if (!splitter && format->check_head && !format->check_head(source->dialect, head, whole, error))
         return sl_error_prefix(error, "%s", sl_source_set_at(job->set, index)->shown);
