@@ -350,10 +350,10 @@ static void show_throughput(sl_page *page, const bson_t *record, const sl_series
 
 /* For many shards: adds a grid with a row per shard, over time. */
 static void show_shards_over_time(sl_page *page, const bson_t *record, const sl_series *series) {
-    size_t per = (series->intervals + GRID_COLUMNS_MAX - 1) / GRID_COLUMNS_MAX;
-    size_t columns = per ? (series->intervals + per - 1) / per : 0;
-    if (series->shards <= LAYERS_MAX || columns == 0)
+    if (series->shards <= LAYERS_MAX || series->intervals == 0)
         return;
+    size_t per = (series->intervals + GRID_COLUMNS_MAX - 1) / GRID_COLUMNS_MAX;
+    size_t columns = (series->intervals + per - 1) / per;
     sl_grid *grid = sl_page_add_grid(
         page, "Documents per second on each shard",
         "One row for each shard, time to the right; the stronger the colour, the higher the rate. "

@@ -96,6 +96,12 @@ static bool reader_grow(sl_reader *reader, size_t room, sl_error *error) {
     return true;
 }
 
+/* The scans of the parsers also read some bytes after the text. A NUL there would let them choose
+ * the slow way for it. */
+static void end_text(sl_reader *reader, size_t length) {
+    memset(reader->buffer + length, '\n', SL_SLACK);
+}
+
 /* The number of escape characters before `at` in the text that begins at `begin`. */
 static size_t escapes_before(const char *begin, const char *at, char escape) {
     const char *first = at;
@@ -193,6 +199,7 @@ static bool append(sl_reader *reader, sl_open_source *open, size_t *filled, size
         sl_source_replace_cr(reader->buffer + *filled, got);
     *filled += got;
     *ended = got < count;
+    end_text(reader, *filled);
     count_stored(reader->set, open, sl_stream_stored_bytes(open->stream));
     return true;
 }
@@ -506,6 +513,7 @@ static bool read_at(sl_reader *reader, size_t at, uint64_t offset, size_t length
                sl_error_set(error, SL_EXIT_SOURCE, "%s: cannot be read after byte %llu", path, end);
     if (reader->set->states[reader->file_source].source.cr_lines)
         sl_source_replace_cr(reader->buffer + at, length);
+    end_text(reader, at + length);
     reader->times.reading += sl_clock_ns() - start;
     return sl_identity_check_open(reader->set, reader->file_source, reader->file, error);
 }

@@ -52,6 +52,17 @@ class QuotedLinesCase(support.Case):
                                 f"not {rows.get(wrong[0])}" if wrong else "")
 
 
+class LineNumbers(QuotedLinesCase):
+    def test_the_lines_of_rejects_are_those_of_the_file(self):
+        for dialect, delimiter, cell in (("csv", ",", '"x\ny"'), ("postgres", "\t", "x\\\ny")):
+            rows = [f"{n}{delimiter}{cell}\n" if n % 7 else "bad\n" for n in range(1, 200)]
+            path = self.file("a.txt", "".join([f"n{delimiter}text\n", *rows]))
+            self.shardload("load", "--sink", "null", "--dialect", dialect, "--header", "yes", "--work-dir",
+                           dialect, path, code=support.EXIT_REJECTS)
+            self.assertEqual([int(row["line"]) for row in support.reject_rows(self.scratch / dialect)],
+                             [13 * n + 1 for n in range(1, 29)], dialect)
+
+
 class HiddenRecords(QuotedLinesCase):
     """An unclosed quote and a later inch mark are valid CSV: one field with many records."""
 
