@@ -3,7 +3,6 @@
 is limited, and the totals add up. docs/hostile-input.md lists the cases."""
 import gzip
 import os
-import pathlib
 import tarfile
 import zlib
 
@@ -264,23 +263,21 @@ class Packed(HostileCase):
         self.assertEqual(len(self.ids(self.file("padded.gz", data + bytes(512)))[0]), 10000)
 
     def test_entries_of_an_archive_are_not_written_to_the_disk(self):
-        names = ["../../escaped.txt", "/tmp/shardload-escaped.txt", "a/../../b.txt", "c\\..\\d.txt"]
-        pathlib.Path("/tmp/shardload-escaped.txt").unlink(missing_ok=True)
+        own = self.scratch.name
+        names = [f"../{own}.a", f"{self.scratch}.b", f"x/../../{own}.c", "c\\..\\d.txt"]
         entries = [(name, HEADER + ROW.format(number)) for number, name in enumerate(names)]
         self.file("up.zip", making.zip_of(entries))
         with tarfile.open(self.file("up.tar", making.tar(entries)), "a") as archive:
             link = tarfile.TarInfo("link.txt")
             link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
             archive.addfile(link)
-        before = sorted(os.listdir(self.scratch)), sorted(os.listdir(self.scratch.parent))
+        before = sorted(os.listdir(self.scratch))
         for archive in ("up.zip", "up.tar"):
             with self.subTest(archive):
                 outcome = self.shardload("load", "--sink", "null", self.scratch / archive)
                 self.assertRegex(outcome.text, r"= inserted +4\b")
-        self.assertEqual(sorted(os.listdir(self.scratch)), before[0])
-        self.assertNotIn("escaped.txt", os.listdir(self.scratch.parent))
-        self.assertNotIn("b.txt", os.listdir(self.scratch.parent))
-        self.assertFalse(os.path.exists("/tmp/shardload-escaped.txt"))
+        self.assertEqual(sorted(os.listdir(self.scratch)), before)
+        self.assertEqual(list(self.scratch.parent.glob(f"{own}.*")), [])
 
     def test_names_of_entries_are_shown_safely(self):
         path = self.file("odd.zip", making.zip_of([("a\nb\x1b[31m\t.txt", HEADER + "x|1|A|7|\n")]))
