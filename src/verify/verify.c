@@ -435,8 +435,7 @@ static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
                                  error))
         return false;
     found -= repeated;
-    atomic_store(&outside->missing,
-                 all < found && !verification->content ? found - all : repeated);
+    atomic_store(&outside->missing, all < found && !verification->content ? found - all : repeated);
     if (repeated > 0)
         sl_log_warning("%" PRIu64 " records are missing: another record of the sources has an "
                        "identical document, which is stored",
