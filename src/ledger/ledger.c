@@ -666,8 +666,6 @@ bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error) {
         if (!recover(job, ledger, &earlier->entries[i], &budget, error))
             return false;
     }
-    if (!sl_rejects_all_kept(ledger->rejects, error))
-        return false;
     for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
         const sl_job_source *source = &job->sources[i];
         if (source->done)

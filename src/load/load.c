@@ -616,6 +616,8 @@ static bool load_documents(sl_load *load, sl_error *error) {
                                   sl_format_header(source->format, source->dialect),
                                   source->format->binary);
     }
+    if (!sl_rejects_all_kept(load->ledger.rejects, error))
+        return false;
     const sl_recovered *recovered = &load->ledger.recovered;
     load->run.earlier = (sl_earlier_totals){
         .records = recovered->counts.records,
