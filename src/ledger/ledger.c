@@ -666,8 +666,6 @@ bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error) {
         if (!recover(job, ledger, &earlier->entries[i], &budget, error))
             return false;
     }
-    if (!sl_rejects_all_kept(ledger->rejects, error))
-        return false;
     for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
         const sl_job_source *source = &job->sources[i];
         if (source->done)
@@ -767,13 +765,15 @@ bool sl_resume_block_fits(const sl_job *job, const sl_ledger *ledger, const sl_s
                           sl_error *error) {
     const sl_earlier_run *earlier = ledger->earlier;
     const sl_job_source *source = &job->sources[block->source];
-    const char *shown = sl_source_set_at(job->set, block->source)->shown;
+    const sl_source *facts = sl_source_set_at(job->set, block->source);
     uint64_t end = block->offset + block->text.length;
-    if (block->last && end < source->done_end)
+    /* The last block of a splittable source may be empty; the size of such a source is compared. */
+    if (block->last && end < source->done_end && !sl_source_is_splittable(facts))
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "%s: ended at byte %llu, but the interrupted run had read up to byte "
                             "%llu; give it the full text again",
-                            shown, (unsigned long long)end, (unsigned long long)source->done_end);
+                            facts->shown, (unsigned long long)end,
+                            (unsigned long long)source->done_end);
     if (!block->done)
         return true;
     sl_journal_entry key = {.source = block->source, .sequence = block->sequence};
@@ -787,7 +787,7 @@ bool sl_resume_block_fits(const sl_job *job, const sl_ledger *ledger, const sl_s
         "%s: the text at byte %llu differs from that of the interrupted run; give it "
         "the same text again, or start a new load: with --drop, or without "
         "--resume with another --work-dir",
-        shown, (unsigned long long)block->offset);
+        facts->shown, (unsigned long long)block->offset);
 }
 
 /* Blocks that were sent but not completed when the earlier run ended are not in the journal. If

@@ -151,15 +151,25 @@ struct sl_reject_files {
     sl_row_lines row_lines;
 };
 
-/* Is a file still at least `kept` bytes long, the part that an earlier run has written? */
-static bool holds_kept(const char *path, uint64_t kept, sl_error *error) {
+/* Is a file still at least `kept` bytes long, the part that an earlier run has written? If no line
+ * of a text ends there, a user has corrected it, and records have become longer. */
+static bool holds_kept(const char *path, uint64_t kept, bool binary, sl_error *error) {
     struct stat facts = {.st_size = 0};
-    char holds[64] = "was removed or moved";
+    char holds[64] = "was removed or moved", last = '\n';
     if (kept == 0)
         return true;
     if (stat(path, &facts) == 0)
         snprintf(holds, sizeof holds, "holds %llu bytes", (unsigned long long)facts.st_size);
-    return (uint64_t)facts.st_size >= kept ||
+    bool ok = (uint64_t)facts.st_size >= kept;
+    if (ok && !binary) {
+        int file = sl_private_file_open(path, O_RDONLY, error);
+        if (file < 0)
+            return false;
+        ok = pread(file, &last, 1, (off_t)kept - 1) != 1 || last == '\n';
+        close(file);
+        snprintf(holds, sizeof holds, "was changed");
+    }
+    return ok ||
            sl_error_set(error, SL_EXIT_SOURCE,
                         "%s: %s, but the interrupted run has written %llu bytes of rejects to it, "
                         "which would be lost; restore the file, or start a new load: with --drop, "
@@ -168,8 +178,9 @@ static bool holds_kept(const char *path, uint64_t kept, sl_error *error) {
 }
 
 /* Truncates a file to its first `kept` bytes and opens it for appending. */
-static FILE *open_file(const char *path, uint64_t kept, sl_error *error) {
-    int file = holds_kept(path, kept, error) ? sl_private_file_open(path, O_WRONLY, error) : -1;
+static FILE *open_file(const char *path, uint64_t kept, bool binary, sl_error *error) {
+    int file =
+        holds_kept(path, kept, binary, error) ? sl_private_file_open(path, O_WRONLY, error) : -1;
     if (file < 0)
         return NULL;
     bool ok = ftruncate(file, (off_t)kept) == 0 && lseek(file, (off_t)kept, SEEK_SET) >= 0;
@@ -213,7 +224,7 @@ bool sl_rejects_open(const char *directory, sl_source_set *set, bool to_disk, ui
         made->directory = strdup(directory);
         char path[1024];
         snprintf(path, sizeof path, "%s/" SL_WORK_REJECTS, directory);
-        made->table = open_file(path, table_kept, error);
+        made->table = open_file(path, table_kept, false, error);
         if (!made->table || !made->directory)
             goto fail;
         if (table_kept == 0)
@@ -382,8 +393,8 @@ static const char *raw_path(const sl_reject_files *rejects, size_t source,
 bool sl_rejects_all_kept(const sl_reject_files *rejects, sl_error *error) {
     char path[RAW_PATH_ROOM];
     for (size_t i = 0; rejects->directory && i < sl_source_set_count(rejects->set); i++) {
-        uint64_t kept = rejects->sources[i].raw_kept;
-        if (kept > 0 && !holds_kept(raw_path(rejects, i, path), kept, error))
+        const sl_source_rejects *state = &rejects->sources[i];
+        if (!holds_kept(raw_path(rejects, i, path), state->raw_kept, state->binary, error))
             return false;
     }
     return true;
@@ -399,7 +410,8 @@ static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_
         snprintf(name, sizeof name, "%s/" SL_WORK_REJECTED, rejects->directory);
         if (!sl_private_folder_make(name, NULL, error))
             return false;
-        state->raw = open_file(raw_path(rejects, source, name), state->raw_kept, error);
+        state->raw =
+            open_file(raw_path(rejects, source, name), state->raw_kept, state->binary, error);
         if (!state->raw)
             return false;
         rejects->named = true;

@@ -102,7 +102,8 @@ bool sl_rejects_block_was_done(sl_reject_files *rejects, const sl_source_block *
                                const sl_journal_entry *entry, sl_error *error);
 
 /* Are the raw rejects of all blocks from earlier runs still in their files? If not, the error
- * (SL_EXIT_SOURCE) names a file. Called after the last of these blocks and before any other. */
+ * (SL_EXIT_SOURCE) names a file. Called after the last of these blocks and the headers, and before
+ * any other block. */
 bool sl_rejects_all_kept(const sl_reject_files *rejects, sl_error *error);
 
 /* Limits the bytes of the files to 64 MiB and four times the stored bytes of the sources that have

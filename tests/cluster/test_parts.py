@@ -194,6 +194,14 @@ class Parts(support.ClusterCase):
         self.shardload(*words, "--part", "2/2")
         self.assert_complete(*sources, documents=600)
 
+    def test_a_part_without_the_last_block_is_resumed(self):
+        source = self.file("t.csv", "id,v\n" + "".join(f"{n},{'x' * 100}\n" for n in range(12000)))
+        for number in (1, 2):
+            words = ["--part", f"{number}/2", "--index", '{"v": "2dsphere"}', source]
+            _, work = self.load(*words, code=support.EXIT_CLUSTER)
+            self.shardload(*self.load_words(work, "--resume", *words), code=support.EXIT_CLUSTER,
+                           message="2dsphere")
+
     def test_each_reject_is_listed_once_and_with_its_line_only_where_it_is_known(self):
         sources = self.generate("B", 40000, "--seed", 4, "--bad", 40)
         undivided = self.scratch / "undivided"

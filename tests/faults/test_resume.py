@@ -233,6 +233,13 @@ class RejectsGone(ResumeCase):
                 self.assert_refused_after(lambda path: path.unlink(), name, "was removed or moved")
         self.assert_completed(self.resume())
 
+    def test_records_that_were_corrected_and_are_longer(self):
+        for name in self.FILES:
+            with self.subTest(file=name):
+                self.assert_refused_after(lambda path: path.write_bytes(path.read_bytes().replace(b"|", b"| ")),
+                                          name, "was changed")
+        self.assert_completed(self.resume())
+
     def test_a_truncated_reject_file_is_asked_for(self):
         for name in self.FILES:
             with self.subTest(file=name):
