@@ -186,8 +186,8 @@ static bool check_code(const bson_iter_t *field, const sl_rule *rule, char why[S
     return wrong(why, "its %s is %.15g, which is not that of an error", rule->name, code);
 }
 
-/* Is the message of the error, if it has one, a string? The code of a writeConcernError must not be
- * 0; that of a write error is only shown. */
+/* Is the message of the error, if it has one, a string? The driver takes an index of another type
+ * for 0. The code of a writeConcernError must not be 0; that of a write error is only shown. */
 static bool check_error(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
     bson_iter_t inner;
     static const sl_rule code = {.name = "writeConcernError.code"};
@@ -196,6 +196,8 @@ static bool check_error(const bson_iter_t *field, const sl_rule *rule, char why[
     while (bson_iter_next(&inner)) {
         if (BSON_ITER_IS_KEY(&inner, "errmsg") && !BSON_ITER_HOLDS_UTF8(&inner))
             return wrong(why, "the errmsg of its %s is not a string", rule->name);
+        if (BSON_ITER_IS_KEY(&inner, "index") && !BSON_ITER_HOLDS_INT32(&inner))
+            return wrong(why, "the index of its %s is not an integer of 32 bits", rule->name);
         if (BSON_ITER_IS_KEY(&inner, "code") && rule->check == check_error &&
             !check_code(&inner, &code, why))
             return false;
@@ -331,12 +333,20 @@ static const sl_rule *rule_of(const char *name) {
  * each one is checked. */
 static bool check_reply(const bson_t *reply, char why[SL_MESSAGE_WHY]) {
     bson_iter_t field;
+    bool any = false, succeeds = true, error = false; /* the fields "ok"; a code or a message */
     for (bool more = bson_iter_init(&field, reply); more && bson_iter_next(&field);) {
         const sl_rule *rule = rule_of(bson_iter_key(&field));
         if (rule && !rule->check(&field, rule, why))
             return false;
+        const bool ok = BSON_ITER_IS_KEY(&field, "ok");
+        any |= ok;
+        succeeds &= !ok || sl_value_number(&field) == 1 ||
+                    (BSON_ITER_HOLDS_BOOL(&field) && bson_iter_bool(&field));
+        error |= (BSON_ITER_IS_KEY(&field, "code") && BSON_ITER_HOLDS_NUMBER(&field)) ||
+                 (BSON_ITER_IS_KEY(&field, "errmsg") && BSON_ITER_HOLDS_UTF8(&field));
     }
-    return true;
+    /* The driver takes a reply without an error for a success, whatever its "ok" is. */
+    return (any && succeeds) || error || wrong(why, "its ok is not 1, and it has no error");
 }
 
 static bool check_body(const uint8_t *bytes, size_t length, char why[SL_MESSAGE_WHY]) {
