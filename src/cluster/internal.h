@@ -17,8 +17,9 @@ typedef struct sl_socket_failure {
     char why[128];
 } sl_socket_failure;
 
-/* Connects to the host, at each of its addresses in turn for this time at most. Returns a blocking
- * socket that the caller closes, or -1 with `failure` (may be NULL) set. */
+/* Resolves the name of the host, in the time that the system's resolver takes, and connects to one
+ * of its addresses in this time. Returns a blocking socket that the caller closes, or -1 with
+ * `failure` (may be NULL) set. */
 int sl_socket_connect(const mongoc_host_list_t *host, int milliseconds, sl_socket_failure *failure);
 
 /* `option`: SO_RCVTIMEO or SO_SNDTIMEO. `milliseconds`: more than 0. */

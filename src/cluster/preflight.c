@@ -66,6 +66,23 @@ static int connect_to_path(const char *path, int milliseconds) {
     return connect_to((struct sockaddr *)&address, sizeof address, milliseconds);
 }
 
+#define ADDRESS_MS 250 /* the least time for one of several addresses */
+
+/* Connects to the first address that accepts. All addresses together have this time, because DNS
+ * can return thousands. */
+static int connect_to_any(const struct addrinfo *addresses, int milliseconds) {
+    const int64_t start = sl_clock_ns();
+    int file = -1, count = 0, left = milliseconds;
+    for (const struct addrinfo *one = addresses; one; one = one->ai_next)
+        count++;
+    for (const struct addrinfo *one = addresses; one && file < 0 && left > 0; one = one->ai_next) {
+        int share = left / count--, least = left < ADDRESS_MS ? left : ADDRESS_MS;
+        file = connect_to(one->ai_addr, one->ai_addrlen, share > least ? share : least);
+        left = milliseconds - (int)((sl_clock_ns() - start) / 1000000);
+    }
+    return file;
+}
+
 /* Sets the reason why a connection failed. A missing reply may still arrive later; all other
  * reasons are final. */
 static void explain(int code, int milliseconds, sl_socket_failure *failure) {
@@ -116,8 +133,7 @@ int sl_socket_connect(const mongoc_host_list_t *host, int milliseconds,
             explain_name(code, failure);
             return -1;
         }
-        for (const struct addrinfo *one = found; one && file < 0; one = one->ai_next)
-            file = connect_to(one->ai_addr, one->ai_addrlen, milliseconds);
+        file = connect_to_any(found, milliseconds);
     }
     if (file < 0)
         explain(errno, milliseconds, failure);

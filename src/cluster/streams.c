@@ -186,8 +186,8 @@ static bool check_code(const bson_iter_t *field, const sl_rule *rule, char why[S
     return wrong(why, "its %s is %.15g, which is not that of an error", rule->name, code);
 }
 
-/* Is the message of the error, if it has one, a string? The code of a writeConcernError must not be
- * 0; that of a write error is only shown. */
+/* Is the message of the error, if it has one, a string? The driver takes an index of another type
+ * for 0. The code of a writeConcernError must not be 0; that of a write error is only shown. */
 static bool check_error(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
     bson_iter_t inner;
     static const sl_rule code = {.name = "writeConcernError.code"};
@@ -196,6 +196,8 @@ static bool check_error(const bson_iter_t *field, const sl_rule *rule, char why[
     while (bson_iter_next(&inner)) {
         if (BSON_ITER_IS_KEY(&inner, "errmsg") && !BSON_ITER_HOLDS_UTF8(&inner))
             return wrong(why, "the errmsg of its %s is not a string", rule->name);
+        if (BSON_ITER_IS_KEY(&inner, "index") && !BSON_ITER_HOLDS_INT32(&inner))
+            return wrong(why, "the index of its %s is not an integer of 32 bits", rule->name);
         if (BSON_ITER_IS_KEY(&inner, "code") && rule->check == check_error &&
             !check_code(&inner, &code, why))
             return false;
@@ -331,12 +333,20 @@ static const sl_rule *rule_of(const char *name) {
  * each one is checked. */
 static bool check_reply(const bson_t *reply, char why[SL_MESSAGE_WHY]) {
     bson_iter_t field;
+    bool any = false, succeeds = true, error = false; /* the fields "ok"; a code or a message */
     for (bool more = bson_iter_init(&field, reply); more && bson_iter_next(&field);) {
         const sl_rule *rule = rule_of(bson_iter_key(&field));
         if (rule && !rule->check(&field, rule, why))
             return false;
+        const bool ok = BSON_ITER_IS_KEY(&field, "ok");
+        any |= ok;
+        succeeds &= !ok || sl_value_number(&field) == 1 ||
+                    (BSON_ITER_HOLDS_BOOL(&field) && bson_iter_bool(&field));
+        error |= (BSON_ITER_IS_KEY(&field, "code") && BSON_ITER_HOLDS_NUMBER(&field)) ||
+                 (BSON_ITER_IS_KEY(&field, "errmsg") && BSON_ITER_HOLDS_UTF8(&field));
     }
-    return true;
+    /* The driver takes a reply without an error for a success, whatever its "ok" is. */
+    return (any && succeeds) || error || wrong(why, "its ok is not 1, and it has no error");
 }
 
 static bool check_body(const uint8_t *bytes, size_t length, char why[SL_MESSAGE_WHY]) {
@@ -503,8 +513,8 @@ struct sl_streams {
     struct patient_stream *first;
     char *members[LIST_MAX]; /* all that servers have named */
     size_t member_count;
-    unsigned silent_count; /* silent members; see SILENT_MAX */
-    int64_t silent_until;  /* by the driver's clock: when the count begins again */
+    int64_t lost_ms;    /* waited for members without a connection; see SILENT_MAX */
+    int64_t lost_until; /* by the driver's clock: when lost_ms begins again */
 };
 
 /* Adds a member, unless it is known. False: there are too many. */
@@ -1026,11 +1036,13 @@ static ssize_t patient_readv(mongoc_stream_t *stream, mongoc_iovec_t *parts, siz
 
 /* ---- connecting patient streams ---- */
 
-/* A member is silent if no connection to it is made in time. */
+/* A member is silent if no connection to it is made in time. What counts is the time, also that of
+ * slow refusals and of names that are resolved slowly. */
 #define PATIENT_MAX 8   /* after 8 silent members, each other one has only BRIEF_MS to connect */
 #define BRIEF_MS 250    /* milliseconds */
 #define SILENT_MAX 64   /* after 64 silent members, the others are not asked */
-#define SILENT_MS 10000 /* the count of silent members begins again after this time without one */
+#define PROMPT_MS 10    /* a refusal in this time is not counted */
+#define SILENT_MS 10000 /* the count begins again after this time without a silent member */
 
 /* What `internal` of mongoc_ssl_opt_t refers to in all versions 1.x of the driver; no function sets
  * it. Without it, the driver asks the OCSP responder that a certificate names, without encryption,
@@ -1100,19 +1112,22 @@ static patient_stream *make_stream(sl_streams *owner, const mongoc_host_list_t *
 /* The time in which a member must accept a connection, in milliseconds; 0: it is not asked. When
  * the driver looks for servers, it waits for one member after another. */
 static int32_t time_to_connect(sl_streams *owner, int32_t timeout_ms) {
-    if (bson_get_monotonic_time() >= owner->silent_until)
-        owner->silent_count = 0;
-    if (owner->silent_count >= SILENT_MAX)
+    const int32_t brief_ms = timeout_ms < BRIEF_MS ? timeout_ms : BRIEF_MS;
+    const int64_t patient_ms = (int64_t)timeout_ms * PATIENT_MAX;
+    if (bson_get_monotonic_time() >= owner->lost_until)
+        owner->lost_ms = 0;
+    if (owner->lost_ms >= patient_ms + (int64_t)brief_ms * (SILENT_MAX - PATIENT_MAX))
         return 0;
-    return owner->silent_count >= PATIENT_MAX && timeout_ms > BRIEF_MS ? BRIEF_MS : timeout_ms;
+    return owner->lost_ms >= patient_ms ? brief_ms : timeout_ms;
 }
 
-/* Notes that a connection was not made by `expiry`. */
-static void note_silent(sl_streams *owner, int64_t expiry) {
-    if (bson_get_monotonic_time() < expiry)
+/* Notes that no connection was made since `start`. */
+static void note_lost(sl_streams *owner, int64_t start) {
+    const int64_t lost_ms = (bson_get_monotonic_time() - start) / 1000;
+    if (lost_ms < PROMPT_MS)
         return;
-    owner->silent_count++;
-    owner->silent_until = expiry_of(SILENT_MS);
+    owner->lost_ms += lost_ms;
+    owner->lost_until = expiry_of(SILENT_MS);
 }
 
 /* Never returns NULL for a host without a connection, but a stream that is closed: when the driver
@@ -1121,9 +1136,10 @@ static void note_silent(sl_streams *owner, int64_t expiry) {
 static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
                                     void *context, bson_error_t *error) {
     int32_t timeout_ms = mongoc_uri_get_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, 10000);
+    timeout_ms = timeout_ms < 0 ? INT32_MAX : timeout_ms;
     sl_streams *owner = context;
     const int32_t connect_ms = time_to_connect(owner, timeout_ms);
-    const int64_t expiry = expiry_of(connect_ms);
+    const int64_t start = bson_get_monotonic_time();
     sl_socket_failure failure = {.in_time = true};
     int socket =
         connect_ms == 0 || sl_silent_host_is_passed_over(uri, host->host_and_port, timeout_ms)
@@ -1140,7 +1156,7 @@ static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_l
     if (socket >= 0 && mongoc_uri_get_tls(uri))
         stream = wrap_in_tls(stream, uri, host->host, connect_ms, error);
     if (connect_ms > 0 && (socket < 0 || !stream))
-        note_silent(owner, expiry);
+        note_lost(owner, start);
     if (!stream) {
         made = make_stream(owner, host, -1);
         stream = &made->vtable;

@@ -22,7 +22,7 @@ LIMITS = [
     ("security", "at most {} levels of documents, arrays and scopes", "cluster/streams.c", "NESTING_MAX", 1),
     ("security", "`errorLabels`, at most {}, have", "cluster/streams.c", "LIST_MAX", 1),
     ("security", "a `setName` of at most {} bytes", "cluster/internal.h", "SL_SET_NAME_MAX", 1),
-    ("security", "after {} silent ones, others are passed over", "cluster/streams.c", "SILENT_MAX", 1),
+    ("security", "after {} silent ones, or as long", "cluster/streams.c", "SILENT_MAX", 1),
     ("security", "at most {} iterations", "cluster/streams.c", "ITERATIONS_MAX", 1),
     ("security", "the registry) | at most {} MiB; 10,000 shards", "cluster/connection.h", "SL_CURSOR_KEPT_MAX", MIB),
     ("security", "the registry) | at most 256 MiB; {} shards", "cluster/topology.c", "SHARDS_MAX", 1),

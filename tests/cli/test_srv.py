@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mongodb+srv: what a forged reply of DNS can change. The program runs in a network namespace of its own,
+"""What a forged or slow reply of DNS can change, also with mongodb+srv. The program runs in a network namespace of its own,
 in which this file, run as a program, answers its queries."""
 import fcntl
 import json
@@ -10,10 +10,12 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 
-HOST, DOMAIN, PORT = "127.0.0.1", "c.example.net", 27000
+HOST, DOMAIN, PORT, SILENT_PORT = "127.0.0.1", "c.example.net", 27000, 27001
 SRV, TXT, ADDRESS = 33, 16, 1      # types of records
 TLS_HANDSHAKE = 0x16               # the first byte of a TLS connection
+ADDRESSES, LATE_SECONDS = 600, 0.07
 
 
 def encoded(name):
@@ -21,45 +23,63 @@ def encoded(name):
 
 
 def reply(query, host, options):
-    """The reply to a query about the domain: one server with this name, and options in a TXT record."""
+    """The reply to a query about the domain: one server with this name, and options in a TXT record. The host
+    "many" has hundreds of addresses; hosts named "late..." do not exist, as is found out slowly."""
     end = query.index(0, 12)
     kind, = struct.unpack_from(">H", query, end + 1)
-    data = {SRV: struct.pack(">HHH", 0, 0, PORT) + encoded(host), ADDRESS: socket.inet_aton(HOST),
-            TXT: bytes([len(options)]) + options.encode() if options else None}.get(kind)
-    records = struct.pack(">HHHIH", 0xc00c, kind, 1, 60, len(data)) + data if data else b""
-    return query[:2] + struct.pack(">HHHHH", 0x8180, 1, bool(data), 0, 0) + query[12:end + 5] + records
+    count = ADDRESSES if query[13:].startswith(b"many") else 1
+    data = {SRV: [struct.pack(">HHH", 0, 0, PORT) + encoded(host)],
+            ADDRESS: [bytes([127, n >> 8, n & 255, 1]) for n in range(count)],
+            TXT: [bytes([len(options)]) + options.encode()] if options else []}.get(kind, [])
+    if query[13:].startswith(b"late"):
+        time.sleep(LATE_SECONDS * (kind == ADDRESS))
+        data = []
+    records = b"".join(struct.pack(">HHHIH", 0xc00c, kind, 1, 60, len(each)) + each for each in data)
+    return query[:2] + struct.pack(">HHHHH", 0x8180, 1, len(data), 0, 0) + query[12:end + 5] + records
 
 
 def serve(host, options, seen):
-    names, server = socket.socket(type=socket.SOCK_DGRAM), socket.socket()
+    names, server, *clients = socket.socket(type=socket.SOCK_DGRAM), *(socket.socket() for _ in range(4))
     names.bind((HOST, 53))
     server.bind((HOST, PORT))
     server.listen()
 
+    full = socket.create_server(("0.0.0.0", SILENT_PORT), backlog=0)
+    for each in clients:    # more than the queue has room for: no other connection is made
+        each.setblocking(False)
+        each.connect_ex(full.getsockname())
+
     def answer():
         while True:
             query, sender = names.recvfrom(4096)
+            if query[13:].startswith(b"late"):
+                seen.append(query[13:13 + query[12]].decode())
             names.sendto(reply(query, host, options), sender)
 
     def accept():
         while True:
             connection, _ = server.accept()
             seen.append(connection.recv(1)[0])
+            if seen[-1] != TLS_HANDSHAKE:
+                connection.sendall(struct.pack("<iiii", 16, 0, 0, 2013))    # as if a MongoDB server answered
             connection.close()
     for work in (answer, accept):
         threading.Thread(target=work, daemon=True).start()
+    return full, clients
 
 
 def inside(folder, host, options, *command):
-    """Runs the command in the namespaces; prints its outcome and the first bytes of its connections."""
+    """Runs the command in the namespaces; prints its outcome, and the first bytes of its connections with
+    the late names that it resolved."""
     with socket.socket() as any_socket:     # the loopback device is down in a new namespace
         fcntl.ioctl(any_socket, 0x8914, struct.pack("16sh", b"lo", 1))     # SIOCSIFFLAGS, IFF_UP
     path, seen = os.path.join(folder, "resolv.conf"), []
     with open(path, "w", encoding="ascii") as file:
         file.write(f"nameserver {HOST}\n")
     subprocess.run(["mount", "--bind", path, "/etc/resolv.conf"], check=True)
-    serve(host, options, seen)
+    kept_open = serve(host, options, seen)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
+    del kept_open
     print(json.dumps([done.returncode, done.stderr, seen]))
 
 
@@ -71,14 +91,14 @@ import support  # pylint: disable=wrong-import-position
 
 
 class Srv(support.Case):
-    def connect(self, host, options="", uri_options=""):
-        """(exit code, standard error, first bytes of the connections) of a program that connects."""
+    def connect(self, host="", options="", uri_options="", uri=f"mongodb+srv://ann:c4nary@{DOMAIN}/"):
+        """(exit code, standard error, first bytes of the connections and late names) of a program that connects."""
         if os.geteuid() != 0 or not shutil.which("unshare"):
             self.skipTest("only root can make the namespaces, with unshare")
         done = subprocess.run(
             ["unshare", "-m", "-n", sys.executable, __file__, self.scratch, host, options,
              support.program("shardquery"), "run", "-d", "x", "-c", "y", "--uri",
-             f"mongodb+srv://ann:c4nary@{DOMAIN}/?serverSelectionTimeoutMS=1000{uri_options}", "mot"],
+             f"{uri}?serverSelectionTimeoutMS=1000{uri_options}", "mot"],
             capture_output=True, text=True, check=False, timeout=support.LIMIT,
             env=support.clean_environment())
         if done.returncode != 0:
@@ -104,3 +124,15 @@ class Srv(support.Case):
         code, message, seen = self.connect("a.example.net", uri_options="&tls=false")
         self.assertEqual((code, TLS_HANDSHAKE in seen), (support.EXIT_CLUSTER, False), message)
         self.assertTrue(seen)
+
+    def test_the_addresses_of_a_name_share_the_time_to_connect(self):
+        """Each one took a second."""
+        code, message, _ = self.connect(uri=f"mongodb://many.example.net:{SILENT_PORT}/")
+        self.assertEqual((code, "no connection within 1 s" in message), (support.EXIT_CLUSTER, True), message)
+
+    def test_names_that_are_resolved_slowly_are_not_all_resolved(self):
+        """The time is limited as if the servers were silent: 64 times connectTimeoutMS."""
+        hosts = ",".join([f"{HOST}:{PORT}", *(f"late{n}.example.net" for n in range(300))])
+        code, message, seen = self.connect(uri=f"mongodb://{hosts}/", uri_options="&replicaSet=r&connectTimeoutMS=100")
+        self.assertEqual(code, support.EXIT_CLUSTER, message)
+        self.assertIn(len({each for each in seen if isinstance(each, str)}), range(8, 150), message)

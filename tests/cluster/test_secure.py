@@ -139,6 +139,11 @@ class Users(SecureCase):
             path.chmod(0o644)
             self.load("--uri", self.uri(self.plain), *words, path,
                       message=f"warning: {path} contains a password and can be read by other users")
+            if os.geteuid() == 0:
+                path.chmod(0o600)
+                os.chown(path, support.NOBODY, support.NOBODY)
+                self.load("--uri", self.uri(self.plain), *words, path,
+                          message=f"warning: {path} contains a password and belongs to another user")
         path = self.file("key.yaml", "uri: mongodb://127.0.0.1:1/?tls=true&tlsCertificateKeyFilePassword=c4nary\n")
         path.chmod(0o644)
         self.shardload("doctor", "--config", path, code=support.EXIT_CLUSTER,

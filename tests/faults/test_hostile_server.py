@@ -283,7 +283,7 @@ class HostileServer(fault_case.ProxyCase):
         for body in ({"ok": 1.0, "speculativeAuthenticate": 5}, {"ok": 1.0, "speculativeAuthenticate": []},
                      {"ok": 1.0, "$clusterTime": {"pad": "x" * 5000}}, {"ok": 1.0, "$clusterTime": 5},
                      {"ok": 0.0, "code": float("nan")}, {"ok": 0.0, "code": 0.5}, {"code": 0}, {"ok": 1.0, "code": 0},
-                     {"ok": 0.0, "code": bson.int64.Int64(1 << 32)}):
+                     {"ok": 0.0, "code": bson.int64.Int64(1 << 32)}, {"ok": 0.0}):
             with self.subTest(body):
                 hostile = Commands(support.port_of(self.uri), buildInfo=lambda command, body=body: body)
                 self.addCleanup(hostile.close)

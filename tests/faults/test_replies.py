@@ -337,8 +337,8 @@ class Router(Replies, fault_case.ProxyCase):
 
 
 class Crashes(SmallBatches, fault_case.ProxyCase):
-    """Replies that would crash the driver (docs/security.md lists them). The loader refuses them before
-    the driver reads them. After a crash for another reason the load can be resumed."""
+    """Replies that would crash the driver, or that it would take for others (docs/security.md lists them). The
+    loader refuses them before the driver reads them. After a crash for another reason the load can be resumed."""
 
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
     hostile = [
@@ -351,6 +351,8 @@ class Crashes(SmallBatches, fault_case.ProxyCase):
         lambda reply: b"\0\0\0\0\0" + b"\0" * 80,    # a document of no bytes
         lambda reply: {**reply, "writeErrors": [5]},
         lambda reply: bson.encode({**reply, "a": {"b": {}}})[:-7] + b"\1\1\1\0\0\0\0",
+        lambda reply: {**reply, "ok": 0.0},
+        refused(error(bson.int64.Int64(5)), n=BATCH - 1), refused(error(5.5), n=BATCH - 1),
     ]
 
     def test_replies_that_would_crash_the_driver_are_refused_and_the_batch_is_sent_again(self):

@@ -19,6 +19,8 @@ static size_t message_of(const char *json, uint8_t out[512]) {
     bson_error_t wrong;
     bson_t *body = bson_new_from_json((const uint8_t *)json, -1, &wrong);
     assert_non_null(body);
+    if (!bson_has_field(body, "ok"))
+        BSON_APPEND_INT32(body, "ok", 1);
     size_t length = HEADER + 5 + body->len;
     memset(out, 0, 512);
     put(out, (uint32_t)length);
@@ -61,6 +63,10 @@ TEST(replies_of_servers_are_accepted) {
 TEST(fields_that_would_end_the_process_are_refused) {
     static const char *const replies[][2] = {
         {"{\"ok\": 0, \"code\": 0}", "its code is 0"},
+        {"{\"ok\": 0}", "its ok is not 1, and it has no error"},
+        {"{\"ok\": 1, \"n\": 1, \"ok\": 0}", "its ok is not 1"},
+        {"{\"ok\": {\"$numberDouble\": \"NaN\"}}", "its ok is not 1"},
+        {"{\"ok\": \"1\", \"code\": \"x\", \"errmsg\": 5}", "its ok is not 1"},
         {"{\"code\": 0}", "its code is 0"},
         {"{\"ok\": 1, \"code\": 0}", "its code is 0"},
         {"{\"ok\": 0, \"code\": 13, \"code\": 0}", "its code is 0"},
@@ -75,6 +81,7 @@ TEST(fields_that_would_end_the_process_are_refused) {
         {"{\"ok\": 1, \"speculativeAuthenticate\": null}",
          "speculativeAuthenticate is not a document"},
         {"{\"writeErrors\": [{\"errmsg\": 5}]}", "errmsg of its writeErrors"},
+        {"{\"writeErrors\": [{\"index\": 5.5}]}", "index of its writeErrors is not an integer"},
         {"{\"writeErrors\": 5}", "writeErrors are not an array"},
         {"{\"writeConcernError\": 5}", "writeConcernError is not a document"},
         {"{\"errorLabels\": 5}", "errorLabels are not an array"},
@@ -137,6 +144,7 @@ TEST(levels_are_limited) {
                 assert_true(bson_append_code_with_scope(outer, "a", 1, "", body));
             else
                 assert_true(bson_append_document(outer, "a", 1, body));
+            BSON_APPEND_INT32(outer, "ok", 1);
             bson_destroy(body);
             body = outer;
             size_t length = HEADER + 5 + body->len;
