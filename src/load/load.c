@@ -94,6 +94,12 @@ static bool may_be_resumed(const sl_load *load, const sl_error *why) {
            atomic_load(&load->run.ended_by) != SL_ENDED_ALL_REJECTED;
 }
 
+/* Was the load refused before it began, because of its options, its sources or stored documents? */
+static bool is_refused(const sl_load *load, const sl_error *why) {
+    return !atomic_load(&load->run.begun) &&
+           (why->code == SL_EXIT_USAGE || why->code == SL_EXIT_SOURCE);
+}
+
 /* The last status of a load that a user ends at once. */
 static void stop_status(const sl_load *load) {
     sl_status_stop(load->status, SL_EXIT_INTERRUPTED, "interrupted by the user",
@@ -120,7 +126,7 @@ static void log_how_to_complete(const sl_load *load, const sl_error *why) {
                        config->work_directory ? " and another --work-dir" : "");
     else
         sl_log_warning(
-            "to complete this load, %sgive %s with %s--resume --work-dir %s%s",
+            "to complete this load, %sgive %s with %s--resume --work-dir %s%s%s",
             changed ? "restore the original source and " : "",
             config->completed_by ? config->completed_by : "the same command",
             atomic_load(&load->run.ended_by) == SL_ENDED_BY_REJECT_LIMIT
@@ -128,7 +134,11 @@ static void log_how_to_complete(const sl_load *load, const sl_error *why) {
                 : "",
             sl_shell_word(config->resumed_in ? config->resumed_in : load->ledger.work_directory,
                           folder, sizeof folder),
-            changed ? "; to load the changed source, start again with --drop" : "");
+            changed ? "; to load the changed source, start again with --drop" : "",
+            why->code == SL_EXIT_SOURCE && !changed &&
+                    atomic_load(&load->run.ended_by) != SL_ENDED_BY_REJECT_LIMIT
+                ? "; if a source has to be replaced, load it without --resume, with --drop"
+                : "");
 }
 
 /* The records of --embed are divided, but no document is loaded yet. */
@@ -851,6 +861,8 @@ sl_exit sl_load_run(const sl_load_config *config) {
     if (!restore_balancer(&load, &restoring))
         sl_log_error(SL_LINES, restoring.message);
     load.balancer_restored = !load.balancer_lost;
+    if (!ok && config->no_resume)
+        *config->no_resume = !may_be_resumed(&load, &error) || is_refused(&load, &error);
     sl_exit code = error.code;
     char unused[SL_WORK_DIRECTORY_ROOM] = "";
     if (!ok && is_unused(&load)) { /* run.json stays that of an earlier load */
