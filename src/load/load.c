@@ -350,6 +350,10 @@ static bool prepare(sl_load *load, sl_error *error) {
         !sl_shard_map_read(connection, &destination->target, destination->topology,
                            &destination->map, error))
         return false;
+    const bson_t *key = sl_shard_map_key(destination->map);
+    if (key && !destination->created && !job->resumed && !job->config->part_of_trial &&
+        !sl_shard_key_look(job, &destination->target, key, error))
+        return false;
     job->by_range = sl_shard_map_by_id(destination->map);
     job->shards = (uint32_t)destination->topology->count;
     if (!sl_ranges_lay_out(job, destination, error))
