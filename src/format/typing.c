@@ -137,6 +137,13 @@ static void add_value(sl_typed_column *column, sl_text field, const sl_parser *p
         sl_column_guess_add_text(&column->guess);
     else
         sl_column_guess_add(&column->guess, field, notation);
+    const sl_text inner = sl_field_trim(field, SL_TRIM_BOTH);
+    if (!column->padded && inner.length < field.length) {
+        column->padded = true;
+        column->trimmed = before;
+    }
+    if (column->padded && inner.length > 0)
+        sl_column_guess_add(&column->trimmed, inner, notation);
     for (sl_rest_types i = 0; i < SL_RESTS; i++) {
         sl_column_rest *rest = &column->rests[i];
         if (sl_column_rest_add(rest, i, &before, &column->guess, field, notation, text_only))
@@ -215,6 +222,7 @@ void sl_typing_forget(sl_typing *typing, const sl_dialect *dialect) {
     sl_typed_layout *layout = sl_typing_layout_of(typing, dialect);
     for (size_t i = 0; layout && i < layout->count; i++) {
         layout->columns[i].guess = SL_COLUMN_GUESS;
+        layout->columns[i].padded = false;
         memset(layout->columns[i].rests, 0, sizeof layout->columns[i].rests);
     }
     if (layout)
@@ -247,7 +255,12 @@ static void decide(sl_typed_layout *layout, bool commas) {
         if (commas && sl_column_guess_is_grouped(&column->guess))
             column->guess.kinds = 0;
         sl_column_guess_decide(&column->guess, &column->schema);
-        if (column->rest && (sl_column_class(&column->schema) != SL_CLASS_TEXT ||
+        sl_schema_column inner = {0};
+        if (column->padded)
+            sl_column_guess_decide(&column->trimmed, &inner);
+        column->padded = column->padded && sl_column_class(&column->schema) == SL_CLASS_TEXT &&
+                         sl_column_class(&inner) < SL_CLASS_TEXT;
+        if (column->rest && (column->padded || sl_column_class(&column->schema) != SL_CLASS_TEXT ||
                              column->schema.mixed[0] || sl_column_guess_is_cut(&column->guess) ||
                              (commas && sl_column_guess_is_grouped(&column->rest->guess))))
             column->rest = NULL;

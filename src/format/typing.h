@@ -16,6 +16,8 @@ typedef struct sl_typed_column {
     char *name;
     sl_column_guess guess;
     sl_column_rest rests[SL_RESTS];
+    sl_column_guess trimmed;    /* of the values without blanks at their ends, if one is `padded` */
+    bool padded;                /* once the types are decided: only blanks make the column text */
     sl_schema_column schema;    /* valid once the types are decided; has the name of the column */
     const sl_column_rest *rest; /* the column is text because of its misfits; else NULL. Of the
                                    first one of several columns of one name */

@@ -423,23 +423,50 @@ int sl_documents_type(sl_job *job, const char *field) {
     return s.found[0];
 }
 
-bool sl_shard_key_check(sl_job *job, sl_error *error) {
-    const sl_load_config *config = job->config;
-    sampling s = {0};
+/* Adds the fields of a shard key that records may have. */
+static void add_key_fields(sampling *s, const sl_load_config *config, const bson_t *shard_key) {
     bson_iter_t key;
     size_t embedded = config->embed_field ? strlen(config->embed_field) : 0;
-    if (!config->shard_key_given || !config->shard_key || !bson_iter_init(&key, config->shard_key))
-        return true;
-    if (job->keys && !sl_check_ids(config->shard_key, (const char *const *)job->keys->id.names,
-                                   job->keys->id.count, &job->key_problem))
-        return true;
-    while (bson_iter_next(&key) && s.count < FIELDS_MOST) {
+    for (bool more = bson_iter_init(&key, shard_key);
+         more && bson_iter_next(&key) && s->count < FIELDS_MOST;) {
         const char *field = bson_iter_key(&key);
         bool added = embedded > 0 && strncmp(field, config->embed_field, embedded) == 0 &&
                      (field[embedded] == '\0' || field[embedded] == '.');
         if (strcmp(field, "_id") != 0 && !added && strlen(field) < NAME_ROOM)
-            s.fields[s.count++] = field;
+            s->fields[s->count++] = field;
     }
+}
+
+bool sl_shard_key_look(sl_job *job, const sl_target *target, const bson_t *shard_key,
+                       sl_error *error) {
+    sampling s = {0};
+    char nearest[500] = "", human[SL_HUMAN_ROOM];
+    add_key_fields(&s, job->config, shard_key);
+    bool ok = s.count == 0 || look_for_fields(job, &s, error);
+    for (size_t i = 0; ok && s.missing > 0 && s.documents > 0 && i < s.count; i++) {
+        if (s.found[i])
+            continue;
+        name_nearest(&s, s.fields[i], nearest, sizeof nearest);
+        sl_log_warning(
+            "%s.%s is sharded by a key with \"%s\", and none of the %s%s documents sampled "
+            "has this field%s. Documents without it are stored together, on few shards",
+            target->database, target->collection, s.fields[i], s.cut ? "first " : "",
+            sl_human_count(s.documents, human), nearest);
+        break;
+    }
+    free(s.names);
+    return ok;
+}
+
+bool sl_shard_key_check(sl_job *job, sl_error *error) {
+    const sl_load_config *config = job->config;
+    sampling s = {0};
+    if (!config->shard_key_given || !config->shard_key)
+        return true;
+    if (job->keys && !sl_check_ids(config->shard_key, (const char *const *)job->keys->id.names,
+                                   job->keys->id.count, &job->key_problem))
+        return true;
+    add_key_fields(&s, config, config->shard_key);
     if (s.count == 0)
         return true;
     bool ok = look_for_fields(job, &s, error);

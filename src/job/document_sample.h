@@ -54,6 +54,10 @@ bool sl_key_sample_take(sl_job *job, sl_key_sample *sample, sl_error *error);
  * found. Sets job->key_problem when a field of the key is in no sampled document: the collection
  * must then not be sharded by this key. Pipes are not sampled. False without memory only. */
 bool sl_shard_key_check(sl_job *job, sl_error *error);
+/* Warns if no sampled document has a field of the key by which the collection is sharded. False
+ * without memory only. */
+bool sl_shard_key_look(sl_job *job, const sl_target *target, const bson_t *shard_key,
+                       sl_error *error);
 
 /* Passes on the documents at the beginning of up to 8 sources that are not pipes. Blocks that
  * cannot be read or parsed are left out. */

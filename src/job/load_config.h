@@ -126,6 +126,8 @@ typedef struct sl_load_config {
     const char *resumed_in; /* the work directory for that command; NULL: that of the load */
     bson_t *run_record; /* receives a copy of the run record, whatever the exit code; initialised by
                            the caller, or NULL */
+    bool *no_resume; /* set if the load failed, and --resume with the same options and sources would
+                        fail again; or NULL */
 } sl_load_config;
 
 /* Does a command write, or predict a command that does? Then it must connect to the routers of a

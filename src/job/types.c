@@ -1122,7 +1122,7 @@ static void log_readings(const sl_job *job) {
             const sl_typed_column *column = &layout->columns[i];
             sl_schema_column types[SL_READINGS];
             if (column->schema.declared || column->schema.mixed[0] || column->rest ||
-                sl_column_class(&column->schema) != SL_CLASS_TEXT)
+                column->padded || sl_column_class(&column->schema) != SL_CLASS_TEXT)
                 continue;
             const size_t readings = sl_column_guess_readings(&column->guess, types);
             for (size_t r = 0; r < readings; r++) {
@@ -1176,7 +1176,25 @@ static void log_misfits(const sl_job *job) {
             *types ? "--types " : "declared types", *types ? word : "");
 }
 
+static void log_padded(const sl_job *job) {
+    const sl_plan *plan = typing_plan(job);
+    column_names padded = {.count = 0};
+    for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
+        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
+        for (size_t i = 0; i < layout->count; i++) {
+            if (layout->columns[i].padded)
+                add_name(&padded, layout->columns[i].name);
+        }
+    }
+    if (padded.count > 0)
+        sl_log_warning("only the blanks around values make %zu column%s text: %s%s. With --trim, "
+                       "the values become numbers, dates or flags",
+                       padded.count, padded.count == 1 ? "" : "s", padded.shown,
+                       padded.count > NAMES_SHOWN ? " ..." : "");
+}
+
 void sl_types_log_doubts(const sl_job *job) {
+    log_padded(job);
     log_readings(job);
     log_misfits(job);
 }

@@ -94,6 +94,12 @@ static bool may_be_resumed(const sl_load *load, const sl_error *why) {
            atomic_load(&load->run.ended_by) != SL_ENDED_ALL_REJECTED;
 }
 
+/* Was the load refused before it began, because of its options, its sources or stored documents? */
+static bool is_refused(const sl_load *load, const sl_error *why) {
+    return !atomic_load(&load->run.begun) &&
+           (why->code == SL_EXIT_USAGE || why->code == SL_EXIT_SOURCE);
+}
+
 /* The last status of a load that a user ends at once. */
 static void stop_status(const sl_load *load) {
     sl_status_stop(load->status, SL_EXIT_INTERRUPTED, "interrupted by the user",
@@ -120,7 +126,7 @@ static void log_how_to_complete(const sl_load *load, const sl_error *why) {
                        config->work_directory ? " and another --work-dir" : "");
     else
         sl_log_warning(
-            "to complete this load, %sgive %s with %s--resume --work-dir %s%s",
+            "to complete this load, %sgive %s with %s--resume --work-dir %s%s%s",
             changed ? "restore the original source and " : "",
             config->completed_by ? config->completed_by : "the same command",
             atomic_load(&load->run.ended_by) == SL_ENDED_BY_REJECT_LIMIT
@@ -128,7 +134,11 @@ static void log_how_to_complete(const sl_load *load, const sl_error *why) {
                 : "",
             sl_shell_word(config->resumed_in ? config->resumed_in : load->ledger.work_directory,
                           folder, sizeof folder),
-            changed ? "; to load the changed source, start again with --drop" : "");
+            changed ? "; to load the changed source, start again with --drop" : "",
+            why->code == SL_EXIT_SOURCE && !changed &&
+                    atomic_load(&load->run.ended_by) != SL_ENDED_BY_REJECT_LIMIT
+                ? "; if a source has to be replaced, load it without --resume, with --drop"
+                : "");
 }
 
 /* --drop, if a message advises it, removes more than the documents of this load, unless this load has
@@ -353,6 +363,10 @@ static bool prepare(sl_load *load, sl_error *error) {
         !sl_resume_target(job, destination, &load->ledger, error) ||
         !sl_shard_map_read(connection, &destination->target, destination->topology,
                            &destination->map, error))
+        return false;
+    const bson_t *key = sl_shard_map_key(destination->map);
+    if (key && !destination->created && !job->resumed && !job->config->part_of_trial &&
+        !sl_shard_key_look(job, &destination->target, key, error))
         return false;
     job->by_range = sl_shard_map_by_id(destination->map);
     job->shards = (uint32_t)destination->topology->count;
@@ -887,6 +901,8 @@ sl_exit sl_load_run(const sl_load_config *config) {
     if (!restore_balancer(&load, &restoring))
         sl_log_error(SL_LINES, restoring.message);
     load.balancer_restored = !load.balancer_lost;
+    if (!ok && config->no_resume)
+        *config->no_resume = !may_be_resumed(&load, &error) || is_refused(&load, &error);
     sl_exit code = error.code;
     char unused[SL_WORK_DIRECTORY_ROOM] = "";
     if (!ok && is_unused(&load)) { /* run.json stays that of an earlier load */

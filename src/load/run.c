@@ -312,13 +312,19 @@ bool sl_rejects_are_all(sl_run *run, const sl_ledger *ledger, const char *reason
     sl_error_set(
         error, SL_EXIT_SOURCE, "all %llu records were rejected%s%s; nothing was loaded. %s%s%s",
         (unsigned long long)sum.records, *reasons ? ", the first ones because: " : "", reasons,
-        sum.by_parser ? "`shardload inspect` shows the detected format and types; check --format, "
-                        "--schema, --encoding, --header and --skip-lines"
-                      : "",
+        sum.by_parser && strcmp(run->job->config->format, "bson") == 0
+            ? "The file is damaged, or is not BSON"
+        : sum.by_parser
+            ? "`shardload inspect` shows the detected format and types; check --format, "
+              "--schema, --encoding, --header and --skip-lines"
+            : "",
         sum.by_parser && sum.by_server ? ". " : "",
         !sum.by_server ? ""
         : sl_load_mode(run->job->config)->must_match
             ? "Check --id-field or --match-fields, and the types of these fields (--types)"
+        : run->job->own_ids
+            ? "If the documents are stored already, --mode upsert replaces them. Else check the "
+              "collection's validator and unique indexes; --drop starts again"
             : "Check the collection's validator and unique indexes, and --names and --schema of "
               "earlier loads; --drop starts again");
     return true;

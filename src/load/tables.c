@@ -39,7 +39,7 @@ typedef struct table {
     bool of_dump;
     sl_sql_map map; /* of the file when its tables were listed */
     bool owns_map;
-    bool begun;
+    bool begun, no_resume;
     sl_exit code;
     uint64_t records, inserted, changed, stored, rejected;
 } table;
@@ -412,6 +412,7 @@ static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run,
         config.resumed_in = all->directory;
     }
     config.run_record = &record;
+    config.no_resume = &item->no_resume;
     sl_exit code = run(&config, context);
     snprintf(file, sizeof file, "%s/" SL_WORK_RECORD, folder);
     if (!bson_empty(&record)) {
@@ -485,7 +486,17 @@ static sl_exit run_all(tables *all, bool loads, sl_table_run *run, void *context
         return code;
     log_outcomes(all);
     char folder[SL_WORD_ROOM(SL_WORK_DIRECTORY_ROOM)];
-    if (!is_complete(code) && all->directory[0])
+    bool resume = false;
+    for (size_t i = 0; i < all->count; i++)
+        resume = resume || (!is_complete(all->items[i].code) && !all->items[i].no_resume) ||
+                 !all->items[i].begun;
+    if (is_complete(code) || !all->directory[0])
+        return code;
+    if (!resume)
+        sl_log_warning("--resume cannot complete this load: give the command with the changes that "
+                       "the messages name%s",
+                       all->config->work_directory ? ", and with another --work-dir" : "");
+    else
         sl_log_warning("to complete this load, give the same command with --resume --work-dir %s",
                        sl_shell_word(all->directory, folder, sizeof folder));
     return code;

@@ -743,9 +743,25 @@ static bool on_first_signal(void *context) {
     return false;
 }
 
+/* Can --resume complete the restore without a change of the dump, the options or the documents? */
+static bool may_be_resumed(const sl_restore *restore) {
+    size_t failed = 0, lost = 0;
+    for (size_t i = 0; restore->outcomes && i < restore->dump.count; i++) {
+        const sl_restored *outcome = &restore->outcomes[i];
+        const bool complete = outcome->code == SL_EXIT_OK || outcome->code == SL_EXIT_REJECTS;
+        failed += restore->dump.items[i].left_out ? 0 : !outcome->begun || !complete;
+        lost += !complete && outcome->no_resume;
+    }
+    return failed == 0 || lost < failed || sl_interrupt_requested();
+}
+
 static void log_how_to_complete(const sl_restore *restore) {
     char folder[SL_WORD_ROOM(SL_WORK_DIRECTORY_ROOM)];
-    if (restore->directory[0] && restore->connection)
+    if (!may_be_resumed(restore))
+        sl_log_warning(
+            "--resume alone cannot complete this restore: first the dump, the options or "
+            "the stored documents have to change, as the messages say");
+    else if (restore->directory[0] && restore->connection)
         sl_log_warning("to complete this restore, give the same command with --resume --work-dir "
                        "%s",
                        sl_shell_word(restore->directory, folder, sizeof folder));
@@ -1100,7 +1116,7 @@ sl_exit sl_restore_run(const sl_restore_config *config) {
     char message[600] = "";
     if (code != SL_EXIT_OK && code != SL_EXIT_REJECTS && sl_context_current())
         sl_context_first_error(sl_context_current(), message, sizeof message);
-    sl_status_end(restore.status, code, message, true);
+    sl_status_end(restore.status, code, message, may_be_resumed(&restore));
     sl_restore_clear(&restore);
     sl_rate_limit_clear(&restore.limit);
     sl_log_close_file();

@@ -704,6 +704,7 @@ static sl_exit load(step *s) {
     config.above = s->restore->status;
     config.above_item = (size_t)(s->item - s->restore->dump.items);
     config.run_record = &record;
+    config.no_resume = &s->outcome->no_resume;
     /* The documents of a capped collection are in the order of insertion; those of a small one are
      * one block. */
     if (s->item->capped || s->item->data_bytes <= SMALL_BYTES) {
@@ -904,7 +905,7 @@ static const sl_namespace *at_end(const step *s) {
  * be built, and names the others. */
 static bool build_each(step *s, sl_error *error) {
     bson_iter_t iter;
-    char problems[900] = "";
+    char problems[700] = "", folder[SL_WORD_ROOM(SL_WORK_DIRECTORY_ROOM)];
     size_t used = 0;
     for (bool more = bson_iter_init(&iter, at_end(s)->indexes); more && bson_iter_next(&iter);) {
         bson_t one = BSON_INITIALIZER;
@@ -922,10 +923,17 @@ static bool build_each(step *s, sl_error *error) {
         if (sl_interrupt_requested())
             return sl_error_set(error, SL_EXIT_INTERRUPTED, "interrupted while indexes were built");
     }
-    return used == 0 ||
-           sl_error_set(error, SL_EXIT_CLUSTER, "%s: %u of %u indexes could not be built:" SL_LINES,
-                        s->name, at_end(s)->index_count - s->outcome->indexes,
-                        at_end(s)->index_count, problems);
+    if (used == 0)
+        return true;
+    sl_error_set(
+        error, SL_EXIT_CLUSTER,
+        "%s: %u of %u indexes could not be built:" SL_LINES
+        "\nWhen the documents that contradict an index are corrected, --resume --work-dir %s "
+        "builds it. --no-index-restore with another --work-dir leaves the indexes out",
+        s->name, at_end(s)->index_count - s->outcome->indexes, at_end(s)->index_count, problems,
+        sl_shell_word(s->restore->directory, folder, sizeof folder));
+    error->no_resume = true;
+    return false;
 }
 
 static bool build_indexes(step *s, sl_error *error) {
@@ -1028,6 +1036,8 @@ bool sl_restore_namespace(sl_restore *restore, sl_connection *connection, size_t
         if (error.code) {
             sl_log_error(SL_LINES, error.message);
             s.outcome->code = error.code;
+            s.outcome->no_resume =
+                error.no_resume || error.code == SL_EXIT_SOURCE || error.code == SL_EXIT_USAGE;
         } else { /* the load has logged its error */
             sl_log_error("%s is not restored completely", s.name);
         }

@@ -59,6 +59,7 @@ typedef struct sl_restored {
     sl_exit code;
     bool begun, earlier; /* earlier: completed by an earlier run */
     bool loaded;         /* its documents are loaded, and the oplog is not replayed yet */
+    bool no_resume;      /* --resume alone cannot complete it */
     bool existed;        /* documents were added to a collection that existed before */
     uint64_t records;    /* in the dump */
     uint64_t inserted, already_stored, rejected;

@@ -509,11 +509,11 @@ static bool correct_share(sl_tune *tune) {
 }
 
 static void warn_of_limits(const sl_tune *tune) {
-    if (!tune->splittable)
+    if (!tune->splittable && tune->share < 1)
         sl_log_warning(
-            "every trial reads compressed sources completely, but loads only a sample of "
-            "them, so the rates include the reading; use an uncompressed source to "
-            "measure the cluster alone");
+            "every trial reads the sources completely, but loads only a sample of "
+            "them, so the rates include the reading: they are compressed, JSON, BSON, or "
+            "have quoted fields, and can only be read from the beginning");
     if (tune->trial_seconds < TRIAL_SECONDS_SMALL)
         sl_log_warning(
             "a trial takes only %.2f s: the result is not reliable; give larger sources%s",

@@ -57,7 +57,7 @@ typedef struct sl_tune {
     bool refused[SL_TUNE_DIMENSIONS][SL_TUNE_VALUES_MAX];
 
     /* The sample. */
-    bool splittable;       /* all sources can be read from any block (no compressed ones) */
+    bool splittable;       /* all sources can be read from any block */
     uint32_t shards;       /* of the cluster; a worker's batches share its buffer among them */
     uint32_t open_batches; /* per worker: one per shard if the collection is sharded, else 1 */
     double total_text;     /* bytes of text of all sources; estimated if some are compressed */

@@ -74,6 +74,15 @@ class Types(support.Case):
         documents, _ = self.documents(self.file("points.csv", rows.replace(",", ".")))
         self.assertEqual(documents[1], {"id": 2, "price": 2.75, "n": 12.5, "x": 1.25})
 
+    def test_blanks_around_values_are_named(self):
+        """Of columns that are text for no other reason; the advised option works."""
+        path = self.file("p.csv", "n;price;word;none\n1; 2,50;x ; \n2;3,25;y;\n3;4,75 ;z; \n")
+        outcome, _ = self.parse(path)
+        self.assertIn("only the blanks around values make 1 column text: price. With --trim,", outcome.err)
+        documents, work = self.documents("--trim", path)
+        self.assertEqual([one["price"] for one in documents], [2.5, 3.25, 4.75])
+        self.assertNotIn("blanks around", (work / "shardload.log").read_text("utf-8"))
+
     def test_a_few_values_that_make_a_column_text(self):
         """They are counted, the first one is shown with its line, and the advised option works."""
         numbers, days = [str(n) for n in range(300)], [f"{n % 28 + 1:02}.12.2015" for n in range(300)]

@@ -45,6 +45,14 @@ class Said(support.ClusterCase):
         self.assertIn("--resume cannot complete this load", outcome.err)
         self.assertNotIn("to complete this load", outcome.err)
         self.assertNotIn("--resume", self.run_short("status", "w").out)
+        dump = self.file("d.sql", "PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\nCREATE TABLE a (x int);\n"
+                                  "INSERT INTO a VALUES (1);\n"
+                                  "CREATE TABLE b (x int);\nINSERT INTO b VALUES (2);\nCOMMIT;\n")
+        words = "load", "--uri", self.uri, "-d", self.database_name, dump
+        self.run_short(*words)
+        outcome = self.run_short(*words, code=support.EXIT_SOURCE)
+        self.assertIn("--resume cannot complete this load", outcome.err)
+        self.assertNotIn("to complete this load", outcome.err)
 
     def test_advice_to_drop_says_what_is_lost(self):
         self.run_short("load", *self.target(), self.source)

@@ -403,6 +403,12 @@ queries:
         self.assertNotEqual(stopped[1, 100], "left out")
         self.assertIn("give a larger --trial-bytes to include them", outcome.err)
 
+    def test_a_source_that_each_trial_loads_completely(self):
+        """It can only be read from its beginning, and is not compressed."""
+        self.path = self.file("q.csv", "n,text\n" + '1,"a ""b"" c"\n' * 2000)
+        outcome = self.tune("--try-threads", "1", "--try-batch-sizes", "100", message="the result is not reliable")
+        self.assertNotIn("reads", outcome.err)
+
     def left_out(self):
         return {(s["threads"], s["batchSize"]) for s in self.record()["settings"]
                 if s["stopped"] == "left out"}
