@@ -141,8 +141,8 @@ static void log_how_to_complete(const sl_load *load, const sl_error *why) {
                 : "");
 }
 
-/* --drop, if a message advises it, removes more than the documents of this load, unless this load has
- * created the collection. */
+/* --drop, if a message advises it, removes more than the documents of this load, unless this load
+ * has created the collection. */
 static void warn_of_drop(const sl_load *load, const sl_error *why) {
     const sl_load_config *config = load->job.config;
     const sl_destination *destination = &load->destination;
