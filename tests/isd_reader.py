@@ -223,7 +223,7 @@ class _Record:
 
     # Sections
 
-    def document(self, number, offset):
+    def document(self, number, offset, ends_text):
         raw = self.raw
         if len(raw) < 105:
             raise Bad(f"{len(raw)} bytes, a record has 105 at least")
@@ -232,6 +232,8 @@ class _Record:
         moment = self.time(raw[15:27])
         if raw[:4].isdigit():
             self.end = min(len(raw), 105 + int(raw[:4]))
+        if raw[:4].isdigit() and 105 < len(raw) < 105 + int(raw[:4]) and ends_text:
+            raise Bad("the text ends within it")
         if not raw[:4].isdigit() or len(raw) != 105 + int(raw[:4]):
             tag = raw[105:self.end][:3]
             if any(raw[at:at + 1] not in (b"+", b"-") for at in (28, 34, 46, 87, 93)) or \
@@ -408,7 +410,7 @@ def read_bytes(data, missing="omit", number=1):
     groups, result = table(), Reading()
 
     def parse(offset, text):
-        return _Record(text, groups, missing, result).document(number, offset)
+        return _Record(text, groups, missing, result).document(number, offset, offset + len(text) == len(data))
     return _each_line(data, parse, result)
 
 

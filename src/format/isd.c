@@ -828,6 +828,16 @@ static bool take_line(sl_isd_parser *p, const char *record, size_t length) {
     }
     size_t end = length < declared ? length : declared;
     if (unlikely(length != declared)) {
+        const sl_text text = p->block->text;
+        /* Files of only the fixed columns exist. */
+        if (length > SL_ISD_FIXED_BYTES && length < declared && declared != SIZE_MAX &&
+            record + length == text.bytes + text.length) {
+            sl_isd_refuse(p, record, length, NULL,
+                          "the text ends after %zu of its %zu bytes, without a line end: the file "
+                          "is truncated; fetch it again",
+                          length, declared);
+            return true;
+        }
         if (!columns_in_place(record, end)) {
             sl_isd_refuse(
                 p, record, length, NULL,

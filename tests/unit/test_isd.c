@@ -49,6 +49,17 @@ TEST(an_empty_document_is_left_out_except_from_an_array) {
     assert_at(&p, "crnPrimaryPrecipitation.1.flag", "text 0");
 }
 
+TEST(a_text_that_ends_within_a_record_is_truncated) {
+    const record r = record_of("ADDCG1+9999999CG2+0044110GJ199999SA1+9999");
+    for (size_t length = 106; length + 1 < r.length; length++) {
+        parsed p = parse_in_blocks("isd", NO_OPTIONS, (sl_text){r.bytes, length}, 0, 0);
+        assert_one_reject(&p, "", "the file is truncated");
+        assert_int_equal(p.documents, 0);
+    }
+    parsed p = parse_in_blocks("isd", NO_OPTIONS, (sl_text){r.bytes, r.length - 1}, 0, 0);
+    assert_int_equal(p.documents, 1);
+}
+
 TEST(a_record_without_its_key_is_rejected_and_not_stored) {
     const record r = record_of("");
     parsed p = parse_in_blocks("isd", &(sl_format_options){.id_fields = "seaSurfaceTemperature"},
