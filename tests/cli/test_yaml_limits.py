@@ -83,7 +83,8 @@ class YamlLimits(support.Case):
                 with self.subTest(f"{name}: {program} {words[0]} {words[-2]}"):
                     self.assertNotRegex(self.run_program(program, *words).err, "more than|stand for too much")
 
-    def test_a_configuration_file_has_at_most_1_mib(self):
+    def test_a_file_has_at_most_1_mib(self):
         path = self.file("large.yaml", "# " + "x" * (1 << 20) + "\nquiet: true\n")
-        outcome = self.shardload("load", "--sink", "null", "--config", path, self.good, code=support.EXIT_USAGE)
-        self.assertIn("1 MiB", outcome.err)
+        for program, words, code in self.readers(path):
+            if program == "shardload":      # a suite may be larger
+                self.assertIn("1 MiB", self.shardload(*words, code=code).err)
