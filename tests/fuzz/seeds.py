@@ -49,6 +49,12 @@ field_counts: [2, 3]
 columns: [{name: a, short: b, required: true, type: date}, {name: e, aliases: [g]}, {name: h}]
 """
 
+STATUS = {"statusVersion": 1, "command": "load", "target": "a.b", "state": "running", "phase": "load",
+          "heartbeatMilliseconds": 1, "process": {"pid": 1, "host": "h", "started": 5}, "message": "a\nb",
+          "workDirectory": "w", "resumable": True, "resumeWorkDirectory": "a b", "limit": {"documentsPerSecond": 9},
+          "load": {"seconds": 3, "share": 0.5, "secondsLeft": 4, "sourceBytesTotal": 9, "documents": 7, "retries": 1,
+                   "silent": {"shard": "s", "seconds": 2}, "waitsFor": {"cluster": 0.5, "source": 0.25}}}
+
 HOUR = "1901 01 01 06   -78  -103 10200   270   159     8    12    -1\n"
 TABLE_HEADER = ('"STATION","DATE","SOURCE","LATITUDE","LONGITUDE","ELEVATION","NAME","REPORT_TYPE",'
                 '"CALL_SIGN","QUALITY_CONTROL","WND","CIG","VIS","TMP","DEW","SLP","AA1","GE1",'
@@ -250,6 +256,12 @@ SEEDS = {
             # Odd flags give the record twice: two loaders of one load.
             record_maker.load(2, 2, part="1/2"), record_maker.load(1, 1),
             record_maker.load(2, 2, **{"only-shards": "s0"}), *[json.loads(REPORT)] * 3])
+    ] + [
+        json.dumps(record).encode() + bytes([flags])
+        for flags, record in [
+            (64, record_maker.reload(0.5)), (65, record_maker.reload(0.5)), (64, record_maker.reload(1)),
+            (128, STATUS), (129, STATUS), (128, {**STATUS, "state": "finished"}),
+            (128, {**STATUS, "namespaces": {"count": 2, "running": [{"name": "a.b"}]}})]
     ],
     "fuzz_options": [
         b"db: x\nindex:\n  - '{\"a\": 1}'\nthreads: auto\nmax-rejects: 5%\n\0"
