@@ -249,8 +249,8 @@ bool sl_examine(const sl_doctor_config *config, sl_examined *examined, sl_error 
         if (!sl_preview_create(&offline, 1, config->blocks, &examined->preview, error))
             return false;
     }
-    if (!sl_load_open_connection(load, SL_FOR_EXAMINING, "shardload doctor", 2,
-                                 &examined->connection, error))
+    if (!(examined->connection =
+              sl_load_open_connection(load, SL_FOR_EXAMINING, "shardload doctor", 2, error)))
         return false;
     examined->server = sl_connection_server(examined->connection);
     if (!find_servers(examined, error))

@@ -24,20 +24,19 @@ size_t sl_load_batch_room(const sl_load_config *config, uint32_t shards) {
     return share < whole ? share : whole;
 }
 
-bool sl_load_open_connection(const sl_load_config *config, sl_access access,
-                             const char *application, unsigned pool_size,
-                             sl_connection **connection, sl_error *error) {
-    if (!sl_connection_open(&(sl_connection_options){.uri = config->uri,
-                                                     .application = application,
-                                                     .pool_size = pool_size,
-                                                     .timeout_seconds = config->timeout_seconds,
-                                                     .wait_seconds = config->wait_seconds,
-                                                     .writes = access == SL_FOR_WRITING},
-                            connection, error))
-        return false;
-    if (access != SL_FOR_EXAMINING)
-        sl_topology_may_be_read(*connection);
-    return true;
+sl_connection *sl_load_open_connection(const sl_load_config *config, sl_access access,
+                                       const char *application, unsigned pool_size,
+                                       sl_error *error) {
+    const sl_connection_options options = {.uri = config->uri,
+                                           .application = application,
+                                           .pool_size = pool_size,
+                                           .timeout_seconds = config->timeout_seconds,
+                                           .wait_seconds = config->wait_seconds,
+                                           .writes = access == SL_FOR_WRITING};
+    sl_connection *connection;
+    if (sl_connection_open(&options, &connection, error) && access != SL_FOR_EXAMINING)
+        sl_topology_may_be_read(connection);
+    return connection;
 }
 
 bool sl_is_collection_name(const char *name) {

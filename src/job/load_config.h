@@ -135,10 +135,10 @@ typedef struct sl_load_config {
  * read. */
 typedef enum sl_access { SL_FOR_READING, SL_FOR_WRITING, SL_FOR_EXAMINING } sl_access;
 
-/* Opens the connection to the cluster of the configuration; see sl_connection_open. */
-bool sl_load_open_connection(const sl_load_config *config, sl_access access,
-                             const char *application, unsigned pool_size,
-                             sl_connection **connection, sl_error *error);
+/* Opens the connection to the configured cluster (sl_connection_open); NULL on failure. */
+sl_connection *sl_load_open_connection(const sl_load_config *config, sl_access access,
+                                       const char *application, unsigned pool_size,
+                                       sl_error *error);
 
 /* The size of one batch in bytes: a worker's batch_bytes are shared by the batches of `shards`
  * shards. A larger document enlarges its batch. */

@@ -371,8 +371,8 @@ static bool refused(sl_preview *preview, sl_error *error) {
 static bool look_at_cluster(sl_job *job, sl_destination *destination, sl_preview *preview,
                             sl_error *error) {
     const sl_load_config *config = job->config;
-    if (!sl_load_open_connection(config, SL_FOR_WRITING, "shardload", 1, &preview->connection,
-                                 error))
+    if (!(preview->connection =
+              sl_load_open_connection(config, SL_FOR_WRITING, "shardload", 1, error)))
         return false;
     destination->connection = preview->connection;
     sl_target_configure(destination, job, false);

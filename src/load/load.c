@@ -229,9 +229,9 @@ static bool connect_cluster(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->job.config;
     load->destination.connection = config->connection;
     load->destination.borrowed = config->connection != NULL;
-    if (!config->connection &&
-        !sl_load_open_connection(config, SL_FOR_WRITING, "shardload", 2 + SL_RANGES_AT_ONCE,
-                                 &load->destination.connection, error))
+    if (!config->connection && !(load->destination.connection =
+                                     sl_load_open_connection(config, SL_FOR_WRITING, "shardload",
+                                                             2 + SL_RANGES_AT_ONCE, error)))
         return false;
     sl_connection_set_retry_check(load->destination.connection, keep_trying, load);
     sl_record_server(load->record, load->destination.connection);

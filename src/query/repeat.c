@@ -201,8 +201,9 @@ bool sl_query_count_documents(sl_connection *connection, const char *database,
     sl_error failure = {0};
     bool ok = sl_connection_command(connection, database, command, &reply, &code, &failure);
     if (ok && sl_look_find(&reply, "cursor.firstBatch.0.n", &found)) {
+        const double number = sl_value_number(&found);
         *exists = true;
-        *count = (uint64_t)bson_iter_as_int64(&found);
+        *count = number > 0 && number < SL_VALUE_MAX ? (uint64_t)number : 0;
     }
     bson_destroy(&reply);
     bson_destroy(command);

@@ -364,7 +364,7 @@ static void *work(void *context) {
 
 static bool join_team(member *m, sl_error *error) {
     const sl_load_config *load = m->team->restore->config->load;
-    if (!sl_load_open_connection(load, SL_FOR_WRITING, "shardload", 3, &m->connection, error))
+    if (!(m->connection = sl_load_open_connection(load, SL_FOR_WRITING, "shardload", 3, error)))
         return false;
     sl_connection_set_retry_check(m->connection, sl_restore_keep_trying, m->team->restore);
     m->started = sl_thread_start(&m->thread, work, m) == 0;
@@ -941,7 +941,8 @@ bool sl_restore_all_known(const sl_restore *restore, sl_error *error) {
 
 static bool connect_to_server(sl_restore *restore, sl_error *error) {
     const sl_load_config *load = restore->config->load;
-    if (!sl_load_open_connection(load, SL_FOR_WRITING, "shardload", 3, &restore->connection, error))
+    restore->connection = sl_load_open_connection(load, SL_FOR_WRITING, "shardload", 3, error);
+    if (!restore->connection)
         return false;
     sl_connection_set_retry_check(restore->connection, sl_restore_keep_trying, restore);
     const sl_server *server = sl_connection_server(restore->connection);

@@ -75,8 +75,8 @@ typedef struct sl_restore {
     uint64_t bytes;   /* of the documents of all chosen namespaces, */
     unsigned at_once; /* and how many of these are restored at a time */
     sl_shard_keys shard_keys;
-    sl_restored *outcomes; /* one per namespace of the dump */
-    sl_connection *connection;
+    sl_restored *outcomes;             /* one per namespace of the dump */
+    sl_connection *_Atomic connection; /* NULL until it is open. Read by the thread of signals */
     sl_restore_step step;
     const char *oplog;                 /* path of the oplog that is replayed; NULL: none */
     sl_source_identity oplog_identity; /* before it was planned */

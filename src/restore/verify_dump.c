@@ -281,9 +281,9 @@ static bool prepare(sl_restore *restore, sl_error *error) {
         if (!sl_restore_make_directory(restore, NULL, error))
             return false;
     }
-    return sl_load_open_connection(config->load, SL_FOR_READING, "shardload", 3,
-                                   &restore->connection, error) &&
-           sl_restore_open_dump(restore, error);
+    restore->connection =
+        sl_load_open_connection(config->load, SL_FOR_READING, "shardload", 3, error);
+    return restore->connection && sl_restore_open_dump(restore, error);
 }
 
 /* Removes the folder into which an archive was unpacked, and what is left in it. */

@@ -53,11 +53,11 @@ static bool forget_target(const sl_load_config *config, sl_error *error) {
     sl_registry *registry = NULL;
     uint32_t *numbers = NULL;
     size_t count = 0;
-    bool ok = sl_load_open_connection(config, SL_FOR_WRITING, "shardload", 1, &connection, error) &&
-              none_runs(connection, error) &&
-              sl_registry_open(connection, &target, &registry, error) &&
-              sl_registry_numbers(registry, &numbers, &count, error) &&
-              sl_registry_drop(connection, &target, error);
+    bool ok =
+        (connection = sl_load_open_connection(config, SL_FOR_WRITING, "shardload", 1, error)) &&
+        none_runs(connection, error) && sl_registry_open(connection, &target, &registry, error) &&
+        sl_registry_numbers(registry, &numbers, &count, error) &&
+        sl_registry_drop(connection, &target, error);
     if (ok)
         sl_log_result("%s.%s: its registry of %zu source%s is removed; its documents stay",
                       target.database, target.collection, count, count == 1 ? "" : "s");

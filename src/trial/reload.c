@@ -591,10 +591,10 @@ static bool check_target(const sl_drill *drill, sl_error *error) {
 
 static bool begin(sl_drill *drill, sl_error *error) {
     const sl_load_config *load = drill->config->load;
-    return check_sources(drill, error) &&
-           sl_load_open_connection(load, SL_FOR_WRITING, "shardload", 3, &drill->connection,
-                                   error) &&
-           decide(drill, error) && check_target(drill, error) &&
+    if (!check_sources(drill, error))
+        return false;
+    drill->connection = sl_load_open_connection(load, SL_FOR_WRITING, "shardload", 3, error);
+    return drill->connection && decide(drill, error) && check_target(drill, error) &&
            sl_throwaway_begin(drill->connection, load->database, load->collection, KIND,
                               sl_drill_sampled(drill), error) &&
            make_work_directory(drill, error);

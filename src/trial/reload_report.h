@@ -54,8 +54,8 @@ typedef struct sl_drill_step {
 
 typedef struct sl_drill {
     const sl_reload_config *config;
-    sl_connection *connection;
-    sl_trial_target target; /* of a sampled drill, like the next one */
+    sl_connection *_Atomic connection; /* NULL until it is open. Read by the thread of signals */
+    sl_trial_target target;            /* of a sampled drill, like the next one */
     sl_throwaway throwaway;
     char work_directory[512];
     int64_t start;

@@ -902,11 +902,12 @@ static bool write_records(const sl_tune *tune, sl_exit code, sl_error *error) {
 
 static bool begin(sl_tune *tune, sl_error *error) {
     const sl_load_config *load = tune->config->load;
-    return check_size(tune, error) &&
-           sl_load_open_connection(load, SL_FOR_WRITING, "shardload tune", 3, &tune->connection,
-                                   error) &&
-           estimate_sources(tune, error) && sl_trial_target_decide(load, &tune->target, error) &&
-           name_work_directory(tune, error) && check_files(tune, error) &&
+    if (!check_size(tune, error))
+        return false;
+    tune->connection = sl_load_open_connection(load, SL_FOR_WRITING, "shardload tune", 3, error);
+    return tune->connection && estimate_sources(tune, error) &&
+           sl_trial_target_decide(load, &tune->target, error) && name_work_directory(tune, error) &&
+           check_files(tune, error) &&
            sl_throwaway_begin(tune->connection, load->database, load->collection, "tune", true,
                               error) &&
            sl_throwaway_name(load->database, load->collection, "tune", 1, tune->scratch, error);

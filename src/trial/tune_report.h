@@ -36,7 +36,7 @@ typedef struct sl_tune_storage {
 
 typedef struct sl_tune {
     const sl_tune_config *config;
-    sl_connection *connection;
+    sl_connection *_Atomic connection; /* NULL until it is open. Read by the thread of signals */
     char work_directory[512];
     sl_trial_target target;          /* as which the collection is sharded */
     bool lag_unknown;                /* the replication lag was asked for, and is not known */

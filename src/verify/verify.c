@@ -1316,8 +1316,8 @@ static bool connect_to_cluster(sl_verification *verification, sl_error *error) {
     const sl_load_config *config = job->config;
     destination->target = (sl_target){
         .database = config->database, .collection = config->collection, .own_ids = job->own_ids};
-    if (!sl_load_open_connection(config, SL_FOR_READING, "shardload", config->threads + 2,
-                                 &destination->connection, error))
+    if (!(destination->connection = sl_load_open_connection(config, SL_FOR_READING, "shardload",
+                                                            config->threads + 2, error)))
         return false;
     sl_record_server(verification->record, destination->connection);
     if (!sl_topology_read(destination->connection, &destination->topology, error) ||

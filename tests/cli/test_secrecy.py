@@ -78,6 +78,8 @@ class Secrecy(support.Case):
                     outcome = self.run_program(program, command, f"--{name}", value)
                     self.assertNotEqual(outcome.code, support.EXIT_OK)
                     self.assertNotIn(CANARY, outcome.text)
+                    if name not in SECRET:
+                        self.assertIn("its value contains a connection string", outcome.err)
         for path in self.scratch.rglob("*"):
             self.assertNotIn(CANARY, str(path))
             if path.is_file():

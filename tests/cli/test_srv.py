@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a forged or slow reply of DNS can change, also with mongodb+srv. The program runs in a network namespace
-of its own, in which this file, run as a program, answers its queries."""
+"""What a forged or slow reply of DNS can change, also with mongodb+srv. The program runs in a network
+namespace of its own, in which this file, run as a program, answers its queries."""
 import fcntl
 import json
 import os

@@ -224,6 +224,17 @@ class HostileServer(fault_case.ProxyCase):
                     self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
                     self.assertIn("q: the server's reply contains no answer", outcome.err)
 
+    def test_a_number_of_documents_that_is_not_one(self):
+        """It was shown as 18,446,744,073,709,551,615 documents, and rates were computed from it."""
+        suite = self.file("own.yaml", "name: own\nqueries:\n  - name: q\n    operation: find\n    filter: '{}'\n")
+        for number in (-1, float("nan"), 1e300):
+            hostile = Commands(support.port_of(self.uri), aggregate=lambda _, number=number: {
+                "ok": 1.0, "cursor": {"id": 0, "ns": "a.b", "firstBatch": [{"n": number}]}})
+            self.addCleanup(hostile.close)
+            outcome = self.run_program("shardquery", "run", "-d", "a", "-c", "b", "--uri",
+                                       f"mongodb://127.0.0.1:{hostile.port}/", suite)
+            self.assertIn("a.b, ? documents, ", outcome.expect(support.EXIT_OK).out)
+
     def test_fields_of_hello_that_the_driver_refuses(self):
         for name in ("lastWrite", "me", "electionId", "tags"):
             with self.subTest(name):
