@@ -208,6 +208,18 @@ static bool run_preferences(sl_query_session *s, const sl_suite *suite, sl_query
     return ok;
 }
 
+/* Warns if most answers are empty, as those of a suite on documents with other fields. */
+static void warn_of_empty_answers(const sl_suite *suite, const sl_query_options *options,
+                                  const list *all) {
+    size_t empty = 0;
+    for (size_t i = 0; i < all->count; i++)
+        empty += all->runs[i].answer == SL_ANSWER_NOT_CHECKED && all->runs[i].document_count == 0;
+    if (empty > 0 && 2 * empty >= all->count && options->documents > 0)
+        sl_log_warning("%zu of %zu queries returned no document: %s.%s may not hold documents of "
+                       "the suite %s, or has them under other field names",
+                       empty, all->count, options->database, options->collection, suite->name);
+}
+
 /* Measures one suite by repeated runs. False with an error that ends the program. */
 static bool query_repeat_suite(sl_query_session *s, const sl_suite *suite, sl_error *error) {
     uint64_t limits[SL_STEPS_MAX];
@@ -239,6 +251,7 @@ static bool query_repeat_suite(sl_query_session *s, const sl_suite *suite, sl_er
     }
     if (ok && all.count > 0)
         sl_show_timings(all.outcomes, all.count);
+    warn_of_empty_answers(suite, &options, &all);
     for (size_t i = 0; i < all.count; i++) {
         sl_show_differences(&all.outcomes[i]);
         sl_query_run_clear(&all.runs[i]);

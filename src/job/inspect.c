@@ -161,13 +161,15 @@ static void print_not_loaded(const sl_job *job, size_t index) {
     }
 }
 
-/* Prints the inferred type of each column. */
+/* Prints the type of each column, if it was inferred or is that of a dump. */
 static void print_types(const sl_job *job, const sl_job_source *source) {
     uint64_t records = sl_types_sampled_of(job, source);
     char summary[SL_TYPES_SUMMARY_ROOM], type[SL_TYPE_ROOM];
-    if (records == 0)
+    const bool of_dump = sl_source_set_at(job->set, (size_t)(source - job->sources))->schema;
+    if (records == 0 && !of_dump)
         return;
-    sl_print("  %s\n", sl_types_summary(job, summary));
+    if (!of_dump)
+        sl_print("  %s\n", sl_types_summary(job, summary));
     for (size_t i = 0; i < source->dialect->column_count; i++) {
         const sl_bound_column *column = &source->dialect->columns[i];
         sl_print("    %-28s %s%s%s%s%s\n", column->published,
@@ -226,9 +228,12 @@ static bool inspect_source(sl_job *job, size_t index, sl_reader *reader, sl_insp
         sl_print("%s\n", text);
     else
         sl_print("%s (%s%s)\n", text, sl_human_bytes((double)facts->stored_bytes, bytes),
-                 storage_of(facts));
-    sl_print("  %s: %s\n", source->format->name,
-             sl_format_describe(source->format, source->dialect, text, sizeof text));
+                 facts->schema ? "" : storage_of(facts));
+    if (facts->schema) /* its rows are converted to tabs before they are parsed */
+        sl_print("  a table of an SQL dump: %zu columns\n", source->dialect->column_count);
+    else
+        sl_print("  %s: %s\n", source->format->name,
+                 sl_format_describe(source->format, source->dialect, text, sizeof text));
     print_types(job, source);
     sl_sink sink = {.cursor = inspection->bytes,
                     .limit = inspection->bytes + inspection->room,

@@ -193,6 +193,11 @@ queries:
         self.assertEqual(outcome.err, "shardquery: there is no collection "
                          f"{self.database_name}.missing\n")
 
+    def test_a_collection_of_other_documents_is_reported(self):
+        self.assertNotIn("returned no document", self.query("mot", "--repeat", 1).err)
+        self.database.t.update_many({}, {"$rename": {"r": "result", "k": "make", "d": "date", "c": "class"}})
+        self.assertIn("queries returned no document", self.query("mot", "--repeat", 1).err)
+
     def test_queries_that_write_run_only_when_they_are_named(self):
         path = self.file("writes.yaml", WRITING_SUITE)
         outcome = self.query(path)

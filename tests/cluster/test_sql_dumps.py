@@ -135,6 +135,9 @@ class Dumps(support.ClusterCase):
         self.assertNotEqual(odd[0].pop("a"), odd[0].get("a"))  # NaN
         self.assertEqual(odd, [{"b c": moment(2024, 2, 29)}, {"a": 1e300, "b c": "infinity"}])
         self.assertIn("2 tables with rows, 1 without", outcome.text)
+        out = self.shardload("inspect", self.scratch / "shop.sql").out
+        self.assertRegex(out, r"  a table of an SQL dump: \d+ columns\n    id +int\n    key +text\n    price +decimal")
+        self.assertNotRegex(out, "archive|dialect")
         self.assertIn("1 CREATE FUNCTION", outcome.text)
 
     def test_mariadb(self):
