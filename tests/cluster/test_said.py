@@ -61,13 +61,6 @@ class Said(support.ClusterCase):
         self.assertIn("use --drop to create it again\n", outcome.err)
         self.assertIn(f"--drop removes all documents of {self.database_name}.t, also those of other loads", outcome.err)
 
-    def test_advice_to_drop_says_what_is_lost(self):
-        self.run_short("load", *self.target(), self.source)
-        outcome = self.run_short("load", *self.target(), "--clustered", self.file("u.csv", b"a,b\n1,x\n"),
-                                 code=support.EXIT_CLUSTER)
-        self.assertIn("use --drop to create it again\n", outcome.err)
-        self.assertIn(f"--drop removes all documents of {self.database_name}.t, also those of other loads", outcome.err)
-
     def test_the_line_has_all_counts(self):
         self.run_short("load", *self.target(), "--id-field", "a", self.source)
         mixed = self.file("m.csv", b"a,b\n1,x1\n2,new\n900,y\n901\n")
