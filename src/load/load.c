@@ -155,20 +155,6 @@ static void warn_of_drop(const sl_load *load, const sl_error *why) {
                        config->database, config->collection);
 }
 
-/* --drop, if a message advises it, removes more than the documents of this load, unless this load
- * has created the collection. */
-static void warn_of_drop(const sl_load *load, const sl_error *why) {
-    const sl_load_config *config = load->job.config;
-    const sl_destination *destination = &load->destination;
-    bool advised = strstr(why->message, "--drop") ||
-                   (load->job.set && sl_source_set_has_changed(load->job.set));
-    if (advised && config->sink == SL_SINK_CLUSTER && !config->drop && !config->part_of_trial &&
-        !destination->created && !destination->target_gone)
-        sl_log_warning("--drop removes all documents of %s.%s, also those of other loads and "
-                       "programs",
-                       config->database, config->collection);
-}
-
 /* The records of --embed are divided, but no document is loaded yet. */
 static void log_embedded_records(const sl_load *load) {
     char path[600];

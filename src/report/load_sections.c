@@ -350,7 +350,7 @@ static void show_throughput(sl_page *page, const bson_t *record, const sl_series
 
 /* For many shards: adds a grid with a row per shard, over time. */
 static void show_shards_over_time(sl_page *page, const bson_t *record, const sl_series *series) {
-    if (series->shards <= LAYERS_MAX || series->intervals == 0)
+    if (series->shards <= LAYERS_MAX)
         return;
     size_t per = (series->intervals + GRID_COLUMNS_MAX - 1) / GRID_COLUMNS_MAX;
     size_t columns = (series->intervals + per - 1) / per;
