@@ -402,13 +402,17 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
         if (entries[i].state == SL_SOURCE_NEW)
             fresh[used++] = &entries[i];
     }
+    if (used == 0) {
+        free(fresh);
+        return true;
+    }
     qsort(fresh, used, sizeof(sl_registry_entry *), by_name);
     bson_t *options =
         BCON_NEW("projection", "{", "name", BCON_INT32(1), "size", BCON_INT32(1), "content",
                  BCON_INT32(1), "beginning", BCON_INT32(1), "state", BCON_INT32(1), "inRange",
                  BCON_INT32(1), "loadedAt", BCON_INT32(1), "}");
     bool ok = find(registry, &all, options, &documents, error);
-    for (sl_walk walk = sl_walk_of(&documents); ok && used > 0 && sl_walk_next(&walk);) {
+    for (sl_walk walk = sl_walk_of(&documents); ok && sl_walk_next(&walk);) {
         const uint64_t content = (uint64_t)sl_look_int64(&walk.item, "content", 0);
         const sl_registry_entry *key =
             &(sl_registry_entry){.name = sl_look_string(&walk.item, "name")};

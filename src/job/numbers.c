@@ -414,15 +414,20 @@ typedef struct copies {
     size_t used, count;
 } copies;
 
-static void on_copy(void *context, const sl_registry_entry *entry, const bson_t *document) {
-    copies *c = context;
+/* Adds a source in the registry. `how` it resembles the entry. */
+static void add_found(copies *c, const sl_registry_entry *entry, const char *how,
+                      const bson_t *document) {
     char own[400], when[SL_DATE_ROOM];
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
     sl_look_date(document, "loadedAt", when);
     if (c->count++ < SL_COPIES_SHOWN)
-        c->used += sl_print_text(c->shown + c->used, sizeof c->shown - c->used, "\n  %s: as %s%s%s",
-                                 own, sl_look_string(document, "name"),
+        c->used += sl_print_text(c->shown + c->used, sizeof c->shown - c->used, "\n  %s%s %s%s%s",
+                                 own, how, sl_look_string(document, "name"),
                                  when[0] ? ", on " : ", whose load has not ended", when);
+}
+
+static void on_copy(void *context, const sl_registry_entry *entry, const bson_t *document) {
+    add_found(context, entry, ": as", document);
 }
 
 /* Refuses the sources that were found in the registry; `what` they have of others. With --again
@@ -462,19 +467,6 @@ static bool stores_copies(alike *a) {
     return a->positions;
 }
 
-/* Adds a source in the registry that may be another version of the entry. */
-static void add_version(copies *c, const sl_registry_entry *entry, const char *how,
-                        const bson_t *document) {
-    char own[400], when[SL_DATE_ROOM];
-    if (c->count++ >= SL_COPIES_SHOWN)
-        return;
-    sl_text_printable(sl_text_of(entry->name), own, sizeof own);
-    sl_look_date(document, "loadedAt", when);
-    c->used += sl_print_text(c->shown + c->used, sizeof c->shown - c->used, "\n  %s %s %s, %s%s",
-                             own, how, sl_look_string(document, "name"),
-                             when[0] ? "loaded on " : "whose load has not ended", when);
-}
-
 /* Are the documents of a source also those of one in the registry that begins like it? If the load
  * of that has ended, its text has the same size; packed sources are read for that. Otherwise there
  * are documents of it. */
@@ -507,15 +499,19 @@ static void on_alike(void *context, const sl_registry_entry *entry, const bson_t
     if (is_stored(a, index, document))
         on_copy(&a->found, entry, document);
     else if (!a->error.code && loaded)
-        add_version(&a->versions, entry, "begins with the text of", document);
+        add_found(&a->versions, entry, " begins with the text of", document);
 }
 
 /* A source that begins like the entry has been looked at. */
 static void on_namesake(void *context, const sl_registry_entry *entry, const bson_t *document) {
     alike *a = context;
     const uint64_t beginning = (uint64_t)sl_look_int64(document, "beginning", 0);
+    char how[100];
+    snprintf(how, sizeof how,
+             ", %llu bytes, has the name of a file of %lld bytes:", (unsigned long long)entry->size,
+             (long long)sl_look_int64(document, "size", 0));
     if (!is_pipe(entry) && (beginning == 0 || beginning != entry->beginning) && stores_copies(a))
-        add_version(&a->versions, entry, "has the name of", document);
+        add_found(&a->versions, entry, how, document);
 }
 
 static void warn_of_versions(const alike *a) {
