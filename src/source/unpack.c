@@ -457,7 +457,15 @@ struct sl_unpacker {
     sl_input *packed;
     void *state; /* of the decoder */
     bool in_stream;
+    bool is_bgzip;    /* gzip members that an empty one ends */
+    uint64_t unpacked; /* bytes of the current stream, or of the last one */
 };
+
+/* A gzip member with the extra field "BC". */
+static bool is_bgzip(const unsigned char *bytes, size_t length) {
+    return length >= 14 && bytes[0] == 0x1F && bytes[1] == 0x8B && (bytes[3] & 4) != 0 &&
+           memcmp(bytes + 10, "\x06\0BC", 4) == 0;
+}
 
 /* Do the bytes begin a skippable frame? Fewer than 4 bytes are compared as far as they go. */
 static bool is_skippable(const unsigned char *bytes, size_t length) {
@@ -494,6 +502,7 @@ static bool continues(const compression *one, const unsigned char *bytes, size_t
 
 static bool begin_stream(sl_unpacker *unpacker, sl_error *error) {
     unpacker->in_stream = true;
+    unpacker->unpacked = 0;
     return unpacker->compression->decoder->begin(unpacker->state) ||
            sl_error_memory(error, "unpacking sources");
 }
@@ -509,7 +518,12 @@ static bool between_streams(sl_unpacker *unpacker, sl_reader_times *times, sl_er
     uint64_t zeros = sl_input_position(packed) - end;
     bool fits = kind->padding == 0 || zeros % kind->padding == 0;
     if (sl_input_left(packed) == 0 && fits)
-        return true;
+        return !unpacker->is_bgzip || unpacker->unpacked == 0 ||
+               sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: the bgzip data ends at byte %llu without its end marker: the file "
+                            "is truncated: fetch it again. If it is complete, pipe it in: gzip -dc "
+                            "FILE | shardload load ... -",
+                            packed->name, (unsigned long long)end);
     if (sl_input_left(packed) > 0 && fits && (zeros == 0 || kind->padding > 0) &&
         continues(kind, sl_input_at(packed), sl_input_left(packed)))
         return begin_stream(unpacker, error);
@@ -554,6 +568,7 @@ static bool decode_some(sl_unpacker *unpacker, unsigned char *out, size_t room, 
     bool none_used = piece.in_left == sl_input_left(packed);
     packed->used = packed->length - piece.in_left;
     *made = room - piece.out_left;
+    unpacker->unpacked += *made;
     if (result == SL_DECODED_END)
         unpacker->in_stream = false;
     if (result == SL_DECODED_NO_MEMORY)
@@ -674,6 +689,7 @@ bool sl_unpacker_create(sl_input *packed, sl_unpacker **result, sl_error *error)
         return !found || sl_error_memory(error, "opening compressed sources");
     unpacker->compression = found;
     unpacker->packed = packed;
+    unpacker->is_bgzip = is_bgzip(sl_input_at(packed), sl_input_left(packed));
     const sl_decoder *decoder = found->decoder;
     bool ok;
     if (!decoder) {

@@ -268,6 +268,7 @@ class Known(Case):
                  making.struct.pack("<II", making.zlib.crc32(PARTS[0]), len(PARTS[0])))
         end = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
         self.assert_text(bgzip + self.GZIP[1] + end, PARTS[0] + PARTS[1])
+        self.assert_refused(bgzip + self.GZIP[1], "the bgzip data ends at byte", "without its end marker")
         self.assert_text(SKIPPABLE + zstd(TEXT) + SKIPPABLE, TEXT)  # as pzstd and seekable zstd write
         self.assert_text(lz4(PARTS[0]) + SKIPPABLE + lz4(PARTS[1]), PARTS[0] + PARTS[1])
 
