@@ -4,6 +4,7 @@
 #include "numbers.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -502,15 +503,19 @@ static void on_alike(void *context, const sl_registry_entry *entry, const bson_t
         add_found(&a->versions, entry, " begins with the text of", document);
 }
 
-/* A source that begins like the entry has been looked at. */
+/* A source that begins like the entry has been looked at. In another folder, only a file of nearly
+ * the same size is taken for a version of it: a folder for each month may hold files of one name. */
 static void on_namesake(void *context, const sl_registry_entry *entry, const bson_t *document) {
     alike *a = context;
     const uint64_t beginning = (uint64_t)sl_look_int64(document, "beginning", 0);
-    char how[100];
-    snprintf(how, sizeof how,
-             ", %llu bytes, has the name of a file of %lld bytes:", (unsigned long long)entry->size,
-             (long long)sl_look_int64(document, "size", 0));
-    if (!is_pipe(entry) && (beginning == 0 || beginning != entry->beginning) && stores_copies(a))
+    const double size = (double)entry->size, other = sl_look_amount(document, "size", 0);
+    char how[100], own[400];
+    sl_text_printable(sl_text_of(entry->name), own, sizeof own);
+    bool near = strcmp(own, sl_look_string(document, "name")) == 0 ||
+                fabs(size - other) * 100 <= size + other;
+    snprintf(how, sizeof how, ", %.0f bytes, has the name of a file of %.0f bytes:", size, other);
+    if (near && !is_pipe(entry) && (beginning == 0 || beginning != entry->beginning) &&
+        stores_copies(a))
         add_found(&a->versions, entry, how, document);
 }
 

@@ -137,7 +137,7 @@ class LoadedBefore(support.ClusterCase):
         self.assertEqual(self.count("long"), 2 * 49 * 160 + 1)
 
     def test_another_version_of_a_file_is_named_in_one_warning(self):
-        """Also one in another folder. The advice for one that differs only in its middle is right."""
+        """Also one of similar size in another folder. The advice for one that differs only in its middle is right."""
         lines = TABLE * 320     # 200 kB
         middle = lines[:100000] + lines[100000:].replace("KA2\n", "KB2\n", 1)
         first, folder = self.file("t.csv", lines), self.scratch / "new"
@@ -151,6 +151,9 @@ class LoadedBefore(support.ClusterCase):
             self.assertRegex(outcome.err, rf"new/t.csv{how} \S*t.csv, on 20\d\d-")
             self.assertEqual((outcome.err.count("warning:"), self.count() > count), (1, True), outcome.err)
             count = self.count()
+        (self.scratch / "february").mkdir()
+        month = self.file("february/t.csv", TABLE.replace("KA", "KC") * 100)
+        self.assertNotIn("warning:", self.load(month, code=None)[0].err)
         self.file("new/t.csv", middle)
         self.load(folder / "t.csv", code=EXIT_SOURCE, message="load all files of the collection with --drop")
         self.load("--drop", "--id-field", "id,make", first, code=None)
