@@ -504,7 +504,8 @@ static void on_alike(void *context, const sl_registry_entry *entry, const bson_t
 }
 
 /* A source that begins like the entry has been looked at. In another folder, only a file of nearly
- * the same size is taken for a version of it: a folder for each month may hold files of one name. */
+ * the same size is taken for a version of it: each month may have a folder with files of one name.
+ */
 static void on_namesake(void *context, const sl_registry_entry *entry, const bson_t *document) {
     alike *a = context;
     const uint64_t beginning = (uint64_t)sl_look_int64(document, "beginning", 0);

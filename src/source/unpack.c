@@ -457,7 +457,7 @@ struct sl_unpacker {
     sl_input *packed;
     void *state; /* of the decoder */
     bool in_stream;
-    bool is_bgzip;    /* gzip members that an empty one ends */
+    bool is_bgzip;     /* gzip members that an empty one ends */
     uint64_t unpacked; /* bytes of the current stream, or of the last one */
 };
 
