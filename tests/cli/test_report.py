@@ -152,7 +152,8 @@ class Kinds(ReportCase):
             self.assertRegex(text, rf"(?m)^  {phase['name']} .* s$")          # its bar
             self.assertRegex(text, rf"(?m)^  {phase['name']} .* s +[\d.]+ %$")  # its row
         self.assertEqual(len(re.findall(r"(?m)^  total +1 min 16 s", text)), 2)           # of the bars and of the rows
-        bars = {found[1]: found.span(2) for line in text.splitlines() if (found := re.match(r"  (\w+) +(\S+) .* s$", line))}
+        bars = {found[1]: found.span(2) for found in re.finditer(r"(?m)^  (\w+) +(\S+) .* s$", text)}
+        bars = {name: (a - text.rindex("\n", 0, a), b - text.rindex("\n", 0, b)) for name, (a, b) in bars.items()}
         self.assertLess(abs(bars["load"][1] - bars["indexes"][0]), 2)
         self.assertLess(abs(bars["indexes"][1] - bars["verify"][0]), 2)
         for stage, share in (("reading", 2), ("unpacking", 1), ("parsing", 12), ("the server", 85)):

@@ -401,6 +401,15 @@ class Standalone(Restoring):
         self.check("a", documents(10))
         self.assertRegex(outcome.out, r"(?m)^not restored: .*shardload\.log \(no \.bson and no \.metadata")
 
+    def test_a_record_that_cannot_be_written_is_an_error(self):
+        """The journals of these collections are smaller than the record of all of them."""
+        dump = self.dump_folder(*(self.namespace(f"c{n}", [{"_id": n}]) for n in range(30)))
+        outcome = self.run_program("shardload", "restore", "--uri", self.uri, "--work-dir", "w", "--progress", "none",
+                                   dump, through=["sh", "-c", 'ulimit -f 16; exec "$0" "$@"'])
+        self.assertEqual((outcome.code, self.database.c29.count_documents({})), (support.EXIT_RESOURCES, 1),
+                         outcome.text)
+        self.assertRegex(outcome.err, r"w/restore\.json: .*File too large")
+
     def test_a_second_restore_adds_nothing(self):
         """Not a document that violates the validator, which the server refuses before it finds that it is stored.
         Options whose fields have another order, and defaults, are no difference."""
