@@ -58,6 +58,8 @@ TEST(tables_are_found) {
          "3 lines before the table skipped",
          "{ \"id\" : \"1\", \"name\" : \"x\", \"lat\" : \"2.5\" }", 2},
         {"Title, with a comma\n1;2;3\n4;5;6\n7;8;9\n", "1 line before the table skipped", NULL, 3},
+        {"Report, 2024\nall regions\nid,name\n1,a\n2,b\n", "2 lines before the table skipped",
+         "{ \"id\" : \"1\", \"name\" : \"a\" }", 2},
         {"id    name one   lat\n1     x y        2.5\n22    z          3.5\n", "two blanks or more",
          "{ \"id\" : \"1\", \"name one\" : \"x y\", \"lat\" : \"2.5\" }", 2},
         {"a,b,c,\n1,2,x\n3,4,y\n5,6,z\n", "header, 3 columns; the header has one field more",
