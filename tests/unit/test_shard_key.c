@@ -225,6 +225,14 @@ TEST(test_missing_fields_are_null) {
     assert_owner(map, "{'p': {'q': 4}}", 'b');
 }
 
+TEST(test_flags) {
+    sl_shard_map *map =
+        map_of("{'f': 1}", "[{'min': {'f': {'$minKey': 1}}, 'max': {'f': true}, 'shard': 'a'},"
+                           " {'min': {'f': true}, 'max': {'f': {'$maxKey': 1}}, 'shard': 'b'}]");
+    assert_owner(map, "{'f': false}", 'a');
+    assert_owner(map, "{'f': true}", 'b');
+}
+
 /* The owner of these values is not computed: the router finds it. */
 TEST(test_values_without_a_computed_owner) {
     static const char *const unknown[] = {
