@@ -49,6 +49,8 @@ class Page(html.parser.HTMLParser):
         # Tooltips and the style sheet are not text of the page.
         if self.open and self.open[-1] not in ("style", "script"):
             self.words.append(data + " ")
+        if data.strip() and self.open and self.open[-1] in ("svg", "g"):
+            self.problems.append(f"text in a picture at {self.getpos()}: {data}")
 
 
 class ReportCase(support.Case):
@@ -122,6 +124,7 @@ class Kinds(ReportCase):
                 for words in ([], ["--ascii"]):
                     lines = self.text(*words, path).splitlines()
                     self.assertGreater(len(lines), 15)
+                    self.assertEqual([line for line in lines if re.match(r" \w", line)], [])     # captions begin at 0
                     self.assertEqual([title for before, title in zip(lines, lines[1:]) if before.strip() and
                                       title in ("Documents per second", "Bytes per second")], [])
                     if words:
@@ -396,8 +399,8 @@ class SideBySide(ReportCase):
         for name in ("monday", "tuesday"):
             self.file(f"{name}/run.json", json.dumps(record_maker.load(2)))
         text = self.text("monday/run.json", "tuesday/run.json")
-        self.assertIn("monday", text)
-        self.assertIn("tuesday", text)
+        for name in ("monday", "tuesday"):
+            self.assertRegex(text, rf"(?m)^{name}\n  sources ")     # above its phases
 
 
 class Hostile(ReportCase):
