@@ -328,7 +328,8 @@ bool sl_has_decimal_comma(sl_text value) {
         else if (byte == '.' ? commas > 0 : (byte != '-' && byte != '+') || i > 0)
             return false;
     }
-    return commas == 1 && after > 0 && after != 3 && value.bytes[0] != ',';
+    const char *digit = value.bytes + (value.length > 0 && !sl_is_digit(*value.bytes));
+    return commas == 1 && after > 0 && (after != 3 || *digit == '0') && value.bytes[0] != ',';
 }
 
 /* Is it a number such as 12.500, of one to three digits before the point and three after it? */
@@ -336,6 +337,13 @@ static bool is_grouped(sl_text value) {
     size_t sign = *value.bytes == '-';
     return value.length >= sign + 5 && value.length <= sign + 7 &&
            value.bytes[value.length - 4] == '.' && value.bytes[sign] != '0';
+}
+
+static bool is_whole(sl_text value) {
+    size_t at = value.length > 1 && *value.bytes == '-';
+    while (at < value.length && sl_is_digit(value.bytes[at]))
+        at++;
+    return at == value.length;
 }
 
 bool sl_column_guess_is_grouped(const sl_column_guess *guess) {
@@ -417,7 +425,7 @@ static uint32_t kinds_of(sl_text value, sl_column_guess *guess, const sl_notatio
     if (left & KIND_NUMBERS)
         kinds |= number_kinds(value, left, &guess->number);
     if (kinds & KIND_DOUBLE)
-        guess->ungrouped = guess->ungrouped || (!(kinds & KIND_INT) && !is_grouped(value));
+        guess->ungrouped = guess->ungrouped || (!is_whole(value) && !is_grouped(value));
     if (guess->forms)
         add_forms(value, guess);
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {

@@ -73,6 +73,13 @@ class Types(support.Case):
                                      {"id": 2, "price": 2.75, "n": "12.500", "x": 1.25}])
         documents, _ = self.documents(self.file("points.csv", rows.replace(",", ".")))
         self.assertEqual(documents[1], {"id": 2, "price": 2.75, "n": 12.5, "x": 1.25})
+        for price in ("2,50", "0,101"):     # 0,101 has no group of digits
+            for whole in ("0", "900", "-12"):
+                for values in (["12.500", "1.250", whole], [whole, "12.500", "1.250"]):
+                    path = self.file("w.csv", "n;p\n" + "".join(f"{value};{price}\n" for value in values))
+                    documents, work = self.documents(path)
+                    self.assertEqual([one["n"] for one in documents], values)
+                    self.assertIn("'n=int:1.234,5'", (work / "shardload.log").read_text("utf-8"))
 
     def test_blanks_around_values_are_named(self):
         """Of columns that are text for no other reason; the advised option works."""
