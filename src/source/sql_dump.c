@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "util/grow.h"
@@ -71,22 +72,53 @@ struct sl_sql_dump {
 
 /* ---- recognition ---- */
 
-bool sl_sql_dump_begins(const unsigned char *bytes, size_t length) {
-    static const char *const beginnings[] = {"--\n-- PostgreSQL database ",
-                                             "-- MySQL dump ",
-                                             "-- MariaDB dump ",
-                                             "/*M!999999\\- ",
-                                             "/*!40",
-                                             "PRAGMA foreign_keys=OFF;",
+/* Does the text begin with this, in capital or small letters? */
+static bool begins_with(const unsigned char *text, size_t length, const char *word) {
+    return length >= strlen(word) && strncasecmp((const char *)text, word, strlen(word)) == 0;
+}
+
+/* Statements with which dumps and scripts begin, and with which no table does. */
+static bool begins_statement(const unsigned char *text, size_t length) {
+    static const char *const beginnings[] = {"PRAGMA foreign_keys=OFF;",
                                              "CREATE TABLE ",
-                                             "DROP TABLE IF EXISTS ",
-                                             "INSERT INTO `"};
+                                             "CREATE DATABASE ",
+                                             "CREATE SCHEMA ",
+                                             "DROP TABLE ",
+                                             "DROP DATABASE ",
+                                             "INSERT INTO ",
+                                             "SET NAMES ",
+                                             "SET statement_timeout",
+                                             "SET client_encoding",
+                                             "SET FOREIGN_KEY_CHECKS",
+                                             "SET SQL_MODE",
+                                             "START TRANSACTION;",
+                                             "BEGIN TRANSACTION;",
+                                             "BEGIN;\n",
+                                             "BEGIN;\r",
+                                             "USE `",
+                                             "LOCK TABLES "};
+    const unsigned char *end = memchr(text, '\n', length);
     for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
-        const size_t size = strlen(beginnings[i]);
-        if (length >= size && memcmp(bytes, beginnings[i], size) == 0)
+        if (begins_with(text, length, beginnings[i]))
             return true;
     }
-    return false;
+    return begins_with(text, length, "COPY ") && end &&
+           memmem(text, (size_t)(end - text), " FROM stdin", strlen(" FROM stdin"));
+}
+
+bool sl_sql_dump_begins(const unsigned char *bytes, size_t length) {
+    static const char *const comments[] = {"--\n-- PostgreSQL database ", "-- MySQL dump ",
+                                           "-- MariaDB dump ", "/*M!999999\\- ", "/*!40"};
+    for (size_t i = 0; i < sizeof comments / sizeof comments[0]; i++) {
+        if (begins_with(bytes, length, comments[i]))
+            return true;
+    }
+    const unsigned char *at = bytes, *end = bytes + length;
+    while (at < end && (strchr(" \t\r\n", *at) || begins_with(at, (size_t)(end - at), "--"))) {
+        const unsigned char *feed = *at == '-' ? memchr(at, '\n', (size_t)(end - at)) : at;
+        at = feed ? feed + 1 : end;
+    }
+    return begins_statement(at, (size_t)(end - at));
 }
 
 /* The comment, which begins a line here, may show what has written the dump, and that it is
