@@ -274,7 +274,8 @@ void sl_progress_end(sl_progress *progress) {
 
 /* The figures of the progress line, computed from counters at given times. */
 
-#define NOW_SAMPLES 4 /* the present rate is that of the last two seconds */
+#define NOW_SAMPLES 4    /* the present rate is that of the last two seconds */
+#define LEFT_MOST 3600.0 /* maximum of the time left, as a multiple of the observed time */
 
 void sl_window_keep(sl_window *window, const sl_progress_sample *sample) {
     window->samples[window->count++ % SL_WINDOW] = *sample;
@@ -309,9 +310,12 @@ sl_figures sl_figures_of(const sl_window *window, const sl_progress_sample *now,
         return seen;
     seen.share = (double)now->stored_bytes / (double)stored_total;
     double done = (double)now->stored_bytes - (double)older.stored_bytes;
+    const double seen_for = now->seconds - older.seconds;
     if (done > 0 && now->seconds > 1)
-        seen.left =
-            (double)(stored_total - now->stored_bytes) * (now->seconds - older.seconds) / done;
+        seen.left = (double)(stored_total - now->stored_bytes) * seen_for / done;
+    /* The completed bytes are an estimate: a few of them tell nothing about the time left. */
+    if (seen.left > LEFT_MOST * seen_for)
+        seen.left = -1;
     return seen;
 }
 

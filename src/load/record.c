@@ -267,10 +267,11 @@ static void list_counts(const sl_load *load, const sl_load_counts *counts, char 
     SL_FOR_COUNTS(one) {
         uint64_t number = sl_count_value(counts, one);
         if (number == 0 || !sl_count_is_shown(&one->row, mode, SL_ON_SCREEN, true) ||
-            one->offset == offsetof(sl_load_counts, records))
+            one->offset == offsetof(sl_load_counts, records) ||
+            one->offset == offsetof(sl_load_counts, earlier_records))
             continue;
         const char *words = sl_count_label(&one->row, mode, label);
-        words += strcspn(words, "=+") == 0 ? strlen("= ") : 0;
+        words += strspn(words, "=+ ");
         used += sl_print_text(out + used, room - used, "%s%s %s", used ? ", " : ": ",
                               sl_human_count(number, human), words);
     }
@@ -279,13 +280,16 @@ static void list_counts(const sl_load *load, const sl_load_counts *counts, char 
 /* The summary of a load that soon ended: one line. */
 static void print_line(const sl_load *load, const sl_load_counts *counts) {
     const sl_load_config *config = load->job.config;
-    char human[SL_HUMAN_ROOM], took[SL_HUMAN_ROOM], list[600], target[300] = "";
+    char human[SL_HUMAN_ROOM], took[SL_HUMAN_ROOM], list[600], target[300] = "", earlier[60] = "";
     if (config->sink == SL_SINK_CLUSTER)
         sl_print_text(target, sizeof target, "%s.%s: ", config->database, config->collection);
+    if (counts->earlier_records > 0)
+        sl_print_text(earlier, sizeof earlier, ", %s of them in earlier runs",
+                      sl_human_count(counts->earlier_records, human));
     list_counts(load, counts, list, sizeof list);
-    sl_log_result("%s%s record%s in %s%s", target, sl_human_count(counts->records, human),
+    sl_log_result("%s%s record%s in %s%s%s", target, sl_human_count(counts->records, human),
                   counts->records == 1 ? "" : "s",
-                  sl_human_seconds(sl_run_record_seconds(load->record), took), list);
+                  sl_human_seconds(sl_run_record_seconds(load->record), took), earlier, list);
 }
 
 static void print_table(const sl_load *load, const sl_load_counts *counts) {

@@ -255,20 +255,25 @@ static void add_verdict(sl_page *page, const bson_t *record) {
     const char *speed = rate >= 0 ? sl_page_text(page, " at %s per second",
                                                  sl_section_number(page, rate, SL_UNIT_COUNT))
                                   : "";
+    const double earlier = sl_look_amount(record, "accounting.earlierRuns.records", 0);
+    const char *before = earlier > 0 ? sl_page_text(page, " (%s of the records in earlier runs)",
+                                                    sl_section_number(page, earlier, SL_UNIT_COUNT))
+                                     : "";
     double took = sl_section_phase_seconds(record, "phases", NULL);
     int holds = sl_look_truth(record, "accounting.addsUp");
     int verified = sl_look_truth(record, "verification.ok");
     if (holds == 0)
         tone = SL_TONE_BAD;
-    sl_page_add_text(
-        page, SL_BLOCK_VERDICT, tone, "%s: %s in %s%s. The totals of the records %s.%s", words,
-        describe_outcomes(page, record), sl_section_number(page, took, SL_UNIT_SECONDS), speed,
-        holds == 1   ? "add up"
-        : holds == 0 ? "DO NOT ADD UP"
-                     : "are missing",
-        verified == 1   ? " The counts of the ranges on the cluster are right."
-        : verified == 0 ? " THE COUNTS OF THE RANGES ON THE CLUSTER ARE WRONG."
-                        : "");
+    sl_page_add_text(page, SL_BLOCK_VERDICT, tone,
+                     "%s: %s%s in %s%s. The totals of the records %s.%s", words,
+                     describe_outcomes(page, record), before,
+                     sl_section_number(page, took, SL_UNIT_SECONDS), speed,
+                     holds == 1   ? "add up"
+                     : holds == 0 ? "DO NOT ADD UP"
+                                  : "are missing",
+                     verified == 1   ? " The counts of the ranges on the cluster are right."
+                     : verified == 0 ? " THE COUNTS OF THE RANGES ON THE CLUSTER ARE WRONG."
+                                     : "");
 }
 
 /* Bytes per second of the load phase, without those of runs that were resumed; NAN: unknown. */

@@ -54,6 +54,15 @@ class Said(support.ClusterCase):
         self.assertIn("--resume cannot complete this load", outcome.err)
         self.assertNotIn("to complete this load", outcome.err)
 
+    def test_a_resumed_load_separates_the_earlier_runs(self):
+        second = self.file("u.csv", ROWS.encode() + b"x\n")
+        words = "load", *self.target(), "-j", 1, "--batch-size", 100, "--work-dir", "w", self.source, second
+        self.run_short(*words, "--max-rejects", 0, code=support.EXIT_SOURCE)
+        outcome = self.run_short(*words, "--max-rejects", 1, "--resume", code=support.EXIT_REJECTS)
+        self.assertRegex(outcome.out, r": 1,001 records in \d.*s, 500 of them in earlier runs: 600 inserted, 400 already stored, 1 ")
+        shown = self.run_short("report", "w/run.json").out
+        self.assertIn("(500 of the records in earlier runs)", " ".join(shown.split()))
+
     def test_advice_to_drop_says_what_is_lost(self):
         self.run_short("load", *self.target(), self.source)
         outcome = self.run_short("load", *self.target(), "--clustered", self.file("u.csv", b"a,b\n1,x\n"),

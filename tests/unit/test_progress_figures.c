@@ -68,6 +68,10 @@ TEST(unknown_figures_are_not_shown) {
                 1e-9); /* no progress, no estimate */
     sl_progress_sample early = {.seconds = 0.9, .stored_bytes = 10};
     assert_near(sl_figures_of(&still, &early, 1000).left, -1, 1e-9);
+    sl_progress_sample few = {.seconds = 3,
+                              .stored_bytes = 10}; /* an estimate of an hour a second */
+    assert_near(sl_figures_of(&still, &few, 10 + 36000).left, 10800, 1e-9);
+    assert_near(sl_figures_of(&still, &few, 10 + 36001).left, -1, 1e-9);
     sl_progress_sample zero = {0};
     assert_true(sl_figures_of(&still, &zero, 1000).rate_all == 0);
 }
