@@ -67,6 +67,14 @@ static table *add(tables *all, const char *name, const char *path, sl_error *err
             return NULL;
         }
     }
+    if (!all->config->collection && strstr(path, ".metadata.json")) {
+        sl_error_set(error, SL_EXIT_SOURCE,
+                     "%s: this belongs to a dump of mongodump: shardload restore FOLDER restores "
+                     "it, with the options and indexes of its collections. To load the file, give "
+                     "--collection",
+                     path);
+        return NULL;
+    }
     if (!all->single && (!sl_is_collection_name(name) || sl_is_registry_name(name))) {
         sl_error_set(
             error, SL_EXIT_USAGE,

@@ -217,6 +217,9 @@ class Dumps(support.ClusterCase):
         self.file("d/a.csv", "x\n1\n")
         self.file("d/a.json", '{"x": 1}\n')
         self.run_load(self.scratch / "d", code=support.EXIT_USAGE, message="would both become the collection a")
+        (self.scratch / "dump").mkdir()
+        self.file("dump/a.metadata.json", '{"options": {}}')
+        self.run_load(self.scratch / "dump", code=support.EXIT_SOURCE, message="shardload restore FOLDER")
 
     def test_scripts_written_by_hand(self):
         """They are never read as a table with commas."""
