@@ -608,11 +608,14 @@ static void skip_titles(sl_table *table, sl_text head, bool whole) {
     if (table->blanks || count < 3 || count > SL_COLUMNS_MAX)
         return;
     for (size_t i = 0; i < TITLES_MAX && is_title(&next, next.first.line, count); i++) {
-        size_t at = next.first.end;
+        size_t begin, at = next.first.end;
         sl_text line;
-        if (!table_next_line(&next, head, whole, &at, &line))
-            return;
-        set_first(&next, head, next.first.end);
+        do {
+            begin = at;
+            if (!table_next_line(&next, head, whole, &at, &line))
+                return;
+        } while (sl_line_is_blank(line));
+        set_first(&next, head, begin);
         if (next.first.fields != count)
             return;
     }

@@ -91,6 +91,9 @@ TEST(tables_are_found) {
         {"Sales,,\n,,\nid,name,v\n1,x,2.5\n2,y,3.5\n",
          "header, 3 columns; 2 lines before the table skipped",
          "{ \"id\" : \"1\", \"name\" : \"x\", \"v\" : \"2.5\" }", 2},
+        {"Sales;;\n\nid;name;v\n1;x;2.5\n2;y;3.5\n",
+         "header, 3 columns; 2 lines before the table skipped",
+         "{ \"id\" : \"1\", \"name\" : \"x\", \"v\" : \"2.5\" }", 2},
         {"5,,\n6,7,8\n9,10,11\n", "no header", "{ \"column1\" : \"5\" }", 3},
     };
     assert_found(rows, sizeof rows / sizeof rows[0]);
