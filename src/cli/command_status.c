@@ -6,6 +6,8 @@
  * are looked up; on another host only the age of the file counts. */
 #include "commands.h"
 
+#include <dirent.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -254,8 +256,24 @@ static void print_status(const bson_t *status, sl_liveness liveness) {
 
 /* ---- the status and its process ---- */
 
-static bool read_status(const char *directory, bson_t **status, sl_error *error) {
+/* A load of several tables has a work directory for each of them in its own: sets the name of one. */
+static bool find_inside(const char *directory, char name[NAME_MAX + 1]) {
     char path[4200];
+    struct stat facts;
+    bool found = false;
+    DIR *folder = opendir(directory);
+    for (struct dirent *one; folder && !found && (one = readdir(folder));) {
+        snprintf(name, NAME_MAX + 1, "%s", one->d_name);
+        int length = snprintf(path, sizeof path, "%s/%s/" SL_WORK_STATUS, directory, name);
+        found = *name != '.' && length < (int)sizeof path && stat(path, &facts) == 0;
+    }
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
+static bool read_status(const char *directory, bson_t **status, sl_error *error) {
+    char path[4200], name[NAME_MAX + 1];
     struct stat facts;
     snprintf(path, sizeof path, "%s/" SL_WORK_STATUS, directory);
     if (stat(directory, &facts) != 0)
@@ -264,7 +282,13 @@ static bool read_status(const char *directory, bson_t **status, sl_error *error)
     if (!S_ISDIR(facts.st_mode))
         return sl_error_set(error, SL_EXIT_USAGE, "%s is a file: name the work directory of a load",
                             directory);
-    if (stat(path, &facts) != 0 && errno == ENOENT)
+    const bool none = stat(path, &facts) != 0 && errno == ENOENT;
+    if (none && find_inside(directory, name))
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s is of a load of several tables, each of which has a work directory "
+                            "in it: name one of these, such as %s/%s",
+                            directory, directory, name);
+    if (none)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "%s has no %s: it is not a work directory, or its load was refused "
                             "before it began; see shardload.log there",

@@ -213,6 +213,14 @@ class Dumps(support.ClusterCase):
         self.assertEqual(self.found("goods"),
                          [{"id": 1, "name": "a\tb", "b": b"\0x\\", "at": moment(2024, 1, 1)}, {}])
 
+    def test_the_status_of_a_table(self):
+        path = self.file("t.sql", "CREATE TABLE a (x int);\nINSERT INTO a VALUES (1);\nCREATE TABLE b (x int);\n"
+                                  "INSERT INTO b VALUES (1);\n")
+        self.run_load(path, work="w")
+        outcome = self.shardload("status", "w", code=support.EXIT_USAGE)
+        (name,) = re.findall(r"load of several tables, .* such as (w/\S+)", outcome.err)
+        self.assertIn(": finished", self.shardload("status", name).out)
+
     def test_same_name(self):
         self.file("d/a.csv", "x\n1\n")
         self.file("d/a.json", '{"x": 1}\n')
