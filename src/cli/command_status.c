@@ -256,7 +256,8 @@ static void print_status(const bson_t *status, sl_liveness liveness) {
 
 /* ---- the status and its process ---- */
 
-/* A load of several tables has a work directory for each of them in its own: sets the name of one. */
+/* A load of several tables has a work directory for each of them in its own: sets the name of
+ * one. */
 static bool find_inside(const char *directory, char name[NAME_MAX + 1]) {
     char path[4200];
     struct stat facts;

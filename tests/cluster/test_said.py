@@ -59,7 +59,8 @@ class Said(support.ClusterCase):
         words = "load", *self.target(), "-j", 1, "--batch-size", 100, "--work-dir", "w", self.source, second
         self.run_short(*words, "--max-rejects", 0, code=support.EXIT_SOURCE)
         outcome = self.run_short(*words, "--max-rejects", 1, "--resume", code=support.EXIT_REJECTS)
-        self.assertRegex(outcome.out, r": 1,001 records in \d.*s, 500 of them in earlier runs: 600 inserted, 400 already stored, 1 ")
+        self.assertRegex(outcome.out, r": 1,001 records in \d.*s, 500 of them in earlier runs: 600 inserted, "
+                                      "400 already stored, 1 rejected")
         shown = self.run_short("report", "w/run.json").out
         self.assertIn("(500 of the records in earlier runs)", " ".join(shown.split()))
 

@@ -232,7 +232,8 @@ class Dumps(support.ClusterCase):
     def test_scripts_written_by_hand(self):
         """They are never read as a table with commas."""
         for n, begin in enumerate(("SET NAMES utf8;\n", "BEGIN;\n", "-- my data\n\n", "START TRANSACTION;\n", "")):
-            create, insert = f"CREATE TABLE c{n} (id int, name text);\n", f"insert into c{n} values (1,'a'),\n (2,'b');\n"
+            create = f"CREATE TABLE c{n} (id int, name text);\n"
+            insert = f"insert into c{n} values (1,'a'),\n (2,'b');\n"
             self.run_load(self.file("s.sql", begin + create + insert))
             self.assertEqual(self.found(f"c{n}"), [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}], begin)
             self.run_load(self.file("bare.sql", begin + insert), code=support.EXIT_SOURCE, message="no CREATE TABLE")
