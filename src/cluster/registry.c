@@ -126,28 +126,33 @@ static bool registry_in_batches(sl_registry *registry, sl_registry_entry *entrie
 
 /* ---- reading ---- */
 
+#define PARTS_MOST 10000u /* more than --part accepts, or than clusters have shards */
+#define LIST_MOST 10000u  /* entries of a list in the counter */
+
 /* Counts the finished parts of a source and their documents. A source that is loaded but has no
  * parts of this division was loaded without parts: its total counts. */
 static void fill_parts(const sl_registry *registry, const bson_t *document,
                        sl_registry_entry *entry) {
     char path[40];
     bson_iter_t found, part, border;
+    bson_t borders;
     uint64_t documents = 0;
-    bool compared = true; /* earlier versions stored no borders */
+    bool compared; /* earlier versions stored no borders */
     entry->parts_loaded = 0;
     entry->borders = 0;
     entry->part_loaded = false;
     snprintf(path, sizeof path, "parts.%s", registry->division);
     bool any = registry->part > 0 && sl_look_find(document, path, &found) &&
                bson_iter_recurse(&found, &part);
-    while (any && bson_iter_next(&part)) {
+    snprintf(path, sizeof path, "borders.%s", registry->division);
+    compared = any && sl_look_inside(document, path, &borders);
+    for (unsigned i = 0; any && i < PARTS_MOST && bson_iter_next(&part); i++) {
         if (!BSON_ITER_HOLDS_NUMBER(&part))
             continue;
         entry->parts_loaded++;
         documents += (uint64_t)bson_iter_as_int64(&part);
-        snprintf(path, sizeof path, "borders.%s.%.10s", registry->division, bson_iter_key(&part));
-        entry->borders += (uint64_t)sl_look_int64(document, path, 0);
-        compared = compared && sl_look_find(document, path, &border);
+        compared = compared && bson_iter_init_find(&border, &borders, bson_iter_key(&part));
+        entry->borders += compared ? (uint64_t)bson_iter_as_int64(&border) : 0;
         if (strtoul(bson_iter_key(&part), NULL, 10) == registry->part)
             entry->part_loaded = true;
     }
@@ -556,6 +561,11 @@ bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, sl
     bson_init(items);
     if (ok && sl_look_inside(&counter, name, &array))
         ok = bson_concat(items, &array) || sl_error_memory(error, "reading the registry");
+    if (ok && bson_count_keys(items) > LIST_MOST)
+        ok = sl_error_set(error, SL_EXIT_CLUSTER,
+                          "registry %s.%s: the list %s in the document \"counter\" has more than "
+                          "%u entries, which no load writes: remove the list",
+                          registry->database, registry->collection, name, LIST_MOST);
     bson_destroy(&counter);
     return ok;
 }

@@ -221,13 +221,14 @@ static size_t put_origin(const char *origin, char *out, size_t room) {
         return sl_print_text(out, room, "the position of the record in its file (no --id-field)");
     if (strcmp(origin, OWN_ID) == 0)
         return sl_print_text(out, room, "the _id of the record");
-    return sl_print_text(out, room, "--id-field %s", origin);
+    char word[SL_WORD_ROOM(ORIGIN_ROOM)];
+    return sl_print_text(out, room, "--id-field %s", sl_shell_word(origin, word, sizeof word));
 }
 
 static bool refuse_ids(const sl_job *job, const sl_destination *destination, const bson_t *known,
                        const char *origin, sl_error *error) {
     const sl_mode_row *mode = sl_load_mode(job->config);
-    char before[600], now[ORIGIN_ROOM], advice[700] = "";
+    char before[600], now[ORIGIN_ROOM], advice[700] = "", word[SL_WORD_ROOM(ORIGIN_ROOM)];
     size_t used = 0, given = 0;
     for (sl_walk walk = sl_walk_of(known); sl_walk_next(&walk);) {
         const char *one = sl_look_string(&walk.item, "from");
@@ -235,7 +236,8 @@ static bool refuse_ids(const sl_job *job, const sl_destination *destination, con
         used += put_origin(one, before + used, sizeof before - used);
         if (one[0] && given == 0)
             given = sl_print_text(advice, sizeof advice, "Give --id-field %s%s. ",
-                                  strcmp(one, OWN_ID) == 0 ? "NAME" : one,
+                                  strcmp(one, OWN_ID) == 0 ? "NAME"
+                                                           : sl_shell_word(one, word, sizeof word),
                                   strcmp(one, OWN_ID) == 0 ? ", the field with the _id" : "");
     }
     if (given == 0)

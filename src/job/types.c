@@ -783,7 +783,7 @@ static bool record_once(const sl_job *job, const sl_destination *destination, bo
     known_types known;
     bson_t now = BSON_INITIALIZER, item;
     recording r = {.known = &known};
-    size_t listed;
+    size_t listed, count = 0;
     bool ok = known_read(job, destination, true, &known, error);
     if (destination->target_gone && destination->created)
         known.count = 0; /* of the collection that another program has dropped */
@@ -794,14 +794,14 @@ static bool record_once(const sl_job *job, const sl_destination *destination, bo
     }
     for (sl_walk walk = sl_walk_of(&known.list); known.count > 0 && sl_walk_next(&walk);) {
         const known_type *type = known_of(&known, sl_look_string(&walk.item, "column"), &listed);
-        sl_record_begin_item(&now, bson_count_keys(&now), &item);
+        sl_record_begin_item(&now, count++, &item);
         bson_concat(&item, &walk.item);
         if (type->missed && !sl_look_flag(&walk.item, "missed"))
             BSON_APPEND_BOOL(&item, "missed", true);
         bson_append_document_end(&now, &item);
     }
     for (size_t i = 0; i < r.added_count; i++) {
-        sl_record_begin_item(&now, bson_count_keys(&now), &item);
+        sl_record_begin_item(&now, count++, &item);
         BSON_APPEND_UTF8(&item, "column", r.added[i].column);
         BSON_APPEND_UTF8(&item, "type", r.added[i].type);
         bson_append_document_end(&now, &item);

@@ -457,14 +457,18 @@ struct sl_unpacker {
     sl_input *packed;
     void *state; /* of the decoder */
     bool in_stream;
-    bool is_bgzip;     /* gzip members that an empty one ends */
+    bool is_bgzip;     /* the current stream: an empty one ends the data */
     uint64_t unpacked; /* bytes of the current stream, or of the last one */
 };
 
-/* A gzip member with the extra field "BC". */
+/* A gzip member of which the extra field has the part "BC". */
 static bool is_bgzip(const unsigned char *bytes, size_t length) {
-    return length >= 14 && bytes[0] == 0x1F && bytes[1] == 0x8B && (bytes[3] & 4) != 0 &&
-           memcmp(bytes + 10, "\x06\0BC", 4) == 0;
+    if (length < 12 || bytes[0] != 0x1F || bytes[1] != 0x8B || (bytes[3] & 4) == 0)
+        return false;
+    size_t at = 12, end = at + (bytes[10] | (size_t)bytes[11] << 8);
+    while (at + 4 <= end && at + 4 <= length && memcmp(bytes + at, "BC", 2) != 0)
+        at += 4 + (bytes[at + 2] | (size_t)bytes[at + 3] << 8);
+    return at + 4 <= end && at + 4 <= length;
 }
 
 /* Do the bytes begin a skippable frame? Fewer than 4 bytes are compared as far as they go. */
@@ -503,6 +507,7 @@ static bool continues(const compression *one, const unsigned char *bytes, size_t
 static bool begin_stream(sl_unpacker *unpacker, sl_error *error) {
     unpacker->in_stream = true;
     unpacker->unpacked = 0;
+    unpacker->is_bgzip = is_bgzip(sl_input_at(unpacker->packed), sl_input_left(unpacker->packed));
     return unpacker->compression->decoder->begin(unpacker->state) ||
            sl_error_memory(error, "unpacking sources");
 }
@@ -689,7 +694,6 @@ bool sl_unpacker_create(sl_input *packed, sl_unpacker **result, sl_error *error)
         return !found || sl_error_memory(error, "opening compressed sources");
     unpacker->compression = found;
     unpacker->packed = packed;
-    unpacker->is_bgzip = is_bgzip(sl_input_at(packed), sl_input_left(packed));
     const sl_decoder *decoder = found->decoder;
     bool ok;
     if (!decoder) {

@@ -18,7 +18,7 @@
 typedef struct sl_unpacker sl_unpacker;
 
 /* Number of bytes needed to recognise a compression format. */
-#define SL_MAGIC_BYTES 14
+#define SL_MAGIC_BYTES 64
 
 /* Creates an unpacker of `packed`, which is borrowed, if its first SL_MAGIC_BYTES, which have been
  * peeked, are those of a compression format; otherwise sets `*unpacker` to NULL. */

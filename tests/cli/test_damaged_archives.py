@@ -263,12 +263,15 @@ class Known(Case):
     def test_forms_of_other_compressors_are_accepted(self):
         block = making.zlib.compressobj(6, making.zlib.DEFLATED, -15)
         raw = block.compress(PARTS[0]) + block.flush(making.zlib.Z_SYNC_FLUSH) + block.flush()
-        bgzip = (b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\6\0BC\2\0" +
-                 (len(raw) + 25).to_bytes(2, "little") + raw +
-                 making.struct.pack("<II", making.zlib.crc32(PARTS[0]), len(PARTS[0])))
+        rest = raw + making.struct.pack("<II", making.zlib.crc32(PARTS[0]), len(PARTS[0]))
+        size = (len(raw) + 25).to_bytes(2, "little")
         end = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
-        self.assert_text(bgzip + self.GZIP[1] + end, PARTS[0] + PARTS[1])
-        self.assert_refused(bgzip + self.GZIP[1], "the bgzip data ends at byte", "without its end marker")
+        for extra in (b"BC\2\0" + size, b"ZZ\1\0xBC\2\0" + size, b"BC\2\0" + size + b"ZZ\0\0"):
+            bgzip = b"\x1f\x8b\x08\x04\0\0\0\0\0\xff" + len(extra).to_bytes(2, "little") + extra + rest
+            self.assert_text(bgzip + self.GZIP[1] + end, PARTS[0] + PARTS[1])
+            self.assert_text(bgzip + end + self.GZIP[1], PARTS[0] + PARTS[1])
+            for begin in (b"", self.GZIP[1]):
+                self.assert_refused(begin + bgzip, "the bgzip data ends at byte", "without its end marker")
         self.assert_text(SKIPPABLE + zstd(TEXT) + SKIPPABLE, TEXT)  # as pzstd and seekable zstd write
         self.assert_text(lz4(PARTS[0]) + SKIPPABLE + lz4(PARTS[1]), PARTS[0] + PARTS[1])
 

@@ -86,6 +86,20 @@ class PlantedFiles(support.ClusterCase):
                                path, code=support.EXIT_USAGE, limit=30, message=f"w/{name}")
 
 
+class Registry(support.ClusterCase):
+    """Whoever may write it can change what a load reads there."""
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def test_its_text_is_a_word_of_a_shell_and_its_lists_are_short(self):
+        self.load(self.file("a.csv", "id,name\n1,a\n"))
+        other = self.file("b.csv", "id,name\n2,b\n")
+        counter = self.database["t.sources"].update_one
+        counter({"_id": "counter"}, {"$set": {"ids": [{"from": "id; touch x #"}]}})
+        self.load(other, code=support.EXIT_SOURCE, message="Give --id-field 'id; touch x #'. ")
+        counter({"_id": "counter"}, {"$set": {"ids": [{"from": ""}], "types": [{}] * 10001}})
+        self.load(other, code=support.EXIT_CLUSTER, message="has more than 10000 entries")
+
+
 class RejectsThatCannotBeWritten(support.ClusterCase):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
