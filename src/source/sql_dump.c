@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "util/grow.h"
+#include "util/hash.h"
 #include "util/text.h"
 
 #include "archive.h"
@@ -19,6 +20,7 @@
 #define OUTPUT_BYTES ((size_t)64 << 10)
 #define KINDS_MAX 48u
 #define TABLES_MAX 20000u /* a dump is read once for each table with rows */
+#define HASHES 1024u      /* of names of tables */
 #define WORDS_MAX 8u      /* of a value: replace(replace(...)) */
 #define KIND_ROOM 40u
 #define INSERT_HEAD_MAX ((size_t)1024)
@@ -36,7 +38,7 @@ struct sl_sql_dump {
     sl_sql_text text;
     const char *include;
     sl_input contents;
-    sl_sql_table *tables;
+    sl_sql_table *tables, *by_hash[HASHES];
     unsigned table_count, words; /* `words`: of the current value */
     sl_path_set seen;            /* tables whose rows have been read */
     const char *end;             /* the comment that ends a complete dump; NULL: none is expected */
@@ -222,16 +224,21 @@ static void note_transaction(sl_sql_dump *dump, const sl_sql_token *first) {
 
 /* ---- CREATE, ALTER ---- */
 
+static size_t hash_of(const char *name) {
+    return sl_hash_text(name, strlen(name)) % HASHES;
+}
+
 static sl_sql_table *table_named(const sl_sql_dump *dump, const char *name) {
-    sl_sql_table *table = dump->tables;
+    sl_sql_table *table = dump->by_hash[hash_of(name)];
     while (table && strcmp(table->name, name) != 0)
-        table = table->next;
+        table = table->alike;
     return table;
 }
 
 /* Adds a table, or empties the one of that name. NULL with error. */
 static sl_sql_table *add_table(sl_sql_dump *dump, const char *name) {
-    sl_sql_table *table = table_named(dump, name), *next = table ? table->next : dump->tables;
+    sl_sql_table *table = table_named(dump, name), **first = &dump->by_hash[hash_of(name)];
+    sl_sql_table *next = table ? table->next : dump->tables, *alike = table ? table->alike : *first;
     if (table)
         sl_sql_table_clear(table);
     else if (dump->table_count++ == TABLES_MAX)
@@ -241,8 +248,8 @@ static sl_sql_table *add_table(sl_sql_dump *dump, const char *name) {
     else if (!(table = malloc(sizeof *table)))
         return sl_error_memory(dump->text.error, "reading an SQL dump"), NULL;
     else
-        dump->tables = table;
-    *table = (sl_sql_table){.next = next, .name = strdup(name)};
+        dump->tables = *first = table;
+    *table = (sl_sql_table){.next = next, .alike = alike, .name = strdup(name)};
     if (!table->name)
         sl_error_memory(dump->text.error, "reading an SQL dump");
     return table->name ? table : NULL;

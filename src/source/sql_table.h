@@ -24,7 +24,7 @@ typedef struct sl_sql_column {
 } sl_sql_column;
 
 typedef struct sl_sql_table {
-    struct sl_sql_table *next;
+    struct sl_sql_table *next, *alike; /* `alike`: another one with the same hash of its name */
     char *name; /* of the collection: the schema, unless it is the usual one, a dot, and the name */
     sl_sql_column *columns;
     size_t count, room;

@@ -62,6 +62,11 @@ bool sl_sql_fill(sl_sql_text *text, size_t count) {
 
 bool sl_sql_seek(sl_sql_text *text, uint64_t offset, uint64_t lines) {
     uint64_t where;
+    if (offset >= text->moved + text->used && offset <= text->moved + text->length) {
+        text->used = text->counted = (size_t)(offset - text->moved);
+        text->lines = lines;
+        return true;
+    }
     if (!text->input->seek || !text->input->seek(text->input, (int64_t)offset, SEEK_SET, &where))
         return false;
     text->used = text->length = text->counted = 0;
