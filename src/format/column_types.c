@@ -173,8 +173,14 @@ static uint8_t *put_decimal(const sl_value *v, uint8_t *to) {
     return sl_bson_put_decimal(to, field.bytes, field.length);
 }
 
+/* mongoexport writes ObjectId(...) to CSV. */
 static uint8_t *put_object_id(const sl_value *v, uint8_t *to) {
-    return sl_bson_put_object_id(to, v->field.bytes, v->field.length);
+    static const char begin[] = "ObjectId(";
+    sl_text digits = v->field;
+    if (digits.length > sizeof begin && memcmp(digits.bytes, begin, sizeof begin - 1) == 0 &&
+        digits.bytes[digits.length - 1] == ')')
+        digits = (sl_text){digits.bytes + sizeof begin - 1, digits.length - sizeof begin};
+    return sl_bson_put_object_id(to, digits.bytes, digits.length);
 }
 
 static uint8_t *put_uuid(const sl_value *v, uint8_t *to) {

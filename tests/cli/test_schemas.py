@@ -134,8 +134,9 @@ class Schemas(support.Case):
     def test_object_id_and_uuid(self):
         text = "507f1f77bcf86cd799439011"
         identity = support.bson.ObjectId(text)
-        self.check("objectid", {text: identity, text.upper(): identity},
-                   [text[1:], text + "0", text[:-1] + "g", text[:-1] + "-"])
+        self.check("objectid", {text: identity, text.upper(): identity, f"ObjectId({text})": identity},
+                   [text[1:], text + "0", text[:-1] + "g", text[:-1] + "-", f"ObjectId({text[1:]})",
+                    f"ObjectId({text}", f"bjectId({text})", "ObjectId()"])
         text = "c8edabc3-f738-4ca3-b68d-ab92a91478a3"
         binary = support.bson.Binary(bytes.fromhex(text.replace("-", "")), 4)
         self.check("uuid", {text: binary, text.upper(): binary},
