@@ -74,7 +74,8 @@ static void begin_memory(void) {
     atexit(on_exit_of_a_library);
 }
 
-/* The driver may be initialised when it is loaded, before main, and may then print a warning. */
+/* The driver's library may initialise the driver before main, which may print a warning: so the
+ * driver is silenced before all libraries. */
 static void (*const before_libraries[])(void)
     __attribute__((section(".preinit_array"), used)) = {sl_driver_silence};
 

@@ -480,8 +480,8 @@ typedef struct sl_registry_entry {
     /* For a source that several loaders share, see sl_registry_set_part: */
     bool part_loaded;      /* this loader's part has been loaded */
     uint32_t parts_loaded; /* number of parts that have been loaded */
-    uint64_t borders;      /* of this loader's blocks, then of all loaded parts; see
-                              sl_source_block */
+    uint64_t borders;      /* written: the sum of this loader's blocks; read: that of all loaded
+                              parts (sl_source_block) */
     sl_layout layout;      /* common to all its loaders, see sl_registry_agree_layout */
     uint64_t types;        /* a hash of its columns' inferred types, which all its loaders must
                               share; 0: not inferred */

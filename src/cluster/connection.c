@@ -487,22 +487,19 @@ bool sl_cursor_failed(const sl_cursor_reading *reading, bson_error_t *why) {
     return true;
 }
 
-bool sl_connection_find(sl_connection *connection, const char *database, const char *collection,
-                        const bson_t *filter, const bson_t *options, bson_t *documents,
-                        sl_error *error) {
-    bson_init(documents);
+/* As sl_connection_find_each; `limit`: of the bytes of all documents, or 0. */
+static bool find_within(sl_connection *connection, const char *const place[2], const bson_t *filter,
+                        const bson_t *options, uint64_t limit, sl_found_document *each,
+                        void *context, sl_error *error) {
     int64_t start = sl_clock_ns();
     mongoc_client_t *client = sl_pool_borrow(connection->pool);
-    mongoc_collection_t *handle = mongoc_client_get_collection(client, database, collection);
+    mongoc_collection_t *handle = mongoc_client_get_collection(client, place[0], place[1]);
     mongoc_read_prefs_t *primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
     mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(handle, filter, options, primary);
     const bson_t *document;
-    uint32_t index = 0;
-    sl_cursor_reading reading = {.cursor = cursor, .limit = SL_CURSOR_KEPT_MAX};
-    while (sl_cursor_next(&reading, &document)) {
-        char room[SL_ARRAY_KEY_ROOM];
-        bson_append_document(documents, sl_array_key(index++, room), -1, document);
-    }
+    sl_cursor_reading reading = {.cursor = cursor, .limit = limit};
+    while (sl_cursor_next(&reading, &document))
+        each(context, document);
     bson_error_t driver_error;
     bool ok = !sl_cursor_failed(&reading, &driver_error);
     mongoc_cursor_destroy(cursor);
@@ -511,11 +508,38 @@ bool sl_connection_find(sl_connection *connection, const char *database, const c
     sl_pool_return(connection->pool, client);
     if (!ok) {
         char doing[300];
-        snprintf(doing, sizeof doing, "find in %s.%s", database, collection);
+        snprintf(doing, sizeof doing, "find in %s.%s", place[0], place[1]);
         sl_error_from_driver(error, doing, &driver_error);
         append_timeout(connection, start, &driver_error, error);
     }
     return ok;
+}
+
+bool sl_connection_find_each(sl_connection *connection, const char *database,
+                             const char *collection, const bson_t *filter, const bson_t *options,
+                             sl_found_document *each, void *context, sl_error *error) {
+    const char *const place[2] = {database, collection};
+    return find_within(connection, place, filter, options, 0, each, context, error);
+}
+
+typedef struct kept_documents {
+    bson_t *all;
+    uint32_t count;
+} kept_documents;
+
+static void keep_document(void *context, const bson_t *document) {
+    kept_documents *kept = context;
+    char room[SL_ARRAY_KEY_ROOM];
+    bson_append_document(kept->all, sl_array_key(kept->count++, room), -1, document);
+}
+
+bool sl_connection_find(sl_connection *connection, const char *database, const char *collection,
+                        const bson_t *filter, const bson_t *options, bson_t *documents,
+                        sl_error *error) {
+    const char *const place[2] = {database, collection};
+    bson_init(documents);
+    return find_within(connection, place, filter, options, SL_CURSOR_KEPT_MAX, keep_document,
+                       &(kept_documents){.all = documents}, error);
 }
 
 static bool by_certificate(const mongoc_uri_t *uri) {

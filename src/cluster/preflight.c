@@ -66,7 +66,7 @@ static int connect_to_path(const char *path, int milliseconds) {
     return connect_to((struct sockaddr *)&address, sizeof address, milliseconds);
 }
 
-#define ADDRESS_MS 250 /* the least time for one of several addresses */
+#define ADDRESS_MS 250 /* milliseconds that each of several addresses has at least */
 
 /* Connects to the first address that accepts. All addresses together have this time, because DNS
  * can return thousands. */

@@ -395,39 +395,46 @@ static int by_name(const void *a, const void *b) {
     return strcmp(base_name(x->name), base_name(y->name));
 }
 
+typedef struct namesakes {
+    const sl_registry_entry **sorted; /* new entries, by name */
+    size_t count;
+    sl_registry_found *found;
+    void *context;
+} namesakes;
+
+static void look_for_namesake(void *context, const bson_t *document) {
+    const namesakes *all = context;
+    const uint64_t content = (uint64_t)sl_look_int64(document, "content", 0);
+    const sl_registry_entry *key = &(sl_registry_entry){.name = sl_look_string(document, "name")};
+    const sl_registry_entry **entry =
+        bsearch(&key, all->sorted, all->count, sizeof(sl_registry_entry *), by_name);
+    if (entry && !is_empty(document) && (content == 0 || content != (*entry)->content))
+        all->found(all->context, *entry, document); /* it is no copy */
+}
+
 bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entries, size_t count,
                            sl_registry_found *found, void *context, sl_error *error) {
-    const sl_registry_entry **fresh = malloc((count + 1) * sizeof *fresh);
-    const bson_t all = BSON_INITIALIZER;
-    bson_t documents;
-    size_t used = 0;
-    if (!fresh)
+    const bson_t everything = BSON_INITIALIZER;
+    namesakes all = {
+        .sorted = malloc((count + 1) * sizeof *all.sorted), .found = found, .context = context};
+    if (!all.sorted)
         return sl_error_memory(error, "comparing the sources with the registry");
     for (size_t i = 0; i < count; i++) {
         if (entries[i].state == SL_SOURCE_NEW)
-            fresh[used++] = &entries[i];
+            all.sorted[all.count++] = &entries[i];
     }
-    if (used == 0) {
-        free(fresh);
-        return true;
-    }
-    qsort(fresh, used, sizeof(sl_registry_entry *), by_name);
+    qsort(all.sorted, all.count, sizeof(sl_registry_entry *), by_name);
     bson_t *options =
         BCON_NEW("projection", "{", "name", BCON_INT32(1), "size", BCON_INT32(1), "content",
                  BCON_INT32(1), "beginning", BCON_INT32(1), "state", BCON_INT32(1), "inRange",
                  BCON_INT32(1), "loadedAt", BCON_INT32(1), "}");
-    bool ok = find(registry, &all, options, &documents, error);
-    for (sl_walk walk = sl_walk_of(&documents); ok && sl_walk_next(&walk);) {
-        const uint64_t content = (uint64_t)sl_look_int64(&walk.item, "content", 0);
-        const sl_registry_entry *key =
-            &(sl_registry_entry){.name = sl_look_string(&walk.item, "name")};
-        const sl_registry_entry **entry =
-            bsearch(&key, fresh, used, sizeof(sl_registry_entry *), by_name);
-        if (entry && !is_empty(&walk.item) && (content == 0 || content != (*entry)->content))
-            found(context, *entry, &walk.item); /* it is no copy */
-    }
-    bson_destroy(&documents);
-    free(fresh);
+    /* A registry may have millions of sources, which are not kept. */
+    bool ok =
+        all.count == 0 || registry->none ||
+        sl_connection_find_each(registry->connection, registry->database, registry->collection,
+                                &everything, options, look_for_namesake, &all, error);
+    bson_destroy(options);
+    free(all.sorted);
     return ok;
 }
 
@@ -716,7 +723,7 @@ static bool draw_numbers(sl_registry *registry, size_t count, uint32_t *last, sl
     return !used || !registry->target || refuse_used(registry, count, *last, error);
 }
 
-/* Appends this loader's part, finished or not. */
+/* Appends the documents and borders of this loader's part if it is finished, otherwise null. */
 static void append_part(const sl_registry *registry, bson_t *document,
                         const sl_registry_entry *entry, bool finished) {
     char path[60], borders[60];

@@ -186,8 +186,8 @@ static bool check_code(const bson_iter_t *field, const sl_rule *rule, char why[S
     return wrong(why, "its %s is %.15g, which is not that of an error", rule->name, code);
 }
 
-/* Is the message of the error, if it has one, a string? The driver takes an index of another type
- * for 0. The code of a writeConcernError must not be 0; that of a write error is only shown. */
+/* Is the message of the error, if it has one, a string? The driver reads an index of another type
+ * as 0. The code of a writeConcernError must not be 0; that of a write error is only shown. */
 static bool check_error(const bson_iter_t *field, const sl_rule *rule, char why[SL_MESSAGE_WHY]) {
     bson_iter_t inner;
     static const sl_rule code = {.name = "writeConcernError.code"};
@@ -1041,7 +1041,7 @@ static ssize_t patient_readv(mongoc_stream_t *stream, mongoc_iovec_t *parts, siz
 #define PATIENT_MAX 8   /* after 8 silent members, each other one has only BRIEF_MS to connect */
 #define BRIEF_MS 250    /* milliseconds */
 #define SILENT_MAX 64   /* after 64 silent members, the others are not asked */
-#define PROMPT_MS 10    /* a refusal in this time is not counted */
+#define PROMPT_MS 10    /* a refusal within this time counts as no lost time */
 #define SILENT_MS 10000 /* the count begins again after this time without a silent member */
 
 /* What `internal` of mongoc_ssl_opt_t refers to in all versions 1.x of the driver; no function sets

@@ -423,7 +423,7 @@ int sl_documents_type(sl_job *job, const char *field) {
     return s.found[0];
 }
 
-/* Adds the fields of a shard key that records may have. */
+/* Adds the fields of a shard key that records can have: not _id, and none that --embed adds. */
 static void add_key_fields(sampling *s, const sl_load_config *config, const bson_t *shard_key) {
     bson_iter_t key;
     size_t embedded = config->embed_field ? strlen(config->embed_field) : 0;

@@ -503,9 +503,9 @@ static void on_alike(void *context, const sl_registry_entry *entry, const bson_t
         add_found(&a->versions, entry, " begins with the text of", document);
 }
 
-/* A source that begins like the entry has been looked at. In another folder, only a file of nearly
- * the same size is taken for a version of it: each month may have a folder with files of one name.
- */
+/* A source that begins like the entry has been looked at. In another folder, only a file whose
+ * size differs by at most 1 % is taken for a version of it: each month may have a folder with files
+ * of one name. */
 static void on_namesake(void *context, const sl_registry_entry *entry, const bson_t *document) {
     alike *a = context;
     const uint64_t beginning = (uint64_t)sl_look_int64(document, "beginning", 0);
@@ -513,7 +513,7 @@ static void on_namesake(void *context, const sl_registry_entry *entry, const bso
     char how[100], own[400];
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
     bool near = strcmp(own, sl_look_string(document, "name")) == 0 ||
-                fabs(size - other) * 100 <= size + other;
+                fabs(size - other) * 100 <= fmax(size, other);
     snprintf(how, sizeof how, ", %.0f bytes, has the name of a file of %.0f bytes:", size, other);
     if (near && !is_pipe(entry) && (beginning == 0 || beginning != entry->beginning) &&
         stores_copies(a))

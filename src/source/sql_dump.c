@@ -74,7 +74,7 @@ struct sl_sql_dump {
 
 /* ---- recognition ---- */
 
-/* Does the text begin with this, in capital or small letters? */
+/* Does the text begin with `word`, in capital or small letters? */
 static bool begins_with(const unsigned char *text, size_t length, const char *word) {
     return length >= strlen(word) && strncasecmp((const char *)text, word, strlen(word)) == 0;
 }

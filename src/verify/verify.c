@@ -428,7 +428,7 @@ static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
         found += atomic_load(&totals->found);
         different += atomic_load(&totals->different);
     }
-    /* A document that differs may have an equal _id of another BSON type, with another hash. */
+    /* The _ids 1 and 1.0 are equal, with different hashes: not compared if documents differ. */
     if (verification->content && different == 0
             ? !compare_ids(verification, &all, &repeated, error)
             : !sl_count_matching(destination->connection, &destination->target, &everything, &all,
