@@ -18,8 +18,8 @@ typedef struct sl_socket_failure {
 } sl_socket_failure;
 
 /* Resolves the name of the host, in the time that the system's resolver takes, and connects to one
- * of its addresses within `milliseconds`. Returns a blocking socket that the caller closes, or -1 with
- * `failure` (may be NULL) set. */
+ * of its addresses within `milliseconds`. Returns a blocking socket that the caller closes, or -1
+ * with `failure` (may be NULL) set. */
 int sl_socket_connect(const mongoc_host_list_t *host, int milliseconds, sl_socket_failure *failure);
 
 /* `option`: SO_RCVTIMEO or SO_SNDTIMEO. `milliseconds`: more than 0. */
