@@ -911,8 +911,9 @@ sl_type_class sl_column_class(const sl_schema_column *column) {
 sl_look sl_value_look(sl_text value) {
     sl_column_guess guess = SL_COLUMN_GUESS;
     bool digit = false, letter = false;
+    double number;
     sl_column_guess_add(&guess, value, NULL);
-    if (guess.values == 0)
+    if (guess.values == 0 || sl_convert_word(value.bytes, value.length, &number))
         return SL_LOOKS_MISSING;
     for (size_t i = 0; i < value.length; i++) {
         uint8_t byte = (uint8_t)value.bytes[i];

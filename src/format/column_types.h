@@ -199,7 +199,8 @@ bool sl_column_type_read(const char *text, sl_schema_column *column);
 sl_type_class sl_column_class(const sl_schema_column *column);
 
 /* What a single value looks like, for the detection of headers: a value with digits and without
- * letters (00501, 12 %, 10:37) is typed, even if its column would be text. */
+ * letters (00501, 12 %, 10:37) is typed, even if its column would be text. Words for numbers (inf,
+ * NaN), which can also be names, are like missing values. */
 typedef enum sl_look { SL_LOOKS_MISSING, SL_LOOKS_WORD, SL_LOOKS_TYPED } sl_look;
 sl_look sl_value_look(sl_text value);
 

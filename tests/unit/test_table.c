@@ -254,6 +254,8 @@ TEST(first_records_are_not_taken_for_a_header) {
         {"NA,NA\n1,2\n3,4\n", "no header, 2 columns", NULL, 3},
         {"NA,Berlin\n1,Paris\n2,Rome\n", "no header, 2 columns", NULL, 3},
         {"-,Berlin\nx,Paris\ny,Rome\n", "no header, 2 columns", NULL, 3},
+        {"id,inf\n1,2.5\n2,3.5\n", "header, 2 columns", "{ \"id\" : \"1\", \"inf\" : \"2.5\" }", 2},
+        {"x,inf\ny,2.5\nz,3.5\n", "no header, 2 columns", NULL, 3},
         {"NA,id\nx,1\ny,2\n", "header, 2 columns", "{ \"NA\" : \"x\", \"id\" : \"1\" }", 2},
         {",name\n0,Ann\n1,Bob\n", "header, 2 columns; the first line is assumed", NULL, 2},
         {"name,town\nx,Paris\ny,Rome\n", "the first line is assumed to be a header: `name,town`",
