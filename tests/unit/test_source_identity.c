@@ -254,13 +254,17 @@ TEST(a_change_after_a_folder_was_listed_is_detected) {
 
 TEST(a_file_that_cannot_be_opened_has_not_changed) {
     const char *path = unit_path("full.txt");
+    char fingerprint[SL_FINGERPRINT_ROOM];
     struct rlimit before;
+    sl_error error = {0};
     write_kind(&kinds[0], path, 1);
     reading *r = open_source(path);
     getrlimit(RLIMIT_NOFILE, &before);
     setrlimit(RLIMIT_NOFILE, &(struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max});
+    assert_false(sl_source_fingerprint(r->set, 0, fingerprint, &error));
     assert_false(read_block(r));
     setrlimit(RLIMIT_NOFILE, &before);
+    assert_contains(error.message, strerror(EMFILE));
     assert_int_equal(r->error.code, SL_EXIT_RESOURCES);
     assert_contains(r->error.message, strerror(EMFILE));
 }
