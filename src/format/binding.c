@@ -476,7 +476,7 @@ bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_firs
     d->quote = sl_quote_of(schema ? schema->quote : plan->options.quote, first->delimiter);
     if (plan->options.trim || (schema && schema->trim))
         d->trim = SL_TRIM_BOTH;
-    d->encoding = plan->encoding;
+    d->encoding = first->marked ? NULL : plan->encoding;
     d->escape = plan->options.escape;
     d->nulls = plan->options.nulls;
     d->null_count = plan->options.null_count;

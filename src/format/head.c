@@ -69,6 +69,7 @@ bool sl_first_line_read(sl_text head, size_t from, const char *delimiters, char 
         return sl_error_set(error, SL_EXIT_SOURCE, "this is %s, not delimited text", kind);
     size_t at = from + sl_byte_order_mark(rest);
     first->text_start = at;
+    first->marked = sl_byte_order_mark(head) > 0;
     first->line.length = 0;
     while (at < head.length && first->line.length == 0) {
         size_t begin = at;

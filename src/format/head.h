@@ -27,6 +27,7 @@ typedef struct sl_first_line {
     char delimiter;      /* the candidate that gives the most fields; 0: the line contains no
                             candidate */
     size_t fields;       /* number of fields with this delimiter */
+    bool marked;         /* the source begins with a byte order mark: it is UTF-8 */
 } sl_first_line;
 
 #define SL_SKIPPED_ROOM 64 /* for the beginning of lines before a table */

@@ -377,7 +377,7 @@ static void take_unit(utf16_state *state, sl_decode_piece *piece, uint32_t unit)
     if (!state->begun) {
         state->begun = true;
         state->big_endian = unit == 0xFFFE; /* units are read as little-endian before this */
-        return;
+        unit = 0xFEFF;                      /* the mark tells the format that the text is UTF-8 */
     }
     bool second = unit >= 0xDC00 && unit < 0xE000;
     if (state->surrogate && second) {

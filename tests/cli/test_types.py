@@ -186,6 +186,10 @@ class Types(support.Case):
             path = self.file(f"{encoding}.csv", rows.encode(encoding))
             documents, _ = self.documents("--encoding", encoding, path)
             self.assertEqual(documents, [{"имя": "её", "n": 1}, {"имя": last, "n": 2}])
+        for encoding in ("utf-8-sig", "utf-16"):  # the byte order mark says more than --encoding
+            paths = [self.file("a.csv", rows.encode("koi8-r", "replace")), self.file("b.csv", rows.encode(encoding))]
+            documents, _ = self.documents("--encoding", "koi8-r", *paths)
+            self.assertCountEqual([document["имя"] for document in documents], ["её", "Ки?в", "её", "Київ"])
         path = self.file("bad.csv", rows.encode("cp1251") + b"a\x98;3\n")
         outcome = self.shardload("load", "--sink", "null", "--format", "delimited", "--encoding",
                                  "cp1251", path, code=support.EXIT_REJECTS)
