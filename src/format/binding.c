@@ -548,6 +548,8 @@ static bool dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_di
     memcpy(d->skipped_text, table->skipped_text, sizeof d->skipped_text);
     d->quote = table->quote;
     memcpy(d->note, table->note, sizeof d->note);
+    d->header_assumed = table->header_assumed;
+    d->quotes_kept = table->quotes_kept;
     d->other = table->other;
     d->other_fields = table->other_fields;
     if (!table->header) {

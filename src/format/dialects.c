@@ -371,8 +371,17 @@ static void show_skipped(sl_dialects *dialects, const sl_dialect *d, const char 
                    dialects->shown_count == SKIPPED_SHOWN ? " (not shown for further texts)" : "");
 }
 
-/* Reports that another delimiter than the given one fits the text better. */
-static void show_other(const sl_dialect *d, const char *name) {
+/* Reports what may be read wrongly: a first record as a header, quotes as parts of values, a text
+ * that another delimiter than the given one fits better. */
+static void show_doubts(const sl_dialect *d, const char *name) {
+    char header[60];
+    sl_text_printable((sl_text){d->header, strcspn(d->header, "\r\n")}, header, sizeof header);
+    if (d->header_assumed)
+        sl_log_info("%s: the first line is assumed to be a header: `" SL_LINES "`; if it is a "
+                    "record, give --header no",
+                    name, header);
+    if (d->quotes_kept)
+        sl_log_warning("%s: values have quotes, which are kept: --quote '\"' removes them", name);
     const char given[2] = {d->delimiter, '\0'}, other[2] = {d->other, '\0'};
     if (d->other)
         sl_log_warning(
@@ -402,7 +411,7 @@ static bool add_kind(sl_dialects *dialects, text_kind *kind, const sl_dialect *d
     if (!kinds || !kind->first)
         return sl_error_memory(error, "examining the sources");
     kind->fixed = !dialects->fixed;
-    show_other(dialect, name);
+    show_doubts(dialect, name);
     dialects->kinds[dialects->count++] = *kind;
     *kind = (text_kind){0};
     return true;

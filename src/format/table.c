@@ -787,7 +787,9 @@ static bool complete(const sl_format_options *options, sl_table *table, sl_text 
         table->header = options->header == SL_HEADER_YES;
         return set_given_names(table, options->columns, table->first.fields, error);
     }
-    if (table->header && options->header == SL_HEADER_AUTO && !found->contrast && !found->years) {
+    table->header_assumed =
+        table->header && options->header == SL_HEADER_AUTO && !found->contrast && !found->years;
+    if (table->header_assumed) {
         char shown[60];
         sl_text_printable(table->first.line, shown, sizeof shown);
         add_note(table, "; the first line is assumed to be a header: `" SL_LINES "`", shown);
@@ -992,7 +994,8 @@ bool sl_table_find(const sl_format_options *chosen, sl_text head, bool whole, sl
         skip_lines(table, head, searched_from);
     if (ok && table->quote != sl_quote_of(SL_QUOTE_AUTO, table->first.delimiter) && table->quote)
         add_note(table, "; fields are quoted by %c", table->quote);
-    if (ok && options->quote == SL_QUOTE_AUTO && keeps_quotes(table, head, whole))
+    table->quotes_kept = ok && options->quote == SL_QUOTE_AUTO && keeps_quotes(table, head, whole);
+    if (table->quotes_kept)
         add_note(table, "; quotes are kept: --quote '\"' removes them");
     if (ok)
         find_other(chosen, table, head, whole, from);

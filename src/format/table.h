@@ -22,6 +22,8 @@ typedef struct sl_table {
     size_t skipped;                     /* lines before it */
     char skipped_text[SL_SKIPPED_ROOM]; /* their text, unless it was declared; printable */
     bool header;                        /* the first line names the columns */
+    bool header_assumed;                /* nothing but its place shows that it does */
+    bool quotes_kept;                   /* values have quotes that another table would lose */
     sl_text *names; /* unique, not empty; `count` of them. Owned, as is `memory` */
     size_t count;
     char *memory;

@@ -69,6 +69,9 @@ class Delimiters(support.Case):
         path = self.file("t.tsv", 'id\tsize\n1\t"5" disk"\n2\t"x"\n')
         self.assertEqual(self.documents(path), [{"id": "1", "size": '"5" disk"'}, {"id": "2", "size": '"x"'}])
         self.assertIn("quotes are kept", self.shardload("inspect", path).out)
+        load = "load", "--sink", "null", path
+        self.assertIn("t.tsv: values have quotes, which are kept: --quote '\"'", self.shardload(*load).err)
+        self.assertNotIn("warning", self.shardload(*load, "--quote", "none").err)
         path = self.file("t.csv", 'id,size\n1,"5"\n')
         self.assertEqual(self.documents(path, "--quote", "none"), [{"id": "1", "size": '"5"'}])
 

@@ -315,6 +315,14 @@ class Types(support.Case):
                                      {"c" * 99: 3, "b": "z"}, {"a": 4, "b": "5", "c": 6}])
         self.assert_accounting(work, records=4, rejectedByParser=0)
 
+    def test_an_assumed_header_is_shown(self):
+        """It may be a record."""
+        words = "load", "--sink", "null", self.file("f.csv", "Ann,Paris\nBob,Rome\n")
+        self.assertIn("f.csv: the first line is assumed to be a header: `Ann,Paris`; if it is a record, give "
+                      "--header no", self.shardload(*words).err)
+        for given in (("--quiet",), ("--header", "yes"), ("--header", "no")):
+            self.assertNotIn("assumed", self.shardload(*words, *given).err)
+
     def test_lines_before_the_table_are_shown(self):
         """They may be records, in any file and any entry."""
         text = "name,n,m\nx,1,2\ny,3,4\n"
