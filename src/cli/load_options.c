@@ -81,7 +81,7 @@ const sl_option_row sl_load_rows[] = {
      .help = "YAML file with the columns and their types for --format delimited, or with other "
              "key names for isd."},
     {.name = "types", SL_ROW_COMMON, SL_ROW_TEXT("auto|text|NAME=TYPE,..."), .fallback = "auto",
-     SL_ROW_OF(READING, "Source", DOCUMENTS), .check = sl_check_types,
+     SL_ROW_OF(READING, "Source", DOCUMENTS), .check = sl_check_types, .joined = true,
      .help = "Types of delimited text without --schema. auto: infer the type of each column from a "
              "sample of all sources; a type is used only if it changes none of the sampled "
              "values. text: load all columns as text. NAME=TYPE declares the type of a column, or "

@@ -279,8 +279,8 @@ static bool is_open(const char *text, const char *where, sl_error *error) {
 /* Checks one value against row `index` and stores it; it replaces a value whose origin has lower
  * precedence. `where` is the option's name in messages, such as the name of an environment
  * variable. A wrong value adds a problem to options->error. */
-static void store_value(sl_options *options, size_t index, const char *text, sl_option_origin from,
-                        const char *where) {
+static void store_text(sl_options *options, size_t index, const char *text, sl_option_origin from,
+                       const char *where) {
     const sl_option_row *row = &options->program->rows[index];
     option_value *into = &options->values[index];
     const reading r = {row, text, row->secret ? "***" : text, where, options->error};
@@ -299,6 +299,20 @@ static void store_value(sl_options *options, size_t index, const char *text, sl_
         return;
     }
     into->from = from;
+}
+
+/* As store_text; a value of a `joined` option is appended to the earlier one of the same origin. */
+static void store_value(sl_options *options, size_t index, const char *text, sl_option_origin from,
+                        const char *where) {
+    const option_value *held = &options->values[index];
+    char *joined = NULL;
+    if (options->program->rows[index].joined && held->from == from && held->count > 0 &&
+        asprintf(&joined, "%s,%s", held->texts[0], text) < 0) {
+        sl_option_memory(options->error, "reading options");
+        return;
+    }
+    store_text(options, index, joined ? joined : text, from, where);
+    free(joined);
 }
 
 bool sl_option_accepts(const sl_options *options, const char *name, const char *value,

@@ -85,6 +85,7 @@ typedef struct sl_option_row {
     const char *file_after; /* the file's name follows this text; NULL: the value is the name */
     sl_option_effect effect;
     bool common; /* shown by the short --help */
+    bool joined; /* may be given several times: the values are joined with commas */
     bool once;   /* for one load or its files: not in the command for corrected records */
 } sl_option_row;
 

@@ -349,7 +349,7 @@ static void print_bash(const sl_program *program) {
 /* The option of a row as an argument of _arguments: '--name=[help]:VALUE:words or files'. */
 static void print_zsh_row(const sl_option_row *row) {
     const char *sign = row->argument ? "=" : "";
-    const char *several = row->kind == SL_OPTION_LIST ? "*" : "";
+    const char *several = row->kind == SL_OPTION_LIST || row->joined ? "*" : "";
     if (row->letter)
         printf("            '%s(-%c --%s)'{-%c%s,--%s%s}'[", several, row->letter, row->name,
                row->letter, row->argument ? "+" : "", row->name, sign);

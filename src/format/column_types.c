@@ -356,6 +356,10 @@ bool sl_column_guess_is_grouped(const sl_column_guess *guess) {
     return guess->kinds & KIND_DOUBLE && !(guess->kinds & KIND_INT) && !guess->ungrouped;
 }
 
+bool sl_column_guess_has_point(const sl_column_guess *guess) {
+    return guess->kinds & KIND_DOUBLE && guess->ungrouped;
+}
+
 /* A number of up to 15 digits that is stored as a double, and whose text has no more bytes than
  * this, can also be stored as a decimal128. */
 #define DECIMAL_SURELY 32

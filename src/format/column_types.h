@@ -134,6 +134,9 @@ bool sl_has_decimal_comma(sl_text value);
 /* May the points in all numbers of the column separate groups of digits, as in 12.500? */
 bool sl_column_guess_is_grouped(const sl_column_guess *guess);
 
+/* Has a number of the column a decimal point for certain, as in 2.75? */
+bool sl_column_guess_has_point(const sl_column_guess *guess);
+
 /* Sets the type of a column, without its names. A column without values becomes text with the words
  * for missing values. */
 void sl_column_guess_decide(const sl_column_guess *guess, sl_schema_column *column);

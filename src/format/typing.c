@@ -13,6 +13,7 @@
 struct sl_typing {
     sl_typed_layout **layouts;
     size_t count, room;
+    bool semicolons; /* they separate fields, as where the decimal comma is usual */
 };
 
 bool sl_typing_create(sl_typing **typing, sl_error *error) {
@@ -188,6 +189,7 @@ bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dia
     sl_typed_layout *layout = layout_of(typing, dialect, error);
     if (!layout)
         return false;
+    typing->semicolons = typing->semicolons || dialect->delimiter == ';';
     sl_typed_column **columns = calloc(dialect->column_count, sizeof(sl_typed_column *));
     sl_parser *parser = calloc(1, sizeof *parser);
     sl_block block = {.text = lines, .offset = offset, .divided = dialect->quoted_lines};
@@ -245,14 +247,13 @@ bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *
     return ok;
 }
 
-/* `commas`: columns have numbers with decimal commas. Then a column of numbers such as 12.500 is
- * text: the point may separate groups of digits. */
-static void decide(sl_typed_layout *layout, bool commas) {
+/* `grouped`: points may separate groups of digits, so a column of numbers such as 12.500 is text. */
+static void decide(sl_typed_layout *layout, bool grouped) {
     for (size_t i = 0; i < layout->count; i++) {
         sl_typed_column *column = &layout->columns[i];
         if (column->schema.declared)
             continue;
-        if (commas && sl_column_guess_is_grouped(&column->guess))
+        if (grouped && sl_column_guess_is_grouped(&column->guess))
             column->guess.kinds = 0;
         sl_column_guess_decide(&column->guess, &column->schema);
         sl_schema_column inner = {0};
@@ -262,7 +263,7 @@ static void decide(sl_typed_layout *layout, bool commas) {
                          sl_column_class(&inner) < SL_CLASS_TEXT;
         if (column->rest && (column->padded || sl_column_class(&column->schema) != SL_CLASS_TEXT ||
                              column->schema.mixed[0] || sl_column_guess_is_cut(&column->guess) ||
-                             (commas && sl_column_guess_is_grouped(&column->rest->guess))))
+                             (grouped && sl_column_guess_is_grouped(&column->rest->guess))))
             column->rest = NULL;
     }
 }
@@ -312,7 +313,7 @@ void sl_typing_decide(sl_typing *typing) {
             }
         }
     }
-    bool commas = false;
+    bool commas = false, points = false; /* in numbers, as decimal separators */
     for (size_t k = 0; k < typing->count; k++) {
         for (size_t i = 0; i < typing->layouts[k]->count; i++) {
             sl_typed_column *column = &typing->layouts[k]->columns[i];
@@ -320,10 +321,11 @@ void sl_typing_decide(sl_typing *typing) {
             const char *form = column->rest ? column->type_of_rest.format : NULL;
             const sl_number_form *number = form ? sl_number_form_named(form) : NULL;
             commas = commas || column->guess.comma || (number && number->decimal == ',');
+            points = points || sl_column_guess_has_point(&column->guess);
         }
     }
     for (size_t k = 0; k < typing->count; k++)
-        decide(typing->layouts[k], commas);
+        decide(typing->layouts[k], commas || (typing->semicolons && !points));
 }
 
 bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *dialect,

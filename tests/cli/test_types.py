@@ -129,6 +129,7 @@ class Types(support.Case):
         rows = ((("1'234'567", "2'345", "5"), ["n=int:1'234,5"], 1234567),
                 (("1 234 567", "12"), ["n=int:1 234,5"], 1234567),
                 (("1,234", "2,345"), ["n=double:1234,5", "n=int:1,234.5"], 1.234),
+                (("1.234", "2.345"), ["n=double", "n=int:1.234,5"], 1.234),
                 (("01/02/2024", "03/04/2024"), ["n=date:%d/%m/%Y", "n=date:%m/%d/%Y"], day(2024, 2, 1)),
                 (("31.12.24", "1.1.25"), ["n=date:%d.%m.%y"], day(2024, 12, 31)),
                 (("1/15/24", "2/3/24"), ["n=date:%m/%d/%y"], day(2024, 1, 15)),
@@ -142,6 +143,17 @@ class Types(support.Case):
             self.assertEqual(sorted(shown), types, err)
             words = ("--types", types[0]) if types else ()
             self.assertEqual(self.documents(*words, path)[0][0]["n"], first, values)
+
+    def test_points_that_may_separate_groups_of_digits(self):
+        """Only where semicolons separate fields, and no number has a decimal point for certain."""
+        for text in ("n;m\n1.234;2.5\n2.345;3.5\n", "n,m\n1.234,2\n2.345,3\n", "n;m\n1.234;2\n0.345;3\n",
+                     "n;m\n1.234;2\n1000.345;3\n"):
+            self.assertEqual(self.documents(self.file("x.csv", text))[0][0]["n"], 1.234, text)
+
+    def test_types_that_are_given_several_times(self):
+        path = self.file("x.csv", "n;d\n" + "1'234;31.12.24\n" * 3)
+        documents, _ = self.documents("--types", "n=int:1'234,5", "--types", "d=date:%d.%m.%y", path)
+        self.assertEqual(documents, [{"n": 1234, "d": day(2024, 12, 31)}] * 3)
 
     def test_a_bad_value_does_not_hide_decimal_commas(self):
         """12.500 is then text, as without the bad value."""
