@@ -184,7 +184,13 @@ static uint8_t *put_object_id(const sl_value *v, uint8_t *to) {
 }
 
 static uint8_t *put_uuid(const sl_value *v, uint8_t *to) {
-    return sl_bson_put_uuid(to, v->field.bytes, v->field.length);
+    char text[40]; /* of 32 digits, as mongoexport writes them: with hyphens */
+    const char *digits = v->field.bytes;
+    if (v->field.length != 32)
+        return sl_bson_put_uuid(to, digits, v->field.length);
+    snprintf(text, sizeof text, "%.8s-%.4s-%.4s-%.4s-%.12s", digits, digits + 8, digits + 12,
+             digits + 16, digits + 20);
+    return sl_bson_put_uuid(to, text, 36);
 }
 
 /* ---- reasons for refusing a field ---- */

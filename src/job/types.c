@@ -256,6 +256,8 @@ bool sl_types_apply_to_entry(sl_job *job, const sl_source_block *block, sl_diale
 #define EXAMPLE_ROOM 60
 #define LOOKED_AT 1000u /* documents of a block */
 
+#define UUID 30 /* binary data of this subtype; not a type of BSON */
+
 static const struct field_kind {
     const char *type;    /* as sl_column_type_read reads it */
     uint32_t bson_types; /* bit set */
@@ -266,6 +268,10 @@ static const struct field_kind {
     {"date", 1u << BSON_TYPE_DATE_TIME},
     {"flag true false", 1u << BSON_TYPE_BOOL},
     {"text", 1u << BSON_TYPE_UTF8},
+    {"objectid", 1u << BSON_TYPE_OID},
+    {"json", 1u << BSON_TYPE_DOCUMENT | 1u << BSON_TYPE_ARRAY},
+    {"uuid", 1u << UUID},
+    {"hex", 1u << BSON_TYPE_BINARY},
 };
 #define FIELD_KINDS (sizeof field_kinds / sizeof field_kinds[0])
 
@@ -313,7 +319,15 @@ static void write_example(const bson_iter_t *value, char out[EXAMPLE_ROOM]) {
     bson_destroy(&alone);
 }
 
-/* Adds the fields at `at`. An array has no type. */
+/* The type of BSON of a value, or UUID. */
+static int type_of(const bson_iter_t *value) {
+    bson_subtype_t subtype = BSON_SUBTYPE_BINARY;
+    if (BSON_ITER_HOLDS_BINARY(value))
+        bson_iter_binary(value, &subtype, NULL, NULL);
+    return subtype == BSON_SUBTYPE_UUID ? UUID : (int)bson_iter_type(value);
+}
+
+/* Adds the fields at `at`, and those of embedded documents. */
 static void add_fields(typed_fields *fields, bson_iter_t *at, const char *before, unsigned level) {
     const size_t ids = fields->ids ? fields->ids->count : 0;
     uint32_t known = 0;
@@ -324,16 +338,15 @@ static void add_fields(typed_fields *fields, bson_iter_t *at, const char *before
         bson_iter_t inner;
         const char *key = bson_iter_key(at), *dot = *before ? "." : "";
         const bool id = level == 0 && strcmp(key, "_id") == 0;
-        const int type = (int)bson_iter_type(at);
+        const int type = type_of(at);
         if (id && ids == 1)
             key = fields->ids->names[0];
         if ((id && ids == 0) || strlen(before) + strlen(key) + 2 > sizeof name)
             continue;
         sl_print_text(name, sizeof name, "%s%s%s", before, dot, id && ids > 1 ? "" : key);
-        if (type == BSON_TYPE_DOCUMENT && level + 1 < FIELD_LEVELS &&
-            bson_iter_recurse(at, &inner)) {
+        if (type == BSON_TYPE_DOCUMENT && level + 1 < FIELD_LEVELS && bson_iter_recurse(at, &inner))
             add_fields(fields, &inner, name, level + 1);
-        } else if (type > 0 && type < 32 && known >> type & 1) {
+        if (*name && type > 0 && type < 32 && known >> type & 1) {
             typed_field *field = field_named(fields, name);
             if (field && field->types == 0)
                 write_example(at, field->example);
@@ -482,9 +495,30 @@ static bool one_kind(const known_type *types, size_t count) {
     return true;
 }
 
+/* Writes NAME=TYPE as --types takes it; nothing if the name has a character that divides the
+ * list. */
+static void write_declaration(const char *name, const sl_schema_column *type, const char *before,
+                              char *out, size_t room) {
+    char word[SL_TYPE_ROOM];
+    sl_column_type_write(type, word);
+    if (type->zone == SL_CHOICE_YES)
+        word[strcspn(word, " ")] = '\0';
+    for (char *at = strchr(word, ' '); at; at = type->yes ? strchr(at, ' ') : NULL)
+        *at = ':';
+    *out = '\0';
+    if (!strpbrk(name, ",=") && !type->mixed[0])
+        snprintf(out, room, "%s%s=%s", before, name, word);
+}
+
+/* Is it a type that texts have only by declaration, such as objectid? */
+static bool is_only_declared(const sl_schema_column *type) {
+    return type->type != SL_TYPE_TEXT && !sl_column_types[type->type].infer;
+}
+
 /* Finds the type, of those that the collection has, which stores the sampled values without loss;
  * otherwise one of the same kind as the inferred type, which is then kept. False if there is none.
- * Of an unlisted column the inferred type is kept before: another program stores 1 and 1.5. */
+ * Of an unlisted column the inferred type is kept before: another program stores 1 and 1.5; and a
+ * type that is only declared is not used. */
 static bool choose(const known_type *types, size_t count, const sl_typed_column *column,
                    sl_schema_column *chosen) {
     const bool empty = column->guess.values == 0;
@@ -492,6 +526,8 @@ static bool choose(const known_type *types, size_t count, const sl_typed_column 
     for (size_t i = 0; i < count; i++) {
         *chosen = (sl_schema_column){0};
         bool read = sl_column_type_read(types[i].type, chosen);
+        if (types[i].sampled && is_only_declared(chosen))
+            continue;
         bool keep = types[i].sampled && !empty && sl_column_same_kind(chosen, &column->schema);
         if (read && !keep && sl_column_guess_fits(&column->guess, chosen))
             return true;
@@ -504,7 +540,8 @@ static bool choose(const known_type *types, size_t count, const sl_typed_column 
 typedef struct refusal {
     char shown[1500];
     size_t used, count;
-    bool sampled; /* another program has stored a column */
+    bool sampled;    /* another program has stored a column */
+    char types[400]; /* NAME=TYPE,... of columns that have one type, which is only declared */
 } refusal;
 
 static void write_stored(const known_type *types, size_t count, char *out, size_t room) {
@@ -518,7 +555,15 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
                           refusal *refused) {
     char name[200], here[SL_TYPE_ROOM], stored[200] = "";
     const char *source = "";
+    sl_schema_column only = {0};
+    sl_column_type_read(types[0].type, &only);
     refused->sampled = refused->sampled || types[0].sampled;
+    if (count == 1 && is_only_declared(&only)) {
+        char one[FIELD_ROOM + SL_TYPE_ROOM];
+        write_declaration(column->name, &only, refused->types[0] ? "," : "", one, sizeof one);
+        if (strlen(refused->types) + strlen(one) < sizeof refused->types)
+            strcat(refused->types, one);
+    }
     if (refused->count++ >= REFUSED_SHOWN)
         return;
     for (size_t i = sl_source_set_count(job->set); i-- > 0;) {
@@ -539,15 +584,19 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
 static bool refuse_types(const sl_destination *destination, const refusal *refused,
                          sl_error *error) {
     const sl_target *target = &destination->target;
+    char word[SL_WORD_ROOM(sizeof refused->types)];
     return sl_error_set(
         error, SL_EXIT_SOURCE,
         "the types of these columns differ from those of the documents in %s.%s:" SL_LINES SL_LINES
-        "\nFor one type in all documents, load %sinto another collection. To store both, declare "
+        "\nFor one type in all documents, load %sinto another collection%s%s. To store both, "
+        "declare "
         "types with --schema FILE (inspect "
         "--write-schema FILE writes one), or load all columns as text with --types text",
         target->database, target->collection, refused->shown,
         refused->count > REFUSED_SHOWN ? "\n  ..." : "",
-        refused->sampled ? "" : "all files by one command with --drop, or ");
+        refused->sampled ? "" : "all files by one command with --drop, or ",
+        refused->types[0] ? ", or read the texts as these types: --types " : "",
+        refused->types[0] ? sl_shell_word(refused->types, word, sizeof word) : "");
 }
 
 /* Is it a column of --on? The records to embed have been divided by the inferred type of it. */
@@ -850,31 +899,19 @@ bool sl_types_record(const sl_job *job, const sl_destination *destination, sl_er
 
 /* ---- the types of JSON and BSON documents ---- */
 
-/* Writes NAME=TYPE as --types takes it; nothing if the name has a character that divides the
- * list. */
-static void write_declaration(const char *name, const sl_schema_column *type, const char *before,
-                              char *out, size_t room) {
-    char word[SL_TYPE_ROOM];
-    sl_column_type_write(type, word);
-    if (type->zone == SL_CHOICE_YES)
-        word[strcspn(word, " ")] = '\0';
-    for (char *at = strchr(word, ' '); at; at = type->yes ? strchr(at, ' ') : NULL)
-        *at = ':';
-    *out = '\0';
-    if (!strpbrk(name, ",=") && !type->mixed[0])
-        snprintf(out, room, "%s%s=%s", before, name, word);
-}
-
 /* Do servers compare the values of a field with those of a column? Numbers with numbers, but not
- * with texts. */
+ * with texts; the elements of an array with any value. */
 static bool is_comparable(const typed_field *field, const known_type *types, size_t count) {
     for (size_t i = 0; i < count; i++) {
         sl_schema_column known = {0}, own = {0};
         sl_column_type_read(types[i].type, &known);
         for (size_t k = 0; k < FIELD_KINDS; k++) {
             sl_column_type_read(field_kinds[k].type, &own);
+            bool same = sl_column_class(&own) == sl_column_class(&known) &&
+                        is_only_declared(&own) == is_only_declared(&known);
             if (field->types & field_kinds[k].bson_types &&
-                sl_column_class(&own) == sl_column_class(&known))
+                (same || sl_column_types[own.type].bson == SL_BSON_DOCUMENT ||
+                 sl_column_types[known.type].bson == SL_BSON_DOCUMENT))
                 return true;
         }
     }

@@ -2,6 +2,7 @@
 """Inferred types on a cluster: a load that is resumed, and a verification, use the same types."""
 import re
 import shlex
+import uuid
 
 import support
 from support import bson
@@ -138,13 +139,12 @@ class Remembered(support.ClusterCase):
 
     def test_the_types_of_a_collection_of_another_program(self):
         """A sample of its documents shows them; from then on they are remembered."""
-        stored = [{"_id": f"0{n}", "plz": "01067", "at": {"n": n}, "n": n, "x": 1.5, "ref": bson.ObjectId(),
-                   "day": None} for n in range(300)]
+        stored = [{"_id": f"0{n}", "plz": "01067", "at": {"n": n}, "n": n, "x": 1.5, "day": None} for n in range(300)]
         self.database.t.insert_many(stored)
-        outcome, _ = self.load("--id-field", "id", self.csv("20,20095,1,7,2,a,b", header="id,plz,at.n,n,x,ref,day"))
+        outcome, _ = self.load("--id-field", "id", self.csv("20,20095,1,7,2,b", header="id,plz,at.n,n,x,day"))
         self.assertIn("column plz: text, as in the collection", outcome.err)
         self.assertEqual(self.database.t.find_one({"_id": "20"}),
-                         {"_id": "20", "plz": "20095", "at": {"n": 1}, "n": 7, "x": 2, "ref": "a", "day": "b"})
+                         {"_id": "20", "plz": "20095", "at": {"n": 1}, "n": 7, "x": 2, "day": "b"})
         self.assertEqual(self.types("x"), {"double": 300, "int": 1})
         contradicting = self.csv("21,a,01,2016-01-15", header="id,at.n,n,x")
         self.assert_refused(contradicting, 'column n: int in the collection, text here, as "01"',
@@ -160,6 +160,25 @@ class Remembered(support.ClusterCase):
         self.shardload("load", *target, "--types", "n=int", self.csv("5,1", header="n,k"))
         outcome = self.shardload("load", *target, self.csv("6,2", header="n,k"), code=support.EXIT_SOURCE)
         self.assertIn("int and text in the collection, int here", outcome.err)
+
+    def test_values_that_only_declared_types_store(self):
+        """Texts do not replace them; what mongoexport wrote of them does, with the types in the message."""
+        stored = [{"_id": n, "ref": bson.ObjectId(), "list": [1, n], "part": {"a": n}, "key": uuid.uuid4(),
+                   "raw": b"a%d" % n, "name": "a"} for n in range(20)]
+        documents = self.database.get_collection("t", codec_options=bson.codec_options.CodecOptions(
+            uuid_representation=bson.binary.UuidRepresentation.STANDARD))
+        documents.insert_many(stored)
+        rows = [f'{n},ObjectId({one["ref"]}),"[1,{n}]","{{""a"":{n}}}",{one["key"].hex.upper()},{one["raw"].hex()},b'
+                for n, one in enumerate(stored)]
+        path = self.csv(*rows, header="_id,ref,list,part,key,raw,name")
+        words = "load", *self.target("t"), "--mode", "merge", "--id-field", "_id"
+        outcome = self.shardload(*words, path, code=support.EXIT_SOURCE)
+        self.assertIn("column list: json in the collection, text here", outcome.err)
+        advised = re.search(r"--types '(.*?)'", outcome.err)[1]
+        self.assertEqual(advised, "key=uuid,list=json,part=json,raw=hex,ref=objectid")
+        self.assertEqual(list(documents.find(sort=[("_id", 1)])), stored)
+        self.shardload(*words, "--types", advised, path)
+        self.assertEqual(list(documents.find(sort=[("_id", 1)])), [{**one, "name": "b"} for one in stored])
 
     def test_json_is_compared(self):
         """Numbers are comparable with numbers; a text beside numbers is a warning."""
