@@ -247,7 +247,8 @@ bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *
     return ok;
 }
 
-/* `grouped`: points may separate groups of digits, so a column of numbers such as 12.500 is text. */
+/* `grouped`: points may separate groups of digits, so a column of numbers such as 12.500 is
+ * text. */
 static void decide(sl_typed_layout *layout, bool grouped) {
     for (size_t i = 0; i < layout->count; i++) {
         sl_typed_column *column = &layout->columns[i];

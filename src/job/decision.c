@@ -326,6 +326,21 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
            sl_sources_look_for_target(job, destination, error);
 }
 
+/* The name of a column that is stored in an embedded document; NULL if there is none. */
+static const char *nested_column(const sl_job *job) {
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const sl_job_source *source = &job->sources[i];
+        const sl_dialect *d = source->dialect;
+        const bool nested =
+            !source->skipped && source->format == &sl_format_delimited && d->nesting;
+        for (size_t k = 0; nested && k < d->column_count; k++) {
+            if (strchr(d->columns[k].key, '.'))
+                return d->columns[k].key;
+        }
+    }
+    return NULL;
+}
+
 void sl_decision_log(const sl_job *job, const sl_destination *destination,
                      const sl_target_view *view) {
     const sl_target *target = &destination->target;
@@ -336,6 +351,15 @@ void sl_decision_log(const sl_job *job, const sl_destination *destination,
         sl_log_info(
             "%s.%s exists and is not sharded: it stays unsharded; --shard-existing would shard it",
             target->database, target->collection);
+    char shown[80];
+    const char *nested =
+        view->exists && sl_load_mode(job->config)->sets_fields ? nested_column(job) : NULL;
+    if (nested) {
+        sl_text_printable(sl_text_of(nested), shown, sizeof shown);
+        sl_log_warning("--mode merge replaces an embedded document as a unit: stored fields beside "
+                       "%s that this load does not set are lost",
+                       shown);
+    }
     if (view->capped && sl_load_mode(job->config)->creates)
         sl_log_warning("%s.%s is a capped collection: when it is full, servers remove its oldest "
                        "documents, also those that were stored before this load",

@@ -72,6 +72,16 @@ class Modes:
                                   20: {"_id": 20, "k": 6, "t": "new"},
                                   100000: {"_id": 100000, "k": 5, "t": "added"}})
 
+    def test_a_merge_into_embedded_documents_is_announced(self):
+        self.database.t.insert_one({"_id": 1, "price": {"net": 1.5, "currency": "EUR"}})
+        path = self.file("p.csv", "id,price.net\n1,9.5\n")
+        warning = "stored fields beside price.net that this load does not set are lost"
+        outcome, _ = self.load("--mode", "replace", "--id-field", "id", "--match-fields", "_id", path)
+        self.assertNotIn(warning, outcome.err)
+        outcome, _ = self.load("--mode", "merge", "--again", "--id-field", "id", path)
+        self.assertIn(warning, outcome.err)
+        self.assertEqual(self.database.t.find_one(), {"_id": 1, "price": {"net": 9.5}})
+
     def test_replace(self):
         self.store()
         lines = [*rows(0, 500, "new"), *rows(COUNT - 5, 10, "other"), *rows(1000, 100)]
@@ -299,7 +309,8 @@ class ReplicaSet(Standalone):
         for mode in ("delete", "replace", "upsert", "merge"):
             outcome, _ = self.load("--mode", mode, "--id-field", "id", self.file("o.csv", "id,v\nx17,1\n"),
                                    collection="other", code=support.EXIT_SOURCE)
-            self.assertRegex(outcome.err.replace("\n", " "), "(has the type objectId,|objectid in the collection,) .*--types .?id=objectid")
+            self.assertRegex(outcome.err.replace("\n", " "),
+                             "(has the type objectId,|objectid in the collection,) .*--types .?id=objectid")
         outcome, work = self.load(*words, lines, code=support.EXIT_SOURCE)
         self.assertRegex(outcome.err.replace("\n", " "), message)
         self.assertNotIn("--resume", outcome.err)
