@@ -249,6 +249,15 @@ void sl_sql_table_clear(sl_sql_table *table) {
     free(table->name);
 }
 
+void sl_sql_tables_destroy(sl_sql_table *first) {
+    while (first) {
+        sl_sql_table *next = first->next;
+        sl_sql_table_clear(first);
+        free(first);
+        first = next;
+    }
+}
+
 const sl_sql_column *sl_sql_table_column(const sl_sql_table *table, const char *name) {
     const sl_sql_column *alike = NULL; /* in PostgreSQL, "Key" and "key" may be two columns */
     for (size_t i = 0; i < table->count; i++) {

@@ -36,6 +36,8 @@ LIMITS = [
     ("hostile-input", "have not ended, of more than {} MiB", "restore/oplog.c", "OPEN_BYTES_MAX", MIB),
     ("hostile-input", "a NUL byte, or of more than {} bytes", "bson/dump_archive.c", "NAME_BYTES_MAX", 1),
     ("hostile-input", "columns of more than {} MiB", "source/sql_text.h", "SL_SQL_DEFINITIONS_MAX", MIB),
+    ("hostile-input", "dump of which more than {} TiB would", "load/tables.c", "UNPACKED_MAX", 1 << 40),
+    ("hostile-input", "an SQL dump with more than {} tables", "source/sql_dump.c", "TABLES_MAX", 1),
     ("hostile-input", "documents of more than {} levels", "bson/bson_lookup.h", "SL_FILE_LEVELS", 1),
     ("hostile-input", "schema or configuration of more than {} MiB", "cli/options.c", "CONFIG_BYTES_MAX", MIB),
     ("hostile-input", "schema or configuration of more than {} MiB", "cli/load_setup.c", "SCHEMA_BYTES_MAX", MIB),

@@ -287,6 +287,10 @@ class Dumps(support.ClusterCase):
                           message="the table t has a name of more than 400 bytes, or with NUL")
         self.run_load(self.sqlite(*(f"CREATE TABLE t{number} (a);" for number in range(20001))),
                       code=support.EXIT_SOURCE, message="more than 20000 tables")
+        rows = "".join(f"CREATE TABLE t{table} (a int);\nINSERT INTO t{table} VALUES (1);\n" for table in range(20000))
+        packed = gzip.compress(b"-- MySQL dump 8\n") + 110 * gzip.compress(b"\n" * (1 << 23)) + gzip.compress(f"{rows}-- Dump completed\n".encode())
+        (self.scratch / "packed.sql.gz").write_bytes(packed)
+        self.run_load(self.scratch / "packed.sql.gz", code=support.EXIT_SOURCE, message="more than 16 TiB are unpacked")
         columns = ",".join(f"a{column:0>380}" for column in range(1000))
         self.run_load(self.sqlite(*(f"CREATE TABLE t{table} ({columns});" for table in range(600))),
                       code=support.EXIT_SOURCE, message="the columns of all tables need more than 256 MiB")
