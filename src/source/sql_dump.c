@@ -288,6 +288,28 @@ static bool read_removal(sl_sql_dump *dump, uint64_t line, bool drop) {
     return sl_sql_is(&token, ";") || skip_statement(dump, line, false);
 }
 
+static bool is_selected(const sl_sql_dump *dump, const char *name) {
+    return !dump->include || fnmatch(dump->include, name, 0) == 0;
+}
+
+/* Fails if a column of a table that is loaded has a name that no field can have. */
+static bool check_names(sl_sql_dump *dump, uint64_t line, const sl_sql_table *table) {
+    char shown[80], column[200];
+    size_t i = 0;
+    while (i < table->count && table->columns[i].name[0] &&
+           sl_utf8_valid(table->columns[i].name, strlen(table->columns[i].name), NULL))
+        i++;
+    if (i == table->count || !is_selected(dump, table->name))
+        return true;
+    sl_text_printable(sl_text_of(table->name), shown, sizeof shown);
+    sl_text_printable(sl_text_of(table->columns[i].name), column, sizeof column);
+    return sl_sql_fail(&dump->text, line,
+                       "column %zu of the table %s has a name that is empty or not UTF-8: \"%s\": "
+                       "rename it, or export the dump in UTF-8, or select other tables with "
+                       "--include",
+                       i + 1, shown, column);
+}
+
 static bool read_create(sl_sql_dump *dump, uint64_t line) {
     sl_sql_text *text = &dump->text;
     sl_sql_token token;
@@ -306,7 +328,8 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
         skip_words(text, &token, "IF|NOT|EXISTS");
         if (sl_sql_table_name(text, &token, name)) {
             sl_sql_table *table = had_no_rows(dump, line, name) ? add_table(dump, name) : NULL;
-            if (!table || !sl_sql_table_read(text, &token, table))
+            if (!table || !sl_sql_table_read(text, &token, table) ||
+                !check_names(dump, line, table))
                 return false;
         }
         if (sl_sql_is(&token, ";"))
@@ -377,10 +400,6 @@ static bool take_columns(sl_sql_dump *dump, const sl_sql_table *table, sl_sql_to
             dump->columns[dump->column_count++] = &table->columns[i];
     }
     return true;
-}
-
-static bool is_selected(const sl_sql_dump *dump, const char *name) {
-    return !dump->include || fnmatch(dump->include, name, 0) == 0;
 }
 
 /* The table as CREATE TABLE defines it. */
