@@ -26,6 +26,7 @@ LIMITS = [
     ("security", "at most {} iterations", "cluster/streams.c", "ITERATIONS_MAX", 1),
     ("security", "the registry) | at most {} MiB; 10,000 shards", "cluster/connection.h", "SL_CURSOR_KEPT_MAX", MIB),
     ("security", "the registry) | at most 256 MiB; {} shards", "cluster/topology.c", "SHARDS_MAX", 1),
+    ("security", "{} entries of a list in the registry", "cluster/registry.c", "LIST_MOST", 1),
     ("security", "at most {} successive batches", "cluster/connection.h", "SL_CURSOR_EMPTY_MAX", 1),
     ("security", "a DNS name of at most {} bytes", "cluster/uri.c", "NAME_MAX_BYTES", 1),
     ("hostile-input", "a record of more than {} MiB, such as", "source/source.h", "SL_RECORD_BYTES_MAX", MIB),
