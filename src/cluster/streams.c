@@ -1003,7 +1003,7 @@ static ssize_t receive(patient_stream *self, mongoc_iovec_t *into, int64_t expir
             errno = code;
             return got;
         }
-        if (patient && sl_server_answers(self->patience->uri, &self->host)) {
+        if (patient && sl_server_answers(self->patience->uri, &self->host, self->socket)) {
             alive = bson_get_monotonic_time();
         } else if (bson_get_monotonic_time() >= give_up) {
             self->timed_out = true;
