@@ -29,7 +29,7 @@
 
 #define FOLDER_ROOM 140u /* of the name of a table's work directory */
 #define UNPACKED_MAX ((uint64_t)16 << 40)
-#define PATH_ROOM 4096u  /* of a text beside which its CREATE TABLE may be */
+#define PATH_ROOM 4096u /* of a text beside which its CREATE TABLE may be */
 
 typedef struct table {
     char *name; /* of the collection */
@@ -219,7 +219,8 @@ static bool copy_pipe(sl_stream *stream, const char *path, sl_error *error) {
     int file = sl_private_file_open(part, O_WRONLY | O_TRUNC, error);
     if (file < 0)
         return false;
-    sl_log_info("the dump is copied to %s, because its tables are loaded one after the other", path);
+    sl_log_info("the dump is copied to %s, because its tables are loaded one after the other",
+                path);
     bool ok = sl_sql_dump_copy(sl_stream_dump(stream), file, part, error);
     ok = ok && (fsync(file) == 0 || sl_error_errno(error, SL_EXIT_USAGE, "%s", path)) &&
          sl_private_file_rename(part, SL_WORK_STDIN, error);

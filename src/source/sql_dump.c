@@ -19,8 +19,8 @@
 #define OUTPUT_BYTES ((size_t)64 << 10)
 #define KINDS_MAX 48u
 #define TABLES_MAX 20000u
-#define HASHES 1024u      /* of names of tables */
-#define WORDS_MAX 8u      /* of a value: replace(replace(...)) */
+#define HASHES 1024u /* of names of tables */
+#define WORDS_MAX 8u /* of a value: replace(replace(...)) */
 #define KIND_ROOM 40u
 #define INSERT_HEAD_MAX ((size_t)1024)
 /* Text of a row. The reader cuts and rejects a longer line, so a row may lose bytes above it. */
@@ -60,7 +60,7 @@ struct sl_sql_dump {
     sl_sql_table *begun;          /* the last table whose rows have begun; NULL if `known` */
     bool at_line;                 /* COPY: at the beginning of a line */
     bool in_values;               /* INSERT: within the rows of a statement */
-    char head[INSERT_HEAD_MAX]; /* INSERT: the last statement up to its first row; head_length 0:
+    char head[INSERT_HEAD_MAX];   /* INSERT: the last statement up to its first row; head_length 0:
                                    it is longer */
     size_t head_length;
     bool next_known; /* the next statement is that of another table, and has been begun */

@@ -286,8 +286,7 @@ static void put_name(FILE *out, const char *name) {
         else if (code == 0x2028 || code == 0x2029 || code >= 0xFE00)
             fprintf(out, "\\U%08x", (unsigned)code);
         else
-            fprintf(out, "%s%.*s", code == '"' || code == '\\' ? "\\" : "", more + 1,
-                    at - more);
+            fprintf(out, "%s%.*s", code == '"' || code == '\\' ? "\\" : "", more + 1, at - more);
     }
     putc('"', out);
 }

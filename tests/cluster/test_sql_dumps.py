@@ -302,8 +302,8 @@ class Dumps(support.ClusterCase):
         self.run_load(self.sqlite(*(f"CREATE TABLE t{number} (a);" for number in range(20001))),
                       code=support.EXIT_SOURCE, message="more than 20000 tables")
         rows = "".join(f"CREATE TABLE t{table} (a int);\nINSERT INTO t{table} VALUES (1);\n" for table in range(20000))
-        packed = gzip.compress(b"-- MySQL dump 8\n") + 110 * gzip.compress(b"\n" * (1 << 23)) + gzip.compress(f"{rows}-- Dump completed\n".encode())
-        (self.scratch / "packed.sql.gz").write_bytes(packed)
+        parts = [b"-- MySQL dump 8\n", *[b"\n" * (1 << 23)] * 110, f"{rows}-- Dump completed\n".encode()]
+        (self.scratch / "packed.sql.gz").write_bytes(b"".join(gzip.compress(part) for part in parts))
         self.run_load(self.scratch / "packed.sql.gz", code=support.EXIT_SOURCE, message="more than 16 TiB are unpacked")
         columns = ",".join(f"a{column:0>380}" for column in range(1000))
         self.run_load(self.sqlite(*(f"CREATE TABLE t{table} ({columns});" for table in range(600))),

@@ -326,10 +326,11 @@ static sl_sql_table *tables_of(const char *path) {
 
 /* Of a dump's table that is known, only the text from its rows to those of the next table is read. */
 TEST(only_the_rows_of_a_known_table_are_read) {
-    const char dump[] = "-- MySQL dump 8\nCREATE TABLE `a` (`x` int);\nINSERT INTO `a` VALUES (1);\n"
-                        "CREATE TABLE `b` (`x` text);\nDELIMITER ;;\nINSERT INTO `b` VALUES (3);;\n"
-                        "INSERT INTO `b` VALUES ('\\n');;\nDELIMITER ;\nCREATE TABLE `c` (`x` int);\n"
-                        "INSERT INTO `c` VALUES (4);\n-- Dump completed\n";
+    const char dump[] =
+        "-- MySQL dump 8\nCREATE TABLE `a` (`x` int);\nINSERT INTO `a` VALUES (1);\n"
+        "CREATE TABLE `b` (`x` text);\nDELIMITER ;;\nINSERT INTO `b` VALUES (3);;\n"
+        "INSERT INTO `b` VALUES ('\\n');;\nDELIMITER ;\nCREATE TABLE `c` (`x` int);\n"
+        "INSERT INTO `c` VALUES (4);\n-- Dump completed\n";
     for (int gzip = 0; gzip < 2; gzip++) {
         const char *path = unit_path(gzip ? "shop.sql.gz" : "shop.sql");
         char text[sizeof dump];
