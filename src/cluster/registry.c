@@ -38,6 +38,8 @@
 
 #include "util/clock.h"
 #include "util/document_id.h"
+#include "util/grow.h"
+#include "util/interrupt.h"
 #include "util/text.h"
 
 bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_registry **registry,
@@ -127,6 +129,7 @@ static bool registry_in_batches(sl_registry *registry, sl_registry_entry *entrie
 /* ---- reading ---- */
 
 #define PARTS_MOST 10000u /* more than --part accepts, or than clusters have shards */
+#define CHECKED_NUMBERS 1024u /* an interrupt is looked for after so many */
 #define LIST_MOST 10000u  /* entries of a list in the counter */
 #define ATTEMPTS_MOST 50u /* to change one, while other loads change it */
 
@@ -341,32 +344,43 @@ bool sl_registry_look_up(sl_registry *registry, sl_registry_entry *entries, size
     return registry_in_batches(registry, entries, count, registry_read_batch, error);
 }
 
-bool sl_registry_numbers_of(const bson_t *documents, uint32_t **numbers, size_t *count,
-                            sl_error *error) {
-    *numbers = malloc((bson_count_keys(documents) + 1) * sizeof **numbers);
-    if (!*numbers)
-        return sl_error_memory(error, "reading the registry");
-    for (sl_walk walk = sl_walk_of(documents); sl_walk_next(&walk);) {
-        int64_t value = sl_look_int64(&walk.item, "number", 0);
-        if (value >= 1 && value <= SL_SOURCE_NUMBER_MAX)
-            (*numbers)[(*count)++] = (uint32_t)value;
-    }
-    return true;
+bool sl_registry_add_number(void *context, const bson_t *document) {
+    sl_number_list *list = context;
+    const int64_t value = sl_look_int64(document, "number", 0);
+    if (value < 1 || value > SL_SOURCE_NUMBER_MAX)
+        return true;
+    uint32_t *items = sl_grow(list->items, list->count, &list->room, sizeof *items);
+    if (!items)
+        return sl_error_memory(&list->error, "reading the registry");
+    list->items = items;
+    items[list->count++] = (uint32_t)value;
+    return (list->count <= SL_SOURCE_NUMBER_MAX ||
+            sl_error_set(&list->error, SL_EXIT_CLUSTER,
+                         "the registry has more sources than there are numbers: did a user or "
+                         "another program change it?")) &&
+           (list->count % CHECKED_NUMBERS > 0 || !sl_interrupt_requested() ||
+            sl_error_set(&list->error, SL_EXIT_INTERRUPTED,
+                         "interrupted while the registry was read"));
 }
 
 bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *count,
                          sl_error *error) {
-    bson_t documents;
-    *count = 0;
-    *numbers = NULL;
+    sl_number_list list = {.items = malloc(sizeof *list.items), .room = 1};
     bson_t *filter = BCON_NEW("number", "{", "$exists", BCON_BOOL(true), "}");
     bson_t *options =
         BCON_NEW("projection", "{", "_id", BCON_INT32(0), "number", BCON_INT32(1), "}");
-    bool ok = find(registry, filter, options, &documents, error) &&
-              sl_registry_numbers_of(&documents, numbers, count, error);
-    bson_destroy(&documents);
+    bool ok = registry->none || sl_connection_find_each(registry->connection, registry->database,
+                                                        registry->collection, filter, options,
+                                                        sl_registry_add_number, &list, error);
+    bson_destroy(options);
     bson_destroy(filter);
-    return ok;
+    if (ok && list.error.code) {
+        *error = list.error;
+        ok = false;
+    }
+    *numbers = list.items;
+    *count = list.count;
+    return ok && (list.items || sl_error_memory(error, "reading the registry"));
 }
 
 bool sl_registry_each_loaded(sl_registry *registry,
@@ -438,7 +452,7 @@ typedef struct namesakes {
     void *context;
 } namesakes;
 
-static void look_for_namesake(void *context, const bson_t *document) {
+static bool look_for_namesake(void *context, const bson_t *document) {
     const namesakes *all = context;
     const uint64_t content = (uint64_t)sl_look_int64(document, "content", 0);
     const sl_registry_entry *key = &(sl_registry_entry){.name = sl_look_string(document, "name")};
@@ -446,6 +460,7 @@ static void look_for_namesake(void *context, const bson_t *document) {
         bsearch(&key, all->sorted, all->count, sizeof(sl_registry_entry *), by_name);
     if (entry && !is_empty(document) && (content == 0 || content != (*entry)->content))
         all->found(all->context, *entry, document); /* it is no copy */
+    return true;
 }
 
 bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entries, size_t count,
