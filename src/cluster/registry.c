@@ -128,10 +128,10 @@ static bool registry_in_batches(sl_registry *registry, sl_registry_entry *entrie
 
 /* ---- reading ---- */
 
-#define PARTS_MOST 10000u /* more than --part accepts, or than clusters have shards */
+#define PARTS_MOST 10000u     /* more than --part accepts, or than clusters have shards */
 #define CHECKED_NUMBERS 1024u /* an interrupt is looked for after so many */
-#define LIST_MOST 10000u  /* entries of a list in the counter */
-#define ATTEMPTS_MOST 50u /* to change one, while other loads change it */
+#define LIST_MOST 10000u      /* entries of a list in the counter */
+#define ATTEMPTS_MOST 50u     /* to change one, while other loads change it */
 
 /* Sets the error that a field has a value that no load writes. Returns false. */
 static bool refuse_field(const sl_registry *registry, const char *id, const char *field,

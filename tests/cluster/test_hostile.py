@@ -116,8 +116,8 @@ class Registry(support.ClusterCase):
         (source,) = registry.find({"number": 1})
         fields = ("documents", "foreign", "rejected", "layout.shards", "layout.pieces", "layout.leading")
         cases = [(source["_id"], field, value) for field in fields for value in (-1, "x", [], 1e300)]
-        cases += [(source["_id"], "number", -1), (source["_id"], "number", float("nan")), (source["_id"], "number", 1e300),
-                  (source["_id"], "layout", 5), ("counter", "last", -1), ("counter", "last", float("inf"))]
+        cases += [(source["_id"], "number", value) for value in (-1, float("nan"), 1e300)]
+        cases += [(source["_id"], "layout", 5), ("counter", "last", -1), ("counter", "last", float("inf"))]
         for identity, field, value in cases:
             with self.subTest(field=field, value=value):
                 registry.update_one({"_id": identity}, {"$set": {field: value}})
