@@ -324,7 +324,7 @@ static sl_sql_table *tables_of(const char *path) {
     return tables;
 }
 
-/* Of a dump's table that is known, only the text from its rows to those of the next table is read. */
+/* For a known table of a dump, only the text from its rows to those of the next table is read. */
 TEST(only_the_rows_of_a_known_table_are_read) {
     const char dump[] =
         "-- MySQL dump 8\nCREATE TABLE `a` (`x` int);\nINSERT INTO `a` VALUES (1);\n"
