@@ -832,7 +832,9 @@ void sl_types_log_names(const sl_job *job) {
 }
 
 bool sl_types_record(const sl_job *job, const sl_destination *destination, sl_error *error) {
-    bool done = job->config->part_of_trial || sl_load_mode(job->config)->removes;
+    const char *registry = destination->target.registry;
+    bool done = job->config->part_of_trial || sl_load_mode(job->config)->removes ||
+                (registry && !registry[0]);
     bool delimited = false;
     for (size_t i = 0; i < sl_source_set_count(job->set); i++)
         delimited = delimited ||
