@@ -86,11 +86,15 @@ const char *sl_look_string(const bson_t *document, const char *path) {
     return text ? text : "";
 }
 
+int64_t sl_value_int64(const bson_iter_t *at, int64_t fallback) {
+    if (BSON_ITER_HOLDS_DOUBLE(at) && !(fabs(bson_iter_double(at)) <= NUMBER_MAX))
+        return fallback; /* the conversion would be undefined */
+    return BSON_ITER_HOLDS_NUMBER(at) ? bson_iter_as_int64(at) : fallback;
+}
+
 int64_t sl_look_int64(const bson_t *document, const char *path, int64_t fallback) {
     bson_iter_t value;
-    return sl_look_find(document, path, &value) && BSON_ITER_HOLDS_NUMBER(&value)
-               ? bson_iter_as_int64(&value)
-               : fallback;
+    return sl_look_find(document, path, &value) ? sl_value_int64(&value, fallback) : fallback;
 }
 
 int sl_look_truth(const bson_t *document, const char *path) {

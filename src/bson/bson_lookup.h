@@ -68,6 +68,8 @@ static inline const char *sl_array_key(size_t index, char room[SL_ARRAY_KEY_ROOM
 
 /* The value at `at`: a number from -1e18 to 1e18, or NAN. */
 double sl_value_number(const bson_iter_t *at);
+/* The same as an integer, of 64 bits if it is stored as such; or `fallback`. */
+int64_t sl_value_int64(const bson_iter_t *at, int64_t fallback);
 /* Sets `*document` to the value at `at`, borrowed. False if that is not a document, or, for
  * sl_container_at, neither a document nor an array. */
 bool sl_document_at(const bson_iter_t *at, bson_t *document);

@@ -590,9 +590,9 @@ bool sl_registry_finish_sources(sl_registry *registry, sl_registry_entry *entrie
 #define SL_REGISTRY_IDS "ids"
 bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, sl_error *error);
 /* Replaces the array `was` by `now`. If another loader has changed it meanwhile, nothing is
- * replaced, and the caller has to read it again. */
+ * replaced, and the caller has to read it again. `attempt`: 0, 1, 2 ...; the last one fails. */
 bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t *was,
-                          const bson_t *now, sl_error *error);
+                          const bson_t *now, unsigned attempt, sl_error *error);
 
 /* The sum of `documents` over the registered sources, without those whose numbers are in the array
  * `except` (may be NULL). With `own_ids`, sources whose _ids are positions (their `in_range` is

@@ -498,8 +498,8 @@ static bool find_within(sl_connection *connection, const char *const place[2], c
     mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(handle, filter, options, primary);
     const bson_t *document;
     sl_cursor_reading reading = {.cursor = cursor, .limit = limit};
-    while (sl_cursor_next(&reading, &document))
-        each(context, document);
+    while (sl_cursor_next(&reading, &document) && each(context, document))
+        ;
     bson_error_t driver_error;
     bool ok = !sl_cursor_failed(&reading, &driver_error);
     mongoc_cursor_destroy(cursor);
@@ -527,10 +527,10 @@ typedef struct kept_documents {
     uint32_t count;
 } kept_documents;
 
-static void keep_document(void *context, const bson_t *document) {
+static bool keep_document(void *context, const bson_t *document) {
     kept_documents *kept = context;
     char room[SL_ARRAY_KEY_ROOM];
-    bson_append_document(kept->all, sl_array_key(kept->count++, room), -1, document);
+    return bson_append_document(kept->all, sl_array_key(kept->count++, room), -1, document);
 }
 
 bool sl_connection_find(sl_connection *connection, const char *database, const char *collection,

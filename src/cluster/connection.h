@@ -169,9 +169,10 @@ int32_t sl_hidden_failure(const bson_t *reply, const char **reason);
  * Always returns false. */
 bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t *driver_error);
 
-/* Calls `each` for every document of a find, which may be too many to keep. The document is valid
- * until it returns. `filter` and `options` (find options; may be NULL) are borrowed. */
-typedef void sl_found_document(void *context, const bson_t *document);
+/* Calls `each` for every document of a find, which may be too many to keep, until it returns false.
+ * The document is valid during the call. `filter` and `options` (find options; may be NULL) are
+ * borrowed. */
+typedef bool sl_found_document(void *context, const bson_t *document);
 bool sl_connection_find_each(sl_connection *connection, const char *database,
                              const char *collection, const bson_t *filter, const bson_t *options,
                              sl_found_document *each, void *context, sl_error *error);

@@ -45,9 +45,9 @@ typedef struct sl_reach {
 bool sl_preflight(const mongoc_uri_t *uri, void (*asking)(void *context, const char *host),
                   void *context, sl_reach *reach, sl_error *error);
 
-/* Does the server react to a hello on a new connection within 3 s? Also true if it closes that
- * connection, and for a Unix socket, which is not tested. */
-bool sl_server_answers(const mongoc_uri_t *uri, const mongoc_host_list_t *host);
+/* Does the server to which the socket is connected react to a hello on a new connection within 3 s?
+ * Also true if it closes that connection, and for a Unix socket, which is not tested. */
+bool sl_server_answers(const mongoc_uri_t *uri, const mongoc_host_list_t *host, int connected);
 
 /* Writes the subject of the client certificate that the URI names, in the form of the server's user
  * names ("CN=loader,O=clients"); "" when there is none. */

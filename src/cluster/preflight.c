@@ -115,6 +115,18 @@ static void explain_name(int code, sl_socket_failure *failure) {
                  code == EAI_SYSTEM ? strerror(errno) : gai_strerror(code));
 }
 
+/* Connects to the server of another connection: its name is not resolved again. */
+static int connect_like(int connected, int milliseconds, sl_socket_failure *failure) {
+    struct sockaddr_storage address;
+    socklen_t length = sizeof address;
+    int file = -1;
+    if (getpeername(connected, (struct sockaddr *)&address, &length) == 0)
+        file = connect_to((struct sockaddr *)&address, length, milliseconds);
+    if (file < 0)
+        explain(errno, milliseconds, failure);
+    return file;
+}
+
 int sl_socket_connect(const mongoc_host_list_t *host, int milliseconds,
                       sl_socket_failure *failure) {
     char port[8];
@@ -425,10 +437,13 @@ typedef enum answer {
     SILENT,  /* no connection or no reply in time */
 } answer;
 
-/* Connects within CONNECT_MS, and sets ANSWER_MS as the timeout of reads and writes. Returns the
- * socket, or -1 if the host does not accept the connection. */
-static int connect_to_ask(const mongoc_host_list_t *host, sl_socket_failure *failure) {
-    int file = sl_socket_connect(host, CONNECT_MS, failure);
+/* Connects within CONNECT_MS, and sets ANSWER_MS as the timeout of reads and writes. `connected`:
+ * a socket that is connected to the host; -1: there is none. Returns the socket, or -1 if the host
+ * does not accept the connection. */
+static int connect_to_ask(const mongoc_host_list_t *host, int connected,
+                          sl_socket_failure *failure) {
+    int file = connected < 0 ? sl_socket_connect(host, CONNECT_MS, failure)
+                             : connect_like(connected, CONNECT_MS, failure);
     if (file < 0 || (sl_socket_set_timeout(file, SO_RCVTIMEO, ANSWER_MS) &&
                      sl_socket_set_timeout(file, SO_SNDTIMEO, ANSWER_MS)))
         return file;
@@ -457,9 +472,10 @@ static bool is_foreign(const uint8_t reply[HEADER_BYTES], ssize_t length) {
     return length < HEADER_BYTES || (operation != 2013 && operation != 1);
 }
 
-static answer plain_hello(const mongoc_host_list_t *host, sl_socket_failure *failure) {
+static answer plain_hello(const mongoc_host_list_t *host, int connected,
+                          sl_socket_failure *failure) {
     uint8_t message[128], reply[HEADER_BYTES];
-    int file = connect_to_ask(host, failure);
+    int file = connect_to_ask(host, connected, failure);
     if (file < 0)
         return failure->in_time ? ABSENT : SILENT;
     size_t length = make_hello(message);
@@ -509,6 +525,7 @@ static long stop_reading(BIO *bio, int operation, const char *bytes, size_t leng
 typedef struct trial {
     const mongoc_uri_t *uri; /* NULL: only test whether the server speaks TLS */
     const mongoc_host_list_t *host;
+    int connected; /* as for connect_to_ask */
     SSL_CTX *context;
     bool silent; /* result: the server did not complete the test, for an unknown reason */
     sl_socket_failure failure; /* if silent */
@@ -547,7 +564,7 @@ static bool try_tls(void *context) {
     trial *t = context;
     uint8_t message[128], reply[HEADER_BYTES];
     bool ok = true;
-    int file = connect_to_ask(t->host, &t->failure);
+    int file = connect_to_ask(t->host, t->connected, &t->failure);
     int64_t end = sl_clock_ns() + INT64_C(1000000) * TLS_MS;
     SSL *tls = file < 0 ? NULL : SSL_new(t->context);
     t->silent = true;
@@ -597,8 +614,8 @@ done:
 }
 
 /* Does the server accept a TLS handshake, without checks of certificates? */
-static bool speaks_tls(const mongoc_host_list_t *host) {
-    trial t = {.host = host, .context = tls_bare_context()};
+static bool speaks_tls(const mongoc_host_list_t *host, int connected) {
+    trial t = {.host = host, .connected = connected, .context = tls_bare_context()};
     bool result = t.context && without_pipe_signal(try_tls, &t) && !t.silent;
     SSL_CTX_free(t.context);
     return result;
@@ -609,19 +626,19 @@ static bool speaks_tls(const mongoc_host_list_t *host) {
 static bool check_host(const mongoc_uri_t *uri, const mongoc_host_list_t *host, SSL_CTX *context,
                        answer *result, sl_socket_failure *failure, sl_error *error) {
     if (!context || strchr(host->host, '/')) { /* a Unix socket is used without TLS */
-        *result = plain_hello(host, failure);
-        return (*result != CLOSED && *result != FOREIGN) || !speaks_tls(host) ||
+        *result = plain_hello(host, -1, failure);
+        return (*result != CLOSED && *result != FOREIGN) || !speaks_tls(host, -1) ||
                sl_error_set(error, SL_EXIT_CLUSTER,
                             "the server requires TLS; give --tls, and --tlsCAFile if its "
                             "certificate is signed by a private authority");
     }
-    trial t = {.uri = uri, .host = host, .context = context, .error = error};
+    trial t = {.uri = uri, .host = host, .connected = -1, .context = context, .error = error};
     sl_socket_failure unused;
     if (!without_pipe_signal(try_tls, &t))
         return false;
     *failure = t.failure;
     *result = !t.silent ? ANSWERS : failure->in_time ? ABSENT : SILENT;
-    return *result != SILENT || plain_hello(host, &unused) != ANSWERS ||
+    return *result != SILENT || plain_hello(host, -1, &unused) != ANSWERS ||
            sl_error_set(error, SL_EXIT_CLUSTER,
                         "the server does not use TLS on this port; leave --tls out, or see its "
                         "net.tls settings");
@@ -661,13 +678,13 @@ bool sl_preflight(const mongoc_uri_t *uri, void (*asking)(void *context, const c
     return false;
 }
 
-bool sl_server_answers(const mongoc_uri_t *uri, const mongoc_host_list_t *host) {
+bool sl_server_answers(const mongoc_uri_t *uri, const mongoc_host_list_t *host, int connected) {
     sl_socket_failure failure;
     answer plain;
     if (strchr(host->host, '/'))
         return true;
     if (mongoc_uri_get_tls(uri))
-        return speaks_tls(host);
-    plain = plain_hello(host, &failure);
+        return speaks_tls(host, connected);
+    plain = plain_hello(host, connected, &failure);
     return plain != SILENT && plain != ABSENT;
 }

@@ -38,6 +38,8 @@
 
 #include "util/clock.h"
 #include "util/document_id.h"
+#include "util/grow.h"
+#include "util/interrupt.h"
 #include "util/text.h"
 
 bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_registry **registry,
@@ -126,13 +128,37 @@ static bool registry_in_batches(sl_registry *registry, sl_registry_entry *entrie
 
 /* ---- reading ---- */
 
-#define PARTS_MOST 10000u /* more than --part accepts, or than clusters have shards */
-#define LIST_MOST 10000u  /* entries of a list in the counter */
+#define PARTS_MOST 10000u     /* more than --part accepts, or than clusters have shards */
+#define CHECKED_NUMBERS 1024u /* an interrupt is looked for after so many */
+#define LIST_MOST 10000u      /* entries of a list in the counter */
+#define ATTEMPTS_MOST 50u     /* to change one, while other loads change it */
+
+/* Sets the error that a field has a value that no load writes. Returns false. */
+static bool refuse_field(const sl_registry *registry, const char *id, const char *field,
+                         sl_error *error) {
+    return sl_error_set(
+        error, SL_EXIT_CLUSTER,
+        "registry %s.%s: the field %s of the document \"%.200s\" has a value that no "
+        "load writes: did a user or another program change it? Restore it, or load "
+        "all sources again with --drop",
+        registry->database, registry->collection, field, id);
+}
+
+/* Reads a number up to `most`; 0 if the field is missing or null. */
+static bool read_count(const sl_registry *registry, const bson_t *document, const char *field,
+                       uint64_t most, uint64_t *count, sl_error *error) {
+    bson_iter_t at;
+    const bool any = sl_look_find(document, field, &at) && !BSON_ITER_HOLDS_NULL(&at);
+    const int64_t value = any ? sl_look_int64(document, field, -1) : 0;
+    *count = (uint64_t)value;
+    return (value >= 0 && *count <= most) ||
+           refuse_field(registry, sl_look_string(document, "_id"), field, error);
+}
 
 /* Counts the finished parts of a source and their documents. A source that is loaded but has no
  * parts of this division was loaded without parts: its total counts. */
-static void fill_parts(const sl_registry *registry, const bson_t *document,
-                       sl_registry_entry *entry) {
+static bool fill_parts(const sl_registry *registry, const bson_t *document,
+                       sl_registry_entry *entry, sl_error *error) {
     char path[40];
     bson_iter_t found, part, border;
     bson_t borders;
@@ -147,12 +173,15 @@ static void fill_parts(const sl_registry *registry, const bson_t *document,
     snprintf(path, sizeof path, "borders.%s", registry->division);
     compared = any && sl_look_inside(document, path, &borders);
     for (unsigned i = 0; any && i < PARTS_MOST && bson_iter_next(&part); i++) {
-        if (!BSON_ITER_HOLDS_NUMBER(&part))
+        if (BSON_ITER_HOLDS_NULL(&part))
             continue;
+        const int64_t finished = sl_value_int64(&part, -1);
+        if (finished < 0)
+            return refuse_field(registry, entry->fingerprint, "parts", error);
         entry->parts_loaded++;
-        documents += (uint64_t)bson_iter_as_int64(&part);
+        documents += (uint64_t)finished;
         compared = compared && bson_iter_init_find(&border, &borders, bson_iter_key(&part));
-        entry->borders += compared ? (uint64_t)bson_iter_as_int64(&border) : 0;
+        entry->borders += compared ? (uint64_t)sl_value_int64(&border, 0) : 0;
         if (strtoul(bson_iter_key(&part), NULL, 10) == registry->part)
             entry->part_loaded = true;
     }
@@ -160,18 +189,25 @@ static void fill_parts(const sl_registry *registry, const bson_t *document,
     if (any)
         entry->documents = documents;
     else if (registry->part > 0 && entry->state == SL_SOURCE_LOADED)
-        entry->documents =
-            (uint64_t)sl_look_int64(document, "documents", (int64_t)entry->documents);
+        entry->documents = entry->stored;
+    return true;
 }
 
-static void fill_layout(const bson_t *document, sl_layout *layout) {
-    bson_t fields;
-    if (!sl_look_inside(document, "layout", &fields))
-        return;
-    *layout = (sl_layout){.shards = (uint32_t)sl_look_int64(&fields, "shards", 0),
-                          .shard_names = (uint64_t)sl_look_int64(&fields, "shardNames", 0),
-                          .pieces = (uint32_t)sl_look_int64(&fields, "pieces", 0),
-                          .leading = (uint32_t)sl_look_int64(&fields, "leading", 0)};
+static bool fill_layout(const sl_registry *registry, const bson_t *document, sl_layout *layout,
+                        sl_error *error) {
+    uint64_t shards, pieces, leading;
+    bson_iter_t at;
+    if (!sl_look_find(document, "layout", &at))
+        return true;
+    if (!read_count(registry, document, "layout.shards", UINT32_MAX, &shards, error) ||
+        !read_count(registry, document, "layout.pieces", UINT32_MAX, &pieces, error) ||
+        !read_count(registry, document, "layout.leading", UINT32_MAX, &leading, error))
+        return false;
+    *layout = (sl_layout){.shards = (uint32_t)shards,
+                          .shard_names = (uint64_t)sl_look_int64(document, "layout.shardNames", 0),
+                          .pieces = (uint32_t)pieces,
+                          .leading = (uint32_t)leading};
+    return shards > 0 || refuse_field(registry, sl_look_string(document, "_id"), "layout", error);
 }
 
 typedef struct difference {
@@ -201,9 +237,12 @@ static void on_difference(void *context, const char *name, const char *before, c
 static bool same_options(const sl_registry *registry, const bson_t *document,
                          const sl_registry_entry *entry, sl_error *error) {
     bson_t options;
+    bson_iter_t at;
     if (!registry->options || (registry->afresh && entry->state == SL_SOURCE_LOADED) ||
-        !sl_look_inside(document, "options", &options))
+        !sl_look_find(document, "options", &at))
         return true;
+    if (!sl_document_at(&at, &options))
+        return refuse_field(registry, entry->fingerprint, "options", error);
     sl_error found = {0};
     sl_look_differences(&options, registry->options, on_difference, &(difference){entry, &found});
     if (found.code) {
@@ -224,21 +263,21 @@ static bool same_options(const sl_registry *registry, const bson_t *document,
 
 static bool fill(const sl_registry *registry, const bson_t *document, sl_registry_entry *entry,
                  sl_error *error) {
-    int64_t number = sl_look_int64(document, "number", 0);
-    if (number < 1 || number > SL_SOURCE_NUMBER_MAX)
-        return sl_error_set(error, SL_EXIT_CLUSTER,
-                            "the registry %s.%s holds a document without a valid number; did a "
-                            "user or another program change it?",
-                            registry->database, registry->collection);
+    uint64_t number;
+    if (!read_count(registry, document, "number", SL_SOURCE_NUMBER_MAX, &number, error) ||
+        !read_count(registry, document, "documents", INT64_MAX, &entry->stored, error) ||
+        !read_count(registry, document, "foreign", INT64_MAX, &entry->foreign, error) ||
+        !read_count(registry, document, "rejected", INT64_MAX, &entry->rejected, error))
+        return false;
+    if (number == 0)
+        return refuse_field(registry, entry->fingerprint, "number", error);
     entry->number = (uint32_t)number;
     bool loaded = strcmp(sl_look_string(document, "state"), "loaded") == 0;
     entry->state = loaded ? SL_SOURCE_LOADED : SL_SOURCE_STARTED;
-    fill_parts(registry, document, entry);
-    fill_layout(document, &entry->layout);
+    if (!fill_parts(registry, document, entry, error) ||
+        !fill_layout(registry, document, &entry->layout, error))
+        return false;
     sl_look_date(document, "loadedAt", entry->when);
-    entry->stored = (uint64_t)sl_look_int64(document, "documents", 0);
-    entry->foreign = (uint64_t)sl_look_int64(document, "foreign", 0);
-    entry->rejected = (uint64_t)sl_look_int64(document, "rejected", 0);
     snprintf(entry->rejected_in, sizeof entry->rejected_in, "%s",
              sl_look_string(document, "rejectedIn"));
     return same_options(registry, document, entry, error);
@@ -305,32 +344,43 @@ bool sl_registry_look_up(sl_registry *registry, sl_registry_entry *entries, size
     return registry_in_batches(registry, entries, count, registry_read_batch, error);
 }
 
-bool sl_registry_numbers_of(const bson_t *documents, uint32_t **numbers, size_t *count,
-                            sl_error *error) {
-    *numbers = malloc((bson_count_keys(documents) + 1) * sizeof **numbers);
-    if (!*numbers)
-        return sl_error_memory(error, "reading the registry");
-    for (sl_walk walk = sl_walk_of(documents); sl_walk_next(&walk);) {
-        int64_t value = sl_look_int64(&walk.item, "number", 0);
-        if (value >= 1 && value <= SL_SOURCE_NUMBER_MAX)
-            (*numbers)[(*count)++] = (uint32_t)value;
-    }
-    return true;
+bool sl_registry_add_number(void *context, const bson_t *document) {
+    sl_number_list *list = context;
+    const int64_t value = sl_look_int64(document, "number", 0);
+    if (value < 1 || value > SL_SOURCE_NUMBER_MAX)
+        return true;
+    uint32_t *items = sl_grow(list->items, list->count, &list->room, sizeof *items);
+    if (!items)
+        return sl_error_memory(&list->error, "reading the registry");
+    list->items = items;
+    items[list->count++] = (uint32_t)value;
+    return (list->count <= SL_SOURCE_NUMBER_MAX ||
+            sl_error_set(&list->error, SL_EXIT_CLUSTER,
+                         "the registry has more sources than there are numbers: did a user or "
+                         "another program change it?")) &&
+           (list->count % CHECKED_NUMBERS > 0 || !sl_interrupt_requested() ||
+            sl_error_set(&list->error, SL_EXIT_INTERRUPTED,
+                         "interrupted while the registry was read"));
 }
 
 bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *count,
                          sl_error *error) {
-    bson_t documents;
-    *count = 0;
-    *numbers = NULL;
+    sl_number_list list = {.items = malloc(sizeof *list.items), .room = 1};
     bson_t *filter = BCON_NEW("number", "{", "$exists", BCON_BOOL(true), "}");
     bson_t *options =
         BCON_NEW("projection", "{", "_id", BCON_INT32(0), "number", BCON_INT32(1), "}");
-    bool ok = find(registry, filter, options, &documents, error) &&
-              sl_registry_numbers_of(&documents, numbers, count, error);
-    bson_destroy(&documents);
+    bool ok = registry->none || sl_connection_find_each(registry->connection, registry->database,
+                                                        registry->collection, filter, options,
+                                                        sl_registry_add_number, &list, error);
+    bson_destroy(options);
     bson_destroy(filter);
-    return ok;
+    if (ok && list.error.code) {
+        *error = list.error;
+        ok = false;
+    }
+    *numbers = list.items;
+    *count = list.count;
+    return ok && (list.items || sl_error_memory(error, "reading the registry"));
 }
 
 bool sl_registry_each_loaded(sl_registry *registry,
@@ -402,7 +452,7 @@ typedef struct namesakes {
     void *context;
 } namesakes;
 
-static void look_for_namesake(void *context, const bson_t *document) {
+static bool look_for_namesake(void *context, const bson_t *document) {
     const namesakes *all = context;
     const uint64_t content = (uint64_t)sl_look_int64(document, "content", 0);
     const sl_registry_entry *key = &(sl_registry_entry){.name = sl_look_string(document, "name")};
@@ -410,6 +460,7 @@ static void look_for_namesake(void *context, const bson_t *document) {
         bsearch(&key, all->sorted, all->count, sizeof(sl_registry_entry *), by_name);
     if (entry && !is_empty(document) && (content == 0 || content != (*entry)->content))
         all->found(all->context, *entry, document); /* it is no copy */
+    return true;
 }
 
 bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entries, size_t count,
@@ -555,33 +606,55 @@ static bool find_counter(const sl_registry *registry, bson_t *counter, sl_error 
 
 bool sl_registry_last(sl_registry *registry, uint32_t *last, sl_error *error) {
     bson_t counter;
-    bool ok = find_counter(registry, &counter, error);
-    int64_t value = sl_look_int64(&counter, "last", 0);
-    *last = value >= 0 && value <= SL_SOURCE_NUMBER_MAX ? (uint32_t)value : SL_SOURCE_NUMBER_MAX;
+    uint64_t value = 0;
+    bool ok = find_counter(registry, &counter, error) &&
+              read_count(registry, &counter, "last", INT64_MAX, &value, error);
+    *last = value <= SL_SOURCE_NUMBER_MAX ? (uint32_t)value : SL_SOURCE_NUMBER_MAX;
     bson_destroy(&counter);
     return ok;
 }
 
+/* Are these the entries of a list as a load writes it? */
+static bool is_list(const char *name, const bson_t *items) {
+    const bool columns = strcmp(name, SL_REGISTRY_COLUMNS) == 0;
+    uint32_t count = 0;
+    for (sl_walk walk = sl_walk_of(items); sl_walk_next(&walk); count++) {
+        if (columns ? !sl_look_string(&walk.item, "column")[0] || !sl_look_text(&walk.item, "type")
+                    : !sl_look_text(&walk.item, "from"))
+            return false;
+    }
+    return count == bson_count_keys(items) && count <= LIST_MOST;
+}
+
 bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, sl_error *error) {
     bson_t counter, array;
+    bson_iter_t at;
     bool ok = find_counter(registry, &counter, error);
     bson_init(items);
-    if (ok && sl_look_inside(&counter, name, &array))
-        ok = bson_concat(items, &array) || sl_error_memory(error, "reading the registry");
-    if (ok && bson_count_keys(items) > LIST_MOST)
-        ok = sl_error_set(error, SL_EXIT_CLUSTER,
-                          "registry %s.%s: the list %s in the document \"counter\" has more than "
-                          "%u entries, which no load writes: remove the list",
-                          registry->database, registry->collection, name, LIST_MOST);
+    if (ok && sl_look_find(&counter, name, &at)) {
+        if (!BSON_ITER_HOLDS_ARRAY(&at) || !sl_container_at(&at, &array) || !is_list(name, &array))
+            ok = sl_error_set(error, SL_EXIT_CLUSTER,
+                              "registry %s.%s: the field %s of the document \"counter\" is not a "
+                              "list of at most %u entries that a load has written: did a user or "
+                              "another program change it? Remove the field",
+                              registry->database, registry->collection, name, LIST_MOST);
+        else
+            ok = bson_concat(items, &array) || sl_error_memory(error, "reading the registry");
+    }
     bson_destroy(&counter);
     return ok;
 }
 
 /* The counter first: an upsert with the condition would insert a second one. */
 bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t *was,
-                          const bson_t *now, sl_error *error) {
+                          const bson_t *now, unsigned attempt, sl_error *error) {
     if (registry->none)
         return true;
+    if (attempt == ATTEMPTS_MOST)
+        return sl_error_set(error, SL_EXIT_CLUSTER,
+                            "registry %s.%s: the list %s of the document \"counter\" cannot be "
+                            "changed: other loads change it again and again",
+                            registry->database, registry->collection, name);
     bson_t *counter = BCON_NEW("_id", "counter");
     bson_t *none = BCON_NEW("$inc", "{", "last", BCON_INT64(0), "}");
     bson_t *query = bson_copy(counter);
@@ -621,8 +694,11 @@ bool sl_registry_total(sl_registry *registry, const bson_t *except, bool own_ids
         "$eq", "[", "$state", "loaded", "]", "}", BCON_INT32(0), BCON_INT32(1), "]", "}", "}", "}",
         "}", "]", "cursor", "{", "}");
     bool ok = registry_run(registry, command, &reply, NULL, error);
+    const int64_t sum = ok ? sl_look_int64(&reply, "cursor.firstBatch.0.documents", 0) : 0;
     *complete = ok && sl_look_int64(&reply, "cursor.firstBatch.0.started", 0) == 0;
-    *documents = ok ? (uint64_t)sl_look_int64(&reply, "cursor.firstBatch.0.documents", 0) : 0;
+    *documents = sum > 0 ? (uint64_t)sum : 0;
+    if (sum < 0)
+        ok = refuse_field(registry, "(of a source)", "documents", error);
     bson_destroy(&reply);
     bson_destroy(command);
     return ok;

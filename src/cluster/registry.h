@@ -34,8 +34,13 @@ typedef bool sl_batch_function(sl_registry *registry, sl_registry_entry *entries
 bool sl_registry_fill(const sl_registry *registry, const bson_t *reply, sl_registry_entry *entries,
                       size_t count, sl_error *error);
 
-/* The valid numbers in an array of registry documents. `*count` must be 0; free `*numbers`. */
-bool sl_registry_numbers_of(const bson_t *documents, uint32_t **numbers, size_t *count,
-                            sl_error *error);
+/* Adds the number of a registry document to the list, if it is valid. False with `error` of the
+ * list set: no memory, interrupted, or there are more than there can be. */
+typedef struct sl_number_list {
+    uint32_t *items;
+    size_t count, room;
+    sl_error error;
+} sl_number_list;
+bool sl_registry_add_number(void *list, const bson_t *document);
 
 #endif

@@ -1003,7 +1003,7 @@ static ssize_t receive(patient_stream *self, mongoc_iovec_t *into, int64_t expir
             errno = code;
             return got;
         }
-        if (patient && sl_server_answers(self->patience->uri, &self->host)) {
+        if (patient && sl_server_answers(self->patience->uri, &self->host, self->socket)) {
             alive = bson_get_monotonic_time();
         } else if (bson_get_monotonic_time() >= give_up) {
             self->timed_out = true;
@@ -1037,11 +1037,12 @@ static ssize_t patient_readv(mongoc_stream_t *stream, mongoc_iovec_t *parts, siz
 /* ---- connecting patient streams ---- */
 
 /* A member is silent if no connection to it is made in time. What counts is the time, also that of
- * slow refusals and of names that are resolved slowly. */
+ * slow refusals, of names that are resolved slowly, and of connections that are made late. */
 #define PATIENT_MAX 8   /* after 8 silent members, each other one has only BRIEF_MS to connect */
 #define BRIEF_MS 250    /* milliseconds */
 #define SILENT_MAX 64   /* after 64 silent members, the others are not asked */
 #define PROMPT_MS 10    /* a refusal within this time counts as no lost time */
+#define LATE_MS 50      /* and a connection within this time */
 #define SILENT_MS 10000 /* the count begins again after this time without a silent member */
 
 /* What `internal` of mongoc_ssl_opt_t refers to in all versions 1.x of the driver; no function sets
@@ -1121,10 +1122,10 @@ static int32_t time_to_connect(sl_streams *owner, int32_t timeout_ms) {
     return owner->lost_ms >= patient_ms ? brief_ms : timeout_ms;
 }
 
-/* Notes that no connection was made since `start`. */
-static void note_lost(sl_streams *owner, int64_t start) {
+/* Notes the time since `start`, at the end of which a connection was `made`, or not. */
+static void note_lost(sl_streams *owner, int64_t start, bool made) {
     const int64_t lost_ms = (bson_get_monotonic_time() - start) / 1000;
-    if (lost_ms < PROMPT_MS)
+    if (lost_ms < (made ? LATE_MS : PROMPT_MS))
         return;
     owner->lost_ms += lost_ms;
     owner->lost_until = expiry_of(SILENT_MS);
@@ -1155,8 +1156,8 @@ static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_l
     made->deadline = expiry_of(timeout_ms);
     if (socket >= 0 && mongoc_uri_get_tls(uri))
         stream = wrap_in_tls(stream, uri, host->host, connect_ms, error);
-    if (connect_ms > 0 && (socket < 0 || !stream))
-        note_lost(owner, start);
+    if (connect_ms > 0)
+        note_lost(owner, start, socket >= 0 && stream);
     if (!stream) {
         made = make_stream(owner, host, -1);
         stream = &made->vtable;

@@ -270,12 +270,12 @@ static bool check_ids(sl_job *job, const sl_destination *destination, sl_error *
     return ok;
 }
 
-#define ATTEMPTS_MOST 50
-
 bool sl_ids_record(const sl_job *job, const sl_destination *destination, sl_error *error) {
     char origin[ORIGIN_ROOM];
-    bool done = !sl_load_mode(job->config)->creates || !origin_of(job, origin), ok = true;
-    for (unsigned attempt = 0; ok && !done && attempt < ATTEMPTS_MOST; attempt++) {
+    const char *registry = destination->target.registry;
+    const bool none = registry && !registry[0];
+    bool done = none || !sl_load_mode(job->config)->creates || !origin_of(job, origin), ok = true;
+    for (unsigned attempt = 0; ok && !done; attempt++) {
         bson_t was, now = BSON_INITIALIZER, item;
         uint32_t last;
         ok = sl_registry_list(destination->registry, SL_REGISTRY_IDS, &was, error) &&
@@ -293,8 +293,11 @@ bool sl_ids_record(const sl_job *job, const sl_destination *destination, sl_erro
             sl_record_begin_item(&now, bson_count_keys(&now), &item);
             BSON_APPEND_UTF8(&item, "from", origin);
             bson_append_document_end(&now, &item);
-            ok = sl_registry_set_list(destination->registry, SL_REGISTRY_IDS, &was, &now, error);
+            done = bson_equal(&now, &was); /* of a collection that another program had dropped */
         }
+        if (ok && !done)
+            ok = sl_registry_set_list(destination->registry, SL_REGISTRY_IDS, &was, &now, attempt,
+                                      error);
         bson_destroy(&was);
         bson_destroy(&now);
     }

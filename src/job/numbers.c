@@ -474,12 +474,13 @@ static bool stores_copies(alike *a) {
 static bool is_stored(alike *a, size_t index, const bson_t *document) {
     const sl_destination *destination = a->destination;
     const int64_t size = sl_look_int64(document, "textBytes", 0);
-    const uint32_t number = (uint32_t)sl_look_int64(document, "number", 0);
+    const int64_t number = sl_look_int64(document, "number", 0);
     uint64_t own;
     if (strcmp(sl_look_string(document, "state"), "loaded") != 0)
-        return sl_count_range(destination->connection, &destination->target,
-                              sl_stripe_first_id(number, 0), sl_stripe_first_id(number, SL_STRIPES),
-                              &own, &a->error) &&
+        return number > 0 && number <= SL_SOURCE_NUMBER_MAX &&
+               sl_count_range(destination->connection, &destination->target,
+                              sl_stripe_first_id((uint32_t)number, 0),
+                              sl_stripe_first_id((uint32_t)number, SL_STRIPES), &own, &a->error) &&
                own > 0;
     return size > 0 && sl_source_set_at(a->job->set, index)->kind != SL_SOURCE_PIPE &&
            sl_source_text_bytes(a->job->set, index, &own, &a->error) && own == (uint64_t)size;

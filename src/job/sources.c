@@ -250,7 +250,7 @@ static bool plan_of(const sl_job *job, const sl_format *format, const sl_plan **
         options.schema_name = "CREATE TABLE";
     }
     if (!*kept && !sl_format_plan_create(format, &options, kept, error))
-        return false;
+        return job->schema && sl_error_prefix(error, "%s", sl_source_set_at(job->set, 0)->shown);
     *plan = *kept;
     return true;
 }

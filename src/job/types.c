@@ -386,7 +386,6 @@ static bool add_documents(void *context, const uint8_t *documents, const uint8_t
  * Several loads may begin at the same time. The list is replaced only if it is still the one that
  * was read, so of two loads with different types the second one reads those of the first. */
 
-#define ATTEMPTS_MOST 50
 #define REFUSED_SHOWN 5u
 
 typedef struct known_type {
@@ -794,7 +793,7 @@ static void add_name(column_names *columns, const char *name) {
 /* Warns of columns that no earlier load has stored, and of stored ones that this load is the first
  * to lack. Columns may be left out by --mode merge, and those of an archive are not all known. */
 static void warn_of_columns(const sl_job *job, const sl_destination *destination,
-                            const recording *r) {
+                            const recording *r, bool warns) {
     const known_types *known = r->known;
     column_names fresh = {.count = 0}, missing = {.count = 0};
     bool partial = sl_load_mode(job->config)->sets_fields;
@@ -814,7 +813,7 @@ static void warn_of_columns(const sl_job *job, const sl_destination *destination
         if (i == 0 || strcmp(type->column, type[-1].column) != 0)
             add_name(&missing, type->column);
     }
-    if (known->count == 0 || bson_empty(&known->list) || fresh.count + missing.count == 0)
+    if (!warns || known->count == 0 || bson_empty(&known->list) || fresh.count + missing.count == 0)
         return;
     sl_log_warning(
         "this load has other columns than earlier loads into %s.%s: %s%s%s%s%s%s%s. If a "
@@ -826,9 +825,10 @@ static void warn_of_columns(const sl_job *job, const sl_destination *destination
         missing.count > NAMES_SHOWN ? " ..." : "");
 }
 
-/* Adds the types once. `*done`: the list in the registry has them all. */
-static bool record_once(const sl_job *job, const sl_destination *destination, bool *done,
-                        sl_error *error) {
+/* Adds the types once; warns in the first attempt. `*done`: the list in the registry has them
+ * all. */
+static bool record_once(const sl_job *job, const sl_destination *destination, unsigned attempt,
+                        bool *done, sl_error *error) {
     known_types known;
     bson_t now = BSON_INITIALIZER, item;
     recording r = {.known = &known};
@@ -838,8 +838,9 @@ static bool record_once(const sl_job *job, const sl_destination *destination, bo
         known.count = 0; /* of the collection that another program has dropped */
     if (ok) {
         record_columns(job, &r);
-        log_repaired(job, &known);
-        warn_of_columns(job, destination, &r);
+        if (attempt == 0)
+            log_repaired(job, &known);
+        warn_of_columns(job, destination, &r, attempt == 0);
     }
     for (sl_walk walk = sl_walk_of(&known.list); known.count > 0 && sl_walk_next(&walk);) {
         const known_type *type = known_of(&known, sl_look_string(&walk.item, "column"), &listed);
@@ -865,7 +866,7 @@ static bool record_once(const sl_job *job, const sl_destination *destination, bo
     *done = ok && bson_equal(&now, &known.list);
     if (ok && !*done)
         ok = sl_registry_set_list(destination->registry, SL_REGISTRY_COLUMNS, &known.list, &now,
-                                  error);
+                                  attempt, error);
     for (size_t i = 0; i < r.added_count; i++)
         free((char *)r.added[i].type);
     free(r.added);
@@ -880,21 +881,17 @@ void sl_types_log_names(const sl_job *job) {
 }
 
 bool sl_types_record(const sl_job *job, const sl_destination *destination, sl_error *error) {
-    bool done = job->config->part_of_trial || sl_load_mode(job->config)->removes;
+    const char *registry = destination->target.registry;
+    bool done = job->config->part_of_trial || sl_load_mode(job->config)->removes ||
+                (registry && !registry[0]);
     bool delimited = false;
     for (size_t i = 0; i < sl_source_set_count(job->set); i++)
         delimited = delimited ||
                     (!job->sources[i].skipped && job->sources[i].format == &sl_format_delimited);
-    for (unsigned attempt = 0; delimited && !done; attempt++) {
-        if (attempt == ATTEMPTS_MOST)
-            return sl_error_set(error, SL_EXIT_CLUSTER,
-                                "the types of the columns cannot be added to the registry "
-                                "%s.%s.sources: other loads change it again and again",
-                                destination->target.database, destination->target.collection);
-        if (!record_once(job, destination, &done, error))
-            return false;
-    }
-    return true;
+    bool ok = true;
+    for (unsigned attempt = 0; ok && delimited && !done; attempt++)
+        ok = record_once(job, destination, attempt, &done, error);
+    return ok;
 }
 
 /* ---- the types of JSON and BSON documents ---- */

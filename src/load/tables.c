@@ -28,7 +28,8 @@
 #include "util/text_table.h"
 
 #define FOLDER_ROOM 140u /* of the name of a table's work directory */
-#define PATH_ROOM 4096u  /* of a text beside which its CREATE TABLE may be */
+#define UNPACKED_MAX ((uint64_t)16 << 40)
+#define PATH_ROOM 4096u /* of a text beside which its CREATE TABLE may be */
 
 typedef struct table {
     char *name; /* of the collection */
@@ -37,8 +38,8 @@ typedef struct table {
     char *schema;  /* for a text without names; or of a dump's table */
     char *id_fields;
     bool of_dump;
-    sl_sql_map map; /* of the file when its tables were listed */
-    bool owns_map;
+    sl_sql_map map;      /* of the file when its tables were listed */
+    sl_sql_table *owned; /* the tables of a dump */
     bool begun, no_resume;
     sl_exit code;
     uint64_t records, inserted, changed, stored, rejected;
@@ -117,6 +118,7 @@ static bool add_tables(tables *all, sl_sql_dump *dump, const char *path, sl_erro
     const size_t first = all->count;
     sl_input *rows;
     size_t empty = 0;
+    uint64_t unpacked = 0; /* to reach the rows of each table */
     char text[600];
     for (;;) {
         if (!sl_sql_dump_next(dump, &rows, &times, error) ||
@@ -132,26 +134,27 @@ static bool add_tables(tables *all, sl_sql_dump *dump, const char *path, sl_erro
         if (!item)
             return false;
         item->of_dump = true;
+        item->map.table = sl_sql_dump_table(dump);
         item->include = pattern_of(item->name);
         item->schema = strdup(sl_sql_dump_schema(dump));
         if (!item->include || !item->schema)
             return sl_error_memory(error, "listing tables");
     }
     const size_t count = all->count - first;
-    sl_sql_map map;
-    sl_sql_dump_take_map(dump, &map);
-    for (size_t i = first; i < all->count; i++) {
-        all->items[i].map.rows = map.rows;
-        all->items[i].map.count = map.count;
-        all->items[i].owns_map = i == first;
-    }
-    if (count == 0)
-        free(map.rows);
     for (size_t i = first; i < all->count; i++) { /* pg_dump writes the keys last */
-        const char *key = sl_sql_dump_primary_key(dump, all->items[i].name);
+        const char *key = all->items[i].map.table->primary_key;
+        unpacked += sl_sql_dump_is_packed(dump) ? all->items[i].map.table->rows.begin : 0;
+        if (unpacked > UNPACKED_MAX)
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "%s: it is compressed, and to load its tables one after the other "
+                                "more than %llu TiB are unpacked: unpack the file before, or "
+                                "select tables with --include",
+                                path, (unsigned long long)(UNPACKED_MAX >> 40));
         if (key && !(all->items[i].id_fields = strdup(key)))
             return sl_error_memory(error, "listing tables");
     }
+    if (count > 0)
+        all->items[first].owned = sl_sql_dump_take_tables(dump);
     sl_log_info("%s: %zu table%s with rows, %zu without; statements passed over: %s", path, count,
                 count == 1 ? "" : "s", empty, sl_sql_dump_passed_over(dump, text, sizeof text));
     return true;
@@ -179,7 +182,7 @@ static void name_of_file(const char *path, char *name, size_t room) {
 static bool add_file(tables *all, const char *path, sl_error *error) {
     char name[300], definition[PATH_ROOM + 4];
     const size_t length = strlen(path);
-    const char *table_name = NULL, *key;
+    const sl_sql_table *defined = NULL;
     char *schema = NULL;
     sl_reader_times times = {0};
     sl_stream *stream = NULL;
@@ -196,11 +199,11 @@ static bool add_file(tables *all, const char *path, sl_error *error) {
     sl_sql_dump *dump = ok && stream ? sl_stream_dump(stream) : NULL;
     ok = ok && (!dump || sl_sql_dump_next(dump, &rows, &times, error));
     if (ok && dump && !rows)
-        schema = sl_sql_dump_tab_schema(dump, &table_name);
-    table *item = ok ? add(all, schema ? table_name : name, path, error) : NULL;
+        schema = sl_sql_dump_tab_schema(dump, &defined);
+    table *item = ok ? add(all, schema ? defined->name : name, path, error) : NULL;
     if (item) {
+        const char *key = schema ? defined->primary_key : NULL;
         item->schema = schema;
-        key = schema ? sl_sql_dump_primary_key(dump, table_name) : NULL;
         item->id_fields = key ? strdup(key) : NULL;
     } else {
         free(schema);
@@ -216,7 +219,8 @@ static bool copy_pipe(sl_stream *stream, const char *path, sl_error *error) {
     int file = sl_private_file_open(part, O_WRONLY | O_TRUNC, error);
     if (file < 0)
         return false;
-    sl_log_info("the dump is copied to %s, because it is read once for each table", path);
+    sl_log_info("the dump is copied to %s, because its tables are loaded one after the other",
+                path);
     bool ok = sl_sql_dump_copy(sl_stream_dump(stream), file, part, error);
     ok = ok && (fsync(file) == 0 || sl_error_errno(error, SL_EXIT_USAGE, "%s", path)) &&
          sl_private_file_rename(part, SL_WORK_STDIN, error);
@@ -516,8 +520,7 @@ static void clear(tables *all) {
         free(item->name);
         free(item->path);
         free(item->include);
-        if (item->owns_map)
-            free(item->map.rows);
+        sl_sql_tables_destroy(item->owned);
         free(item->schema);
         free(item->id_fields);
     }

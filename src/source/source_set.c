@@ -577,7 +577,7 @@ bool sl_source_set_open(sl_source_set *set, size_t index, sl_stream **stream, sl
         if (sl_identity_check_open(set, index, sl_stream_file(*stream), error)) {
             if (set->map && source->identity.inode != 0 && sl_stream_dump(*stream) &&
                 sl_source_same_identity(&set->map->identity, &source->identity))
-                sl_sql_dump_use_map(sl_stream_dump(*stream), set->map);
+                sl_sql_dump_read_only(sl_stream_dump(*stream), set->map->table);
             return true;
         }
         sl_stream_close(*stream);

@@ -9,7 +9,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "util/grow.h"
 #include "util/hash.h"
 #include "util/text.h"
 
@@ -19,9 +18,9 @@
 
 #define OUTPUT_BYTES ((size_t)64 << 10)
 #define KINDS_MAX 48u
-#define TABLES_MAX 20000u /* a dump is read once for each table with rows */
-#define HASHES 1024u      /* of names of tables */
-#define WORDS_MAX 8u      /* of a value: replace(replace(...)) */
+#define TABLES_MAX 20000u
+#define HASHES 1024u /* of names of tables */
+#define WORDS_MAX 8u /* of a value: replace(replace(...)) */
 #define KIND_ROOM 40u
 #define INSERT_HEAD_MAX ((size_t)1024)
 /* Text of a row. The reader cuts and rejects a longer line, so a row may lose bytes above it. */
@@ -57,13 +56,11 @@ struct sl_sql_dump {
     uint64_t line;                /* of the COPY or INSERT statement */
     uint64_t row_line, row_count; /* of the last row read, or of the first one of COPY */
     uint64_t statement;           /* offset of the last statement */
-    const sl_sql_map *known;      /* or NULL */
-    sl_sql_map map;
-    char mapped[SL_SQL_TABLE_NAME_ROOM]; /* the table of the last rows in `map`, if INSERT
-                                            statements of it may follow */
-    bool at_line;                        /* COPY: at the beginning of a line */
-    bool in_values;                      /* INSERT: within the rows of a statement */
-    char head[INSERT_HEAD_MAX]; /* INSERT: the last statement up to its first row; head_length 0:
+    const sl_sql_table *known;    /* only its rows are read; or NULL */
+    sl_sql_table *begun;          /* the last table whose rows have begun; NULL if `known` */
+    bool at_line;                 /* COPY: at the beginning of a line */
+    bool in_values;               /* INSERT: within the rows of a statement */
+    char head[INSERT_HEAD_MAX];   /* INSERT: the last statement up to its first row; head_length 0:
                                    it is longer */
     size_t head_length;
     bool next_known; /* the next statement is that of another table, and has been begun */
@@ -291,6 +288,28 @@ static bool read_removal(sl_sql_dump *dump, uint64_t line, bool drop) {
     return sl_sql_is(&token, ";") || skip_statement(dump, line, false);
 }
 
+static bool is_selected(const sl_sql_dump *dump, const char *name) {
+    return !dump->include || fnmatch(dump->include, name, 0) == 0;
+}
+
+/* Fails if a column of a table that is loaded has a name that no field can have. */
+static bool check_names(sl_sql_dump *dump, uint64_t line, const sl_sql_table *table) {
+    char shown[80], column[200];
+    size_t i = 0;
+    while (i < table->count && table->columns[i].name[0] &&
+           sl_utf8_valid(table->columns[i].name, strlen(table->columns[i].name), NULL))
+        i++;
+    if (i == table->count || !is_selected(dump, table->name))
+        return true;
+    sl_text_printable(sl_text_of(table->name), shown, sizeof shown);
+    sl_text_printable(sl_text_of(table->columns[i].name), column, sizeof column);
+    return sl_sql_fail(&dump->text, line,
+                       "column %zu of the table %s has a name that is empty or not UTF-8: \"%s\": "
+                       "rename it, or export the dump in UTF-8, or select other tables with "
+                       "--include",
+                       i + 1, shown, column);
+}
+
 static bool read_create(sl_sql_dump *dump, uint64_t line) {
     sl_sql_text *text = &dump->text;
     sl_sql_token token;
@@ -309,7 +328,8 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
         skip_words(text, &token, "IF|NOT|EXISTS");
         if (sl_sql_table_name(text, &token, name)) {
             sl_sql_table *table = had_no_rows(dump, line, name) ? add_table(dump, name) : NULL;
-            if (!table || !sl_sql_table_read(text, &token, table))
+            if (!table || !sl_sql_table_read(text, &token, table) ||
+                !check_names(dump, line, table))
                 return false;
         }
         if (sl_sql_is(&token, ";"))
@@ -382,8 +402,34 @@ static bool take_columns(sl_sql_dump *dump, const sl_sql_table *table, sl_sql_to
     return true;
 }
 
-static bool is_selected(const sl_sql_dump *dump, const char *name) {
-    return !dump->include || fnmatch(dump->include, name, 0) == 0;
+/* The table as CREATE TABLE defines it. */
+static const sl_sql_table *definition(const sl_sql_dump *dump, const char *name) {
+    return dump->known && strcmp(dump->known->name, name) == 0 ? dump->known
+                                                               : table_named(dump, name);
+}
+
+/* Notes where the rows of a table begin. Those of the table before end there. */
+static void note_rows(sl_sql_dump *dump, const char *name) {
+    const sl_sql_text *text = &dump->text;
+    if (dump->begun)
+        dump->begun->rows.end = dump->statement;
+    dump->begun = table_named(dump, name);
+    sl_sql_rows *rows = &dump->begun->rows;
+    *rows = (sl_sql_rows){.begin = dump->statement,
+                          .end = UINT64_MAX,
+                          .lines = dump->line - 1,
+                          .mysql = text->mysql,
+                          .sqlite = dump->sqlite};
+    memcpy(rows->terminator, text->terminator, sizeof rows->terminator);
+}
+
+/* Moves to the rows of the known table. */
+static void go_to_rows(sl_sql_dump *dump) {
+    const sl_sql_rows *rows = &dump->known->rows;
+    sl_sql_seek(&dump->text, rows->begin, rows->lines);
+    dump->text.mysql = rows->mysql;
+    dump->sqlite = rows->sqlite;
+    memcpy(dump->text.terminator, rows->terminator, sizeof rows->terminator);
 }
 
 /* Begins the rows of a table. `token` follows on its name: the list of columns may begin there. */
@@ -392,7 +438,7 @@ static bool begin_table(sl_sql_dump *dump, const char *name, sl_sql_token *token
     char shown[80];
     sl_text_printable(sl_text_of(name), shown, sizeof shown);
     snprintf(dump->next_name, sizeof dump->next_name, "%s", name);
-    const sl_sql_table *table = table_named(dump, name);
+    const sl_sql_table *table = definition(dump, name);
     if (!table || table->count == 0)
         return sl_sql_fail(text, dump->line,
                            "the dump has rows of the table %s, but no CREATE TABLE with its "
@@ -410,58 +456,14 @@ static bool begin_table(sl_sql_dump *dump, const char *name, sl_sql_token *token
                            "time",
                            shown);
     }
+    if (!dump->known)
+        note_rows(dump, name);
     if (!take_columns(dump, table, token) || text->failed)
         return false;
     free(dump->next_schema);
     dump->next_schema = sl_sql_table_schema(dump->columns, dump->column_count,
                                             dump->sqlite ? SL_SQL_SCHEMA_ANY : SL_SQL_SCHEMA_COPY);
     return dump->next_schema || sl_error_memory(text->error, "reading an SQL dump");
-}
-
-/* ---- where rows are ---- */
-
-/* The rows of a table begin here, unless they continue those before. */
-static bool map_rows(sl_sql_dump *dump, uint64_t begin, const char *name) {
-    sl_sql_map *map = &dump->map;
-    if (*name && strcmp(name, dump->mapped) == 0)
-        return true;
-    snprintf(dump->mapped, sizeof dump->mapped, "%s", name);
-    sl_sql_rows *rows = sl_grow(map->rows, map->count, &map->room, sizeof *rows);
-    if (!rows)
-        return sl_error_memory(dump->text.error, "reading an SQL dump");
-    map->rows = rows;
-    rows[map->count++] = (sl_sql_rows){.begin = begin};
-    return true;
-}
-
-static bool end_mapped(sl_sql_dump *dump) {
-    sl_sql_rows *rows = &dump->map.rows[dump->map.count - 1];
-    rows->end = sl_sql_position(&dump->text);
-    rows->lines = sl_sql_line(&dump->text) - 1;
-    return true;
-}
-
-static int compare_begins(const void *begin, const void *rows) {
-    const uint64_t a = *(const uint64_t *)begin, b = ((const sl_sql_rows *)rows)->begin;
-    return (a > b) - (a < b);
-}
-
-/* Moves to the end of the rows that begin here, if it is known. */
-static bool pass_rows(sl_sql_dump *dump, uint64_t begin) {
-    const sl_sql_map *map = dump->known;
-    const sl_sql_rows *rows =
-        map ? bsearch(&begin, map->rows, map->count, sizeof *rows, compare_begins) : NULL;
-    return rows && sl_sql_seek(&dump->text, rows->end, rows->lines);
-}
-
-void sl_sql_dump_take_map(sl_sql_dump *dump, sl_sql_map *map) {
-    map->rows = dump->map.rows;
-    map->count = dump->map.count;
-    dump->map = (sl_sql_map){.count = 0};
-}
-
-void sl_sql_dump_use_map(sl_sql_dump *dump, const sl_sql_map *map) {
-    dump->known = map;
 }
 
 /* ---- COPY ---- */
@@ -480,7 +482,6 @@ static bool fetch_copy(sl_sql_dump *dump, unsigned char *out, size_t room, size_
     sl_sql_text *text = &dump->text;
     *got = 0;
     if (dump->at_line && is_end_mark(text)) {
-        end_mapped(dump);
         sl_sql_skip_line(text);
         dump->data = DATA_NONE;
         return true;
@@ -551,10 +552,6 @@ static bool read_copy(sl_sql_dump *dump, bool *selected) {
     dump->data = DATA_COPY;
     dump->at_line = true;
     dump->row_line = sl_sql_line(text);
-    if (!map_rows(dump, sl_sql_position(text), ""))
-        return false;
-    if (!*selected)
-        pass_rows(dump, sl_sql_position(text));
     return *selected || skip_copy(dump);
 }
 
@@ -952,7 +949,7 @@ static bool end_row(sl_sql_dump *dump) {
     if (byte == ',')
         return expect(dump, '(');
     dump->in_values = false;
-    return (ends || skip_insert(dump)) && end_mapped(dump);
+    return ends || skip_insert(dump);
 }
 
 /* Reads INSERT up to the name of its table, and the token after it. */
@@ -1009,13 +1006,10 @@ static bool begin_insert(sl_sql_dump *dump, bool *other) {
     *other = false;
     if (!read_inserted(dump, &token, name))
         return false;
-    if (!map_rows(dump, dump->statement, name))
-        return false;
     if (is_internal(name) || !is_selected(dump, name)) {
         if (is_internal(name))
             count_kind(dump, "INSERT", "of SQLite");
-        return (pass_rows(dump, dump->statement) || skip_statement(dump, dump->line, false)) &&
-               end_mapped(dump);
+        return skip_statement(dump, dump->line, false);
     }
     *other = dump->data != DATA_INSERT || strcmp(name, dump->name) != 0;
     if (*other)
@@ -1023,7 +1017,7 @@ static bool begin_insert(sl_sql_dump *dump, bool *other) {
     const sl_sql_column *before[SL_SQL_COLUMNS_MAX];
     const size_t count = dump->column_count;
     memcpy(before, dump->columns, count * sizeof *before);
-    if (!take_columns(dump, table_named(dump, name), &token))
+    if (!take_columns(dump, definition(dump, name), &token))
         return false;
     if (count != dump->column_count || memcmp(before, dump->columns, count * sizeof *before) != 0)
         return sl_sql_fail(text, dump->line,
@@ -1038,7 +1032,6 @@ static bool read_insert(sl_sql_dump *dump, size_t length, bool *other) {
     sl_sql_text *text = &dump->text;
     const size_t first = text->used - length, left = text->length - first;
     const size_t room = left < INSERT_HEAD_MAX ? left : INSERT_HEAD_MAX;
-    dump->statement = text->moved + first;
     memcpy(dump->head, text->buffer + first, room);
     if (!begin_insert(dump, other))
         return false;
@@ -1057,6 +1050,7 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
     *begun = false;
     const uint64_t line = sl_sql_line(text);
     dump->head_length = 0;
+    dump->statement = sl_sql_position(text);
     sl_sql_fill(text, INSERT_HEAD_MAX);
     if (sl_sql_peek(text, 0) == '\\') { /* \connect, \restrict */
         count_kind(dump, "psql command", "");
@@ -1081,7 +1075,6 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
         dump->line = line;
     if (insert)
         return read_insert(dump, token.length, begun);
-    dump->mapped[0] = '\0';
     if (sl_sql_is(&token, "COPY"))
         return read_copy(dump, begun);
     if (sl_sql_is(&token, "CREATE"))
@@ -1124,6 +1117,8 @@ static bool read_to_rows(sl_sql_dump *dump, bool *begun) {
     *begun = false;
     while (!*begun && !dump->in_values) {
         skip_to_statement(dump);
+        if (dump->known && sl_sql_position(&dump->text) >= dump->known->rows.end)
+            return !dump->text.failed;
         if (begin_same_insert(dump))
             break;
         if (sl_sql_peek(&dump->text, 0) < 0)
@@ -1184,7 +1179,7 @@ static bool skip_rows(sl_sql_dump *dump) {
     while (dump->data == DATA_INSERT && !dump->next_known) {
         if (dump->in_values) {
             dump->in_values = false;
-            if (!skip_insert(dump) || !end_mapped(dump))
+            if (!skip_insert(dump))
                 return false;
         }
         if (!read_to_rows(dump, &dump->next_known))
@@ -1233,18 +1228,12 @@ bool sl_sql_dump_create(sl_input *input, const char *include, sl_sql_dump **resu
 void sl_sql_dump_destroy(sl_sql_dump *dump) {
     if (!dump)
         return;
-    while (dump->tables) {
-        sl_sql_table *next = dump->tables->next;
-        sl_sql_table_clear(dump->tables);
-        free(dump->tables);
-        dump->tables = next;
-    }
+    sl_sql_tables_destroy(dump->tables);
     sl_sql_text_clear(&dump->text);
     sl_input_clear(&dump->contents);
     sl_path_set_clear(&dump->seen);
     free(dump->schema);
     free(dump->next_schema);
-    free(dump->map.rows);
     free(dump->row);
     free(dump);
 }
@@ -1254,6 +1243,8 @@ bool sl_sql_dump_next(sl_sql_dump *dump, sl_input **contents, sl_reader_times *t
     *contents = NULL;
     dump->text.times = times;
     dump->text.error = error;
+    if (dump->known && sl_sql_position(&dump->text) < dump->known->rows.begin)
+        go_to_rows(dump);
     if (!skip_rows(dump))
         return false;
     if (!dump->next_known) {
@@ -1281,6 +1272,25 @@ const char *sl_sql_dump_name(const sl_sql_dump *dump) {
     return dump->name;
 }
 
+const sl_sql_table *sl_sql_dump_table(const sl_sql_dump *dump) {
+    return definition(dump, dump->name);
+}
+
+bool sl_sql_dump_is_packed(const sl_sql_dump *dump) {
+    return !dump->text.input->seek;
+}
+
+sl_sql_table *sl_sql_dump_take_tables(sl_sql_dump *dump) {
+    sl_sql_table *tables = dump->tables;
+    dump->tables = NULL;
+    memset(dump->by_hash, 0, sizeof dump->by_hash);
+    return tables;
+}
+
+void sl_sql_dump_read_only(sl_sql_dump *dump, const sl_sql_table *table) {
+    dump->known = table;
+}
+
 const char *sl_sql_dump_shown(const sl_sql_dump *dump) {
     return dump->shown;
 }
@@ -1289,9 +1299,9 @@ const char *sl_sql_dump_schema(const sl_sql_dump *dump) {
     return dump->schema;
 }
 
-char *sl_sql_dump_tab_schema(sl_sql_dump *dump, const char **name) {
+char *sl_sql_dump_tab_schema(sl_sql_dump *dump, const sl_sql_table **only) {
     const sl_sql_table *table = dump->tables && !dump->tables->next ? dump->tables : NULL;
-    *name = table ? table->name : NULL;
+    *only = table;
     if (!table || !take_columns(dump, table, NULL) || dump->column_count == 0)
         return NULL;
     return sl_sql_table_schema(dump->columns, dump->column_count, SL_SQL_SCHEMA_TAB);
@@ -1310,9 +1320,4 @@ bool sl_sql_dump_copy(sl_sql_dump *dump, int file, const char *name, sl_error *e
         input->used += (size_t)written;
     }
     return false;
-}
-
-const char *sl_sql_dump_primary_key(const sl_sql_dump *dump, const char *name) {
-    const sl_sql_table *table = table_named(dump, name);
-    return table ? table->primary_key : NULL;
 }

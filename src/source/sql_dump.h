@@ -9,20 +9,15 @@
 #ifndef SHARDLOAD_SQL_DUMP_H
 #define SHARDLOAD_SQL_DUMP_H
 
+#include "sql_table.h"
 #include "stream.h"
 
 typedef struct sl_sql_dump sl_sql_dump;
 
-/* Where the rows of tables are in a regular file that is not compressed, in ascending order. */
-typedef struct sl_sql_rows {
-    uint64_t begin, end; /* offsets: of the rows of COPY, or of INSERT statements */
-    uint64_t lines;      /* line feeds before `end` */
-} sl_sql_rows;
-
+/* A table of a dump in a regular file, which has been read. */
 typedef struct sl_sql_map {
     sl_source_identity identity; /* of the file */
-    sl_sql_rows *rows;
-    size_t count, room;
+    const sl_sql_table *table;   /* borrowed; NULL: the file is no dump */
 } sl_sql_map;
 
 /* Are these the first bytes of an SQL dump? */
@@ -38,10 +33,14 @@ void sl_sql_dump_destroy(sl_sql_dump *dump); /* NULL is fine */
 bool sl_sql_dump_next(sl_sql_dump *dump, sl_input **contents, sl_reader_times *times,
                       sl_error *error);
 
-/* Where the rows are that have been read or passed over; the caller frees map->rows. */
-void sl_sql_dump_take_map(sl_sql_dump *dump, sl_sql_map *map);
-/* Passes over rows of tables that do not match `include` without reading them; borrows `map`. */
-void sl_sql_dump_use_map(sl_sql_dump *dump, const sl_sql_map *map);
+/* The current table. It is complete, with its rows and its primary key, at the end of the dump. */
+const sl_sql_table *sl_sql_dump_table(const sl_sql_dump *dump);
+/* Is the text unpacked again up to the rows of each table? */
+bool sl_sql_dump_is_packed(const sl_sql_dump *dump);
+/* The caller owns the tables then: sl_sql_tables_destroy. */
+sl_sql_table *sl_sql_dump_take_tables(sl_sql_dump *dump);
+/* Reads only the rows of this table, which is borrowed; nothing has been read so far. */
+void sl_sql_dump_read_only(sl_sql_dump *dump, const sl_sql_table *table);
 
 /* The line of the dump, from 1, at which a row of the current table begins. Rows are asked for in
  * ascending order, and not read otherwise. 0: not known. */
@@ -52,13 +51,11 @@ uint64_t sl_sql_dump_line_of(sl_sql_dump *dump, uint64_t row, sl_reader_times *t
 const char *sl_sql_dump_name(const sl_sql_dump *dump);
 const char *sl_sql_dump_shown(const sl_sql_dump *dump);
 const char *sl_sql_dump_schema(const sl_sql_dump *dump);
-/* The columns of a table's primary key, separated by commas; NULL: none so far. */
-const char *sl_sql_dump_primary_key(const sl_sql_dump *dump, const char *table);
 
 /* A schema for the text file that mysqldump --tab writes beside this dump, which has been read to
- * its end and has no rows, and the name of its table, whose bytes the name of the file encodes.
+ * its end and has no rows, and its table, the bytes of whose name the name of the file encodes.
  * NULL: the dump has not one table. */
-char *sl_sql_dump_tab_schema(sl_sql_dump *dump, const char **name);
+char *sl_sql_dump_tab_schema(sl_sql_dump *dump, const sl_sql_table **only);
 
 /* Copies the unpacked text of a dump of which nothing has been read. `name` is that of the file. */
 bool sl_sql_dump_copy(sl_sql_dump *dump, int file, const char *name, sl_error *error);

@@ -249,6 +249,15 @@ void sl_sql_table_clear(sl_sql_table *table) {
     free(table->name);
 }
 
+void sl_sql_tables_destroy(sl_sql_table *first) {
+    while (first) {
+        sl_sql_table *next = first->next;
+        sl_sql_table_clear(first);
+        free(first);
+        first = next;
+    }
+}
+
 const sl_sql_column *sl_sql_table_column(const sl_sql_table *table, const char *name) {
     const sl_sql_column *alike = NULL; /* in PostgreSQL, "Key" and "key" may be two columns */
     for (size_t i = 0; i < table->count; i++) {
@@ -263,13 +272,21 @@ const sl_sql_column *sl_sql_table_column(const sl_sql_table *table, const char *
 
 /* ---- the schema ---- */
 
+/* Writes a name, which is UTF-8. YAML refuses some characters, and replaces others. */
 static void put_name(FILE *out, const char *name) {
     putc('"', out);
     for (const char *at = name; *at; at++) {
-        if ((unsigned char)*at < 0x20 || *at == 0x7F)
-            fprintf(out, "\\x%02x", (unsigned)*at);
+        const unsigned char byte = (unsigned char)*at;
+        const int more = (byte >= 0xC0) + (byte >= 0xE0) + (byte >= 0xF0);
+        uint32_t code = more ? byte & (0x3Fu >> more) : byte;
+        for (int i = 0; i < more; i++)
+            code = code << 6 | ((unsigned char)*++at & 0x3F);
+        if (code < ' ' || (code >= 0x7F && code < 0xA0))
+            fprintf(out, "\\x%02x", (unsigned)code);
+        else if (code == 0x2028 || code == 0x2029 || code >= 0xFE00)
+            fprintf(out, "\\U%08x", (unsigned)code);
         else
-            fprintf(out, "%s%c", *at == '"' || *at == '\\' ? "\\" : "", *at);
+            fprintf(out, "%s%.*s", code == '"' || code == '\\' ? "\\" : "", more + 1, at - more);
     }
     putc('"', out);
 }

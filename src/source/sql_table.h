@@ -23,12 +23,22 @@ typedef struct sl_sql_column {
     sl_sql_class class;
 } sl_sql_column;
 
+/* Where the rows of a table are in a dump, and how the statements there are read. */
+typedef struct sl_sql_rows {
+    uint64_t begin, end; /* offsets: of the first statement with rows, and of that of the next table
+                            (UINT64_MAX: none) */
+    uint64_t lines;      /* line feeds before `begin` */
+    bool mysql, sqlite;
+    char terminator[SL_SQL_TERMINATOR_ROOM];
+} sl_sql_rows;
+
 typedef struct sl_sql_table {
     struct sl_sql_table *next, *alike; /* `alike`: another one with the same hash of its name */
     char *name; /* of the collection: the schema, unless it is the usual one, a dot, and the name */
     sl_sql_column *columns;
     size_t count, room;
     char *primary_key; /* names, separated by commas; or NULL */
+    sl_sql_rows rows;  /* if it has any */
 } sl_sql_table;
 
 /* The most columns of a table, as of a schema. */
@@ -45,6 +55,7 @@ bool sl_sql_table_read(sl_sql_text *text, sl_sql_token *token, sl_sql_table *tab
 /* Reads the columns after PRIMARY KEY. They replace an earlier primary key. */
 bool sl_sql_table_read_key(sl_sql_text *text, sl_sql_table *table);
 void sl_sql_table_clear(sl_sql_table *table);
+void sl_sql_tables_destroy(sl_sql_table *first); /* it, and all that follow; NULL is fine */
 
 /* The column of this name; NULL: none. */
 const sl_sql_column *sl_sql_table_column(const sl_sql_table *table, const char *name);

@@ -60,20 +60,21 @@ bool sl_sql_fill(sl_sql_text *text, size_t count) {
     return text->length >= count;
 }
 
-bool sl_sql_seek(sl_sql_text *text, uint64_t offset, uint64_t lines) {
+void sl_sql_seek(sl_sql_text *text, uint64_t offset, uint64_t lines) {
     uint64_t where;
-    if (offset >= text->moved + text->used && offset <= text->moved + text->length) {
-        text->used = text->counted = (size_t)(offset - text->moved);
-        text->lines = lines;
-        return true;
+    if (offset > text->moved + text->length && text->input->seek &&
+        text->input->seek(text->input, (int64_t)offset, SEEK_SET, &where)) {
+        text->used = text->length = text->counted = 0;
+        text->ended = false;
+        text->moved = where;
     }
-    if (!text->input->seek || !text->input->seek(text->input, (int64_t)offset, SEEK_SET, &where))
-        return false;
-    text->used = text->length = text->counted = 0;
-    text->ended = false;
-    text->moved = where;
+    while (sl_sql_position(text) < offset && sl_sql_fill(text, 1)) {
+        const uint64_t left = offset - sl_sql_position(text);
+        text->used = left < text->length - text->used ? text->used + (size_t)left : text->length;
+        text->counted = text->used;
+    }
+    text->counted = text->used;
     text->lines = lines;
-    return true;
 }
 
 uint64_t sl_sql_line(sl_sql_text *text) {

@@ -11,6 +11,7 @@
 /* Bytes of a name or word, which has no NUL byte. Names of PostgreSQL and MySQL have at most 63 and
  * 64 characters. */
 #define SL_SQL_NAME_MAX 400u
+#define SL_SQL_TERMINATOR_ROOM 16u
 #define SL_SQL_DEFINITIONS_MAX (256u << 20) /* bytes of all columns */
 
 typedef struct sl_sql_text {
@@ -22,9 +23,9 @@ typedef struct sl_sql_text {
     bool failed;    /* reading failed: `error` is set; from then on the text is at its end */
     uint64_t lines; /* line feeds before buffer[counted] */
     size_t counted;
-    bool mysql;          /* backslashes in strings are escape characters; no dollar quotes */
-    char terminator[16]; /* of statements */
-    size_t kept;         /* bytes of names and types of columns in memory */
+    bool mysql; /* backslashes in strings are escape characters; no dollar quotes */
+    char terminator[SL_SQL_TERMINATOR_ROOM]; /* of statements */
+    size_t kept;                             /* bytes of names and types of columns in memory */
     sl_reader_times *times;
     sl_error *error;
 } sl_sql_text;
@@ -63,8 +64,9 @@ static inline uint64_t sl_sql_position(const sl_sql_text *text) {
     return text->moved + text->used;
 }
 
-/* Moves to an offset, before which there are `lines` line feeds; false: the text is sequential. */
-bool sl_sql_seek(sl_sql_text *text, uint64_t offset, uint64_t lines);
+/* Moves forward to an offset, before which there are `lines` line feeds. A text that is sequential
+ * is skipped up to there, or to its end. */
+void sl_sql_seek(sl_sql_text *text, uint64_t offset, uint64_t lines);
 
 /* The number of the current line, from 1. */
 uint64_t sl_sql_line(sl_sql_text *text);

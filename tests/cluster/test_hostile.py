@@ -96,8 +96,41 @@ class Registry(support.ClusterCase):
         counter = self.database["t.sources"].update_one
         counter({"_id": "counter"}, {"$set": {"ids": [{"from": "id; touch x #"}]}})
         self.load(other, code=support.EXIT_SOURCE, message="Give --id-field 'id; touch x #'. ")
-        counter({"_id": "counter"}, {"$set": {"ids": [{"from": ""}], "types": [{}] * 10001}})
-        self.load(other, code=support.EXIT_CLUSTER, message="has more than 10000 entries")
+        known = {"column": "id", "type": "int"}
+        for field, values in (("types", [[known] * 10001, {"0": known}, "id", None, [{}], [1], [known, {"column": ""}],
+                                         [{"column": "id", "type": 1}]]), ("ids", [{}, 1, [""], [{"from": 1}]])):
+            for value in values:
+                with self.subTest(field=field, value=str(value)[:60]):
+                    counter({"_id": "counter"}, {"$set": {"ids": [{"from": ""}], "types": [known], field: value}})
+                    outcome, _ = self.load(other, code=support.EXIT_CLUSTER, message=(
+                        f'the field {field} of the document "counter" is not a list of at most 10000 entries that a '
+                        "load has written", "Remove the field"))
+                    self.assertNotIn("other columns than earlier loads", outcome.text)
+        counter({"_id": "counter"}, {"$set": {"ids": [{"from": ""}], "types": [known]}})
+        self.load(other, message="")
+
+    def test_its_numbers_are_those_that_a_load_writes(self):
+        path = self.file("a.csv", "id,name\n1,a\n")
+        self.load(path)
+        registry = self.database["t.sources"]
+        (source,) = registry.find({"number": 1})
+        fields = ("documents", "foreign", "rejected", "layout.shards", "layout.pieces", "layout.leading")
+        cases = [(source["_id"], field, value) for field in fields for value in (-1, "x", [], 1e300)]
+        cases += [(source["_id"], "number", value) for value in (-1, float("nan"), 1e300)]
+        cases += [(source["_id"], "layout", 5), ("counter", "last", -1), ("counter", "last", float("inf"))]
+        for identity, field, value in cases:
+            with self.subTest(field=field, value=value):
+                registry.update_one({"_id": identity}, {"$set": {field: value}})
+                words = [path, "--again"] if identity != "counter" else [self.file("b.csv", "id,name\n2,b\n")]
+                self.load(*words, code=support.EXIT_CLUSTER, message=(
+                    f'registry {self.database_name}.t.sources: the field {field} of the document "{identity}" has a '
+                    "value that no load writes", "--drop"))
+                registry.replace_one({"_id": source["_id"]}, source)
+                registry.update_one({"_id": "counter"}, {"$set": {"last": 1}})
+        for field, value in (("parts", {"2": {"1": -1}}), ("parts", {"2": {"1": "x"}}), ("options", "x")):
+            registry.update_one({"_id": source["_id"]}, {"$set": {"state": "started", field: value}})
+            self.load("--part", "1/2", path, code=support.EXIT_CLUSTER, message=f"the field {field} of the document")
+            registry.replace_one({"_id": source["_id"]}, source)
 
 
 class RejectsThatCannotBeWritten(support.ClusterCase):

@@ -285,8 +285,26 @@ class Dumps(support.ClusterCase):
             self.run_load(self.sqlite(f'CREATE TABLE t ("{name}" text);', "INSERT INTO t VALUES(1);"),
                           code=support.EXIT_SOURCE,
                           message="the table t has a name of more than 400 bytes, or with NUL")
+        for name in (b"", b"a\xe4", b"\xed\xa0\x80"):
+            dump = self.file("names.sql", b'CREATE TABLE x (a int);\nCREATE TABLE t (a int, "' + name + b'" int);\n'
+                                          b"INSERT INTO t VALUES (1,2);\nINSERT INTO x VALUES (1);\n")
+            self.run_load(dump, code=support.EXIT_SOURCE, message=("names.sql, line 2: column 2 of the table t has a "
+                                                                   "name that is empty or not UTF-8", "--include"))
+            self.run_load(dump, "--include", "x", "--drop")
+        names = "\x01 \x7f \u0080 a\u0085b a\u2028 \u2029b \ufeff \ufffe \U0001f600".split(" ")
+        self.run_load(self.file("t.sql", f"CREATE TABLE t ({','.join(f'`{name}` int' for name in names)});\n"
+                                         f"INSERT INTO t VALUES ({','.join('1' for name in names)});\n"))
+        self.assertEqual([list(one) for one in self.found("t")], [names])
+        self.database.drop_collection("t")
+        self.database.drop_collection("t.sources")
+        self.database.drop_collection("x")
+        self.database.drop_collection("x.sources")
         self.run_load(self.sqlite(*(f"CREATE TABLE t{number} (a);" for number in range(20001))),
                       code=support.EXIT_SOURCE, message="more than 20000 tables")
+        rows = "".join(f"CREATE TABLE t{table} (a int);\nINSERT INTO t{table} VALUES (1);\n" for table in range(20000))
+        parts = [b"-- MySQL dump 8\n", *[b"\n" * (1 << 23)] * 110, f"{rows}-- Dump completed\n".encode()]
+        (self.scratch / "packed.sql.gz").write_bytes(b"".join(gzip.compress(part) for part in parts))
+        self.run_load(self.scratch / "packed.sql.gz", code=support.EXIT_SOURCE, message="more than 16 TiB are unpacked")
         columns = ",".join(f"a{column:0>380}" for column in range(1000))
         self.run_load(self.sqlite(*(f"CREATE TABLE t{table} ({columns});" for table in range(600))),
                       code=support.EXIT_SOURCE, message="the columns of all tables need more than 256 MiB")

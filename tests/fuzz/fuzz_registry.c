@@ -44,15 +44,14 @@ static void fuzz_reply(const sl_registry *registry, input *in) {
 }
 
 static void fuzz_numbers(input *in) {
-    uint32_t *numbers = NULL;
-    size_t count = 0;
-    sl_error error = {0};
-    const bson_t *documents = take_document(in);
-    require(sl_registry_numbers_of(documents, &numbers, &count, &error), "allocation succeeds");
-    require(count <= bson_count_keys(documents), "a document has at most one number");
-    for (size_t i = 0; i < count; i++)
-        require(numbers[i] >= 1 && numbers[i] <= SL_SOURCE_NUMBER_MAX, "a number is valid");
-    free(numbers);
+    sl_number_list list = {.count = 0};
+    size_t documents = 0;
+    for (sl_walk walk = sl_walk_of(take_document(in)); sl_walk_next(&walk); documents++)
+        require(sl_registry_add_number(&list, &walk.item), "allocation succeeds");
+    require(list.count <= documents, "a document has at most one number");
+    for (size_t i = 0; i < list.count; i++)
+        require(list.items[i] >= 1 && list.items[i] <= SL_SOURCE_NUMBER_MAX, "a number is valid");
+    free(list.items);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/program.h"
+#include "cluster/registry.h"
 #include "util/interrupt.h"
 
 static _Atomic unsigned calls; /* one decimal digit per call: 1 outer, 2 inner listener */
@@ -226,3 +227,19 @@ static int end(void **state) {
 }
 
 BEFORE_AND_AFTER_ALL(begin, end)
+
+/* A registry may have millions of sources. */
+TEST(the_first_request_ends_the_reading_of_a_registry) {
+    bson_t *source = unit_keep_bson(BCON_NEW("number", BCON_INT32(1)));
+    sl_number_list list = {.count = 0};
+    assert_true(sl_interrupt_listen(on_first_signal, NULL, (void *)(uintptr_t)&outer, &error));
+    for (int i = 0; i < 3000; i++)
+        assert_true(sl_registry_add_number(&list, source));
+    sl_interrupt_request(sl_context_current());
+    while (list.count < 6000 && sl_registry_add_number(&list, source))
+        ;
+    assert_in_range(list.count, 3000, 5000);
+    assert_int_equal(list.error.code, SL_EXIT_INTERRUPTED);
+    sl_interrupt_stop_listening();
+    free(list.items);
+}

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages of a server (streams.c). If these fail, a hostile server crashes the driver, or a valid
  * reply is refused, and a load ends for no reason. */
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -250,4 +253,31 @@ TEST(compressed_messages_are_expanded_to_the_declared_size) {
             free(plain);
         }
     }
+}
+
+static void *close_one(void *listener) {
+    close(accept(*(const int *)listener, NULL, NULL));
+    return NULL;
+}
+
+/* During a long command the name of the server is not resolved again, which may take any time. */
+TEST(a_server_is_asked_at_the_address_of_its_connection) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    const int listener = socket(AF_INET, SOCK_STREAM, 0), one = socket(AF_INET, SOCK_STREAM, 0);
+    const mongoc_host_list_t host = {.host = "unknown.invalid", .port = 1, .family = AF_UNSPEC};
+    mongoc_uri_t *uri = mongoc_uri_new("mongodb://unknown.invalid:1");
+    pthread_t thread;
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, length), 0);
+    assert_int_equal(listen(listener, 5), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+    assert_int_equal(connect(one, (struct sockaddr *)&address, length), 0);
+    close(accept(listener, NULL, NULL));
+    pthread_create(&thread, NULL, close_one, (void *)(uintptr_t)&listener);
+    assert_true(sl_server_answers(uri, &host, one));
+    pthread_join(thread, NULL);
+    close(listener);
+    assert_false(sl_server_answers(uri, &host, one));
+    close(one);
+    mongoc_uri_destroy(uri);
 }
