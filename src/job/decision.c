@@ -329,21 +329,6 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
            sl_sources_look_for_target(job, destination, error);
 }
 
-/* The name of a column that is stored in an embedded document; NULL if there is none. */
-static const char *nested_column(const sl_job *job) {
-    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
-        const sl_job_source *source = &job->sources[i];
-        const sl_dialect *d = source->dialect;
-        const bool nested =
-            !source->skipped && source->format == &sl_format_delimited && d->nesting;
-        for (size_t k = 0; nested && k < d->column_count; k++) {
-            if (strchr(d->columns[k].key, '.'))
-                return d->columns[k].key;
-        }
-    }
-    return NULL;
-}
-
 void sl_decision_log(const sl_job *job, const sl_destination *destination,
                      const sl_target_view *view) {
     const sl_target *target = &destination->target;
@@ -356,7 +341,7 @@ void sl_decision_log(const sl_job *job, const sl_destination *destination,
             target->database, target->collection);
     char shown[80];
     const char *nested =
-        view->exists && sl_load_mode(job->config)->sets_fields ? nested_column(job) : NULL;
+        view->exists && sl_load_mode(job->config)->sets_fields ? sl_types_nested_column(job) : NULL;
     if (nested) {
         sl_text_printable(sl_text_of(nested), shown, sizeof shown);
         sl_log_warning("--mode merge replaces an embedded document as a unit: stored fields beside "

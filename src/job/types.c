@@ -880,6 +880,20 @@ void sl_types_log_names(const sl_job *job) {
         log_repaired(job, NULL);
 }
 
+const char *sl_types_nested_column(const sl_job *job) {
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const sl_job_source *source = &job->sources[i];
+        const sl_dialect *d = source->dialect;
+        const bool nested =
+            !source->skipped && source->format == &sl_format_delimited && d->nesting;
+        for (size_t k = 0; nested && k < d->column_count; k++) {
+            if (strchr(d->columns[k].key, '.'))
+                return d->columns[k].key;
+        }
+    }
+    return NULL;
+}
+
 bool sl_types_record(const sl_job *job, const sl_destination *destination, sl_error *error) {
     const char *registry = destination->target.registry;
     bool done = job->config->part_of_trial || sl_load_mode(job->config)->removes ||
