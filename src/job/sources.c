@@ -247,7 +247,7 @@ static bool plan_of(const sl_job *job, const sl_format *format, const sl_plan **
     sl_format_options options = job->config->format_options;
     if (job->schema && !options.schema_text) {
         options.schema_text = job->schema;
-        options.schema_name = "CREATE TABLE";
+        options.schema_name = SL_CREATE_TABLE;
     }
     if (!*kept && !sl_format_plan_create(format, &options, kept, error))
         return false;

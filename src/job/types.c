@@ -70,12 +70,64 @@ static sl_text records_of(const sl_dialect *dialect, uint64_t offset, sl_text te
     return (sl_text){text.bytes, length};
 }
 
+/* Makes the column text if it has this name, and holds dates without loss. */
+static bool keep_column(sl_schema_column *column, const char *name) {
+    if (column->type != SL_TYPE_DATETIME || !column->lossless || strcmp(column->name, name) != 0)
+        return false;
+    column->type = SL_TYPE_TEXT;
+    column->lossless = false;
+    return column->cut = true;
+}
+
+/* Would dates of the column be cut? Values that are no dates, such as infinity, do not count. */
+static bool is_cut(const sl_typed_column *column) {
+    const sl_column_rest *rest = &column->rests[SL_REST_USUAL];
+    return sl_column_guess_is_cut(rest->misfits ? &rest->guess : &column->guess);
+}
+
+/* Makes the columns text whose sample has dates that would be cut: in the schema of the plan, which
+ * other sources and entries get, and in the sources so far. */
+static bool keep_digits(const sl_job *job, sl_plan *plan, const sl_typed_layout *layout,
+                        sl_error *error) {
+    bool ok = true;
+    for (size_t k = 0; ok && k < layout->count; k++) {
+        const sl_typed_column *typed = &layout->columns[k];
+        sl_schema *schema = plan->schemas[0];
+        const bool cut = is_cut(typed);
+        for (size_t i = 0; cut && i < schema->column_count; i++)
+            keep_column(&schema->columns[i], typed->name);
+        for (size_t s = 0; ok && cut && s < sl_source_set_count(job->set); s++) {
+            sl_dialect *dialect = job->sources[s].dialect;
+            bool changed = false;
+            for (size_t i = 0; dialect && i < dialect->column_count; i++)
+                changed |= keep_column(&dialect->columns[i].schema, typed->name);
+            ok = !changed || sl_dialect_compile(dialect, plan->options.long_names, error);
+        }
+    }
+    return ok;
+}
+
+/* Samples the beginning of a table whose types CREATE TABLE declares. */
+static bool add_table(const sl_job *job, sl_job_source *source, sl_text lines, sl_error *error) {
+    sl_plan *plan = (sl_plan *)sl_sources_plan_of(job, source);
+    sl_typing *typing = NULL;
+    bool ok = sl_typing_create(&typing, error) &&
+              sl_typing_add(typing, plan, source->dialect, lines, 0, 0, error) &&
+              keep_digits(job, plan, sl_typing_at(typing, 0), error);
+    sl_typing_destroy(typing);
+    return ok;
+}
+
 bool sl_types_add_head(const sl_job *job, sl_job_source *source, sl_text head, bool whole,
                        sl_error *error) {
-    if (!is_typed(job, source))
+    if (source->format != &sl_format_delimited)
         return true;
-    sl_plan *plan = typing_plan(job);
     sl_text lines = records_of(source->dialect, 0, head, whole, head.length);
+    if (!is_typed(job, source)) {
+        const char *name = sl_sources_plan_of(job, source)->options.schema_name;
+        return !name || strcmp(name, SL_CREATE_TABLE) != 0 || add_table(job, source, lines, error);
+    }
+    sl_plan *plan = typing_plan(job);
     source->sampled = lines.length;
     return sl_typing_add(plan->typing, plan, source->dialect, lines,
                          (size_t)(source - job->sources), 0, error);
@@ -1059,12 +1111,33 @@ const char *sl_types_summary(const sl_job *job, char out[SL_TYPES_SUMMARY_ROOM])
     return out;
 }
 
+/* Names the columns of CREATE TABLE that are text because of such digits. */
+static void log_kept(const sl_job *job) {
+    const sl_dialect *dialect = NULL;
+    column_names kept = {.count = 0};
+    for (size_t i = 0; i < sl_source_set_count(job->set) && !dialect; i++) {
+        if (!job->sources[i].skipped && job->sources[i].format == &sl_format_delimited)
+            dialect = job->sources[i].dialect;
+    }
+    for (size_t i = 0; dialect && i < dialect->column_count; i++) {
+        if (dialect->columns[i].schema.cut)
+            add_name(&kept, dialect->columns[i].published);
+    }
+    if (kept.count > 0)
+        sl_log_warning("dates hold milliseconds; the seconds of %s%s have more digits, so %s "
+                       "loaded as text. To cut them, export the table as CSV, and load it with "
+                       "--types COLUMN=datetime (docs/from-sql.md)",
+                       kept.shown, kept.count > NAMES_SHOWN ? " ..." : "",
+                       kept.count == 1 ? "it is" : "they are");
+}
+
 /* Names the columns of dates that are text because of digits that a date cannot hold, or because
  * the dates have several formats. */
 static void log_cut(const sl_job *job) {
     const sl_plan *plan = typing_plan(job);
     char names[300] = "", types[300] = "", word[SL_WORD_ROOM(sizeof types)];
     size_t used = 0, declared = 0, count = 0;
+    log_kept(job);
     for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
         const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
         for (size_t i = 0; i < layout->count; i++) {

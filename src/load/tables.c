@@ -408,7 +408,7 @@ static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run,
     config.collection = item->name;
     if (item->schema && !item->of_dump) {
         config.format_options.schema_text = item->schema;
-        config.format_options.schema_name = "CREATE TABLE";
+        config.format_options.schema_name = SL_CREATE_TABLE;
         if (!config.format_options.notation)
             config.format_options.notation = sl_notation_named("mysql");
     }
