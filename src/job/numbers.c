@@ -765,11 +765,23 @@ bool sl_sources_number_as_next(sl_job *job, const sl_destination *destination, s
     return ok;
 }
 
+/* Writes how files of a dump are compared that `restore` has stored. */
+static void advise_dump(const sl_job *job, char *out, size_t room) {
+    char word[SL_WORD_ROOM(PATH_MAX)];
+    for (size_t i = 0; i < sl_source_set_count(job->set) && !*out; i++) {
+        if (!job->sources[i].skipped && strcmp(job->sources[i].format->name, "bson") == 0)
+            sl_print_text(out, room, "\nWhat `restore` has stored is compared with its dump: "
+                          "shardload verify --dump %s",
+                          sl_shell_word(sl_source_set_at(job->set, i)->path, word, sizeof word));
+    }
+}
+
 /* A source that was never loaded is an error; one whose load was not finished is a warning. */
-static bool refuse_unknown(const sl_destination *destination, const sl_registry_entry *entries,
-                           size_t count, sl_error *error) {
-    char unknown[800] = "";
+static bool refuse_unknown(const sl_job *job, const sl_destination *destination,
+                           const sl_registry_entry *entries, size_t count, sl_error *error) {
+    char unknown[800] = "", advice[600] = "";
     size_t used = 0, news = 0;
+    advise_dump(job, advice, sizeof advice);
     for (size_t i = 0; i < count; i++) {
         if (entries[i].state == SL_SOURCE_NEW && news++ < 5)
             used += sl_print_text(unknown + used, sizeof unknown - used, "\n  %s", entries[i].name);
@@ -782,16 +794,16 @@ static bool refuse_unknown(const sl_destination *destination, const sl_registry_
            sl_error_set(
                error, SL_EXIT_SOURCE,
                "%zu of the sources %s never been loaded into %s.%s (or changed since):" SL_LINES
-                   SL_LINES,
+                   SL_LINES SL_LINES,
                news, news == 1 ? "has" : "have", destination->target.database,
-               destination->target.collection, unknown, news > 5 ? "\n  ..." : "");
+               destination->target.collection, unknown, news > 5 ? "\n  ..." : "", advice);
 }
 
 bool sl_sources_number_as_loaded(sl_job *job, const sl_destination *destination, sl_error *error) {
     size_t count;
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
     bool ok = entries && sl_registry_look_up(destination->registry, entries, count, error) &&
-              refuse_unknown(destination, entries, count, error);
+              refuse_unknown(job, destination, entries, count, error);
     if (ok)
         take_numbers(job, entries);
     for (size_t i = 0; ok && i < count; i++) {
