@@ -370,6 +370,8 @@ static bool prepare(sl_load *load, sl_error *error) {
         return false;
     job->by_range = sl_shard_map_by_id(destination->map);
     job->shards = (uint32_t)destination->topology->count;
+    if (key)
+        sl_ids_warn(job, &destination->target, key);
     if (!sl_ranges_lay_out(job, destination, error))
         return false;
     if (job->by_range) {
