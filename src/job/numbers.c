@@ -413,18 +413,23 @@ static bool is_pipe(const sl_registry_entry *entry) {
 typedef struct copies {
     char shown[800];
     size_t used, count;
+    uint64_t documents; /* of the sources that were found */
 } copies;
 
 /* Adds a source in the registry. `how` it resembles the entry. */
 static void add_found(copies *c, const sl_registry_entry *entry, const char *how,
                       const bson_t *document) {
     char own[400], when[SL_DATE_ROOM];
+    const uint64_t documents = (uint64_t)sl_look_int64(document, "documents", 0);
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
     sl_look_date(document, "loadedAt", when);
+    c->documents += documents;
     if (c->count++ < SL_COPIES_SHOWN)
-        c->used += sl_print_text(c->shown + c->used, sizeof c->shown - c->used, "\n  %s%s %s%s%s",
-                                 own, how, sl_look_string(document, "name"),
-                                 when[0] ? ", on " : ", whose load has not ended", when);
+        c->used +=
+            sl_print_text(c->shown + c->used, sizeof c->shown - c->used, "\n  %s%s %s%s%s%s%s", own,
+                          how, sl_look_string(document, "name"),
+                          when[0] ? ", on " : ", whose load has not ended", when,
+                          documents ? ", " : "", documents ? sl_plural(documents, "document") : "");
 }
 
 static void on_copy(void *context, const sl_registry_entry *entry, const bson_t *document) {
@@ -514,7 +519,8 @@ static void on_namesake(void *context, const sl_registry_entry *entry, const bso
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
     bool near = strcmp(own, sl_look_string(document, "name")) == 0 ||
                 fabs(size - other) * 100 <= fmax(size, other);
-    snprintf(how, sizeof how, ", %.0f bytes, has the name of a file of %.0f bytes:", size, other);
+    snprintf(how, sizeof how, ", %s bytes, has the name of a file of %s bytes:",
+             sl_number_text((uint64_t)size), sl_number_text((uint64_t)other));
     if (near && !is_pipe(entry) && (beginning == 0 || beginning != entry->beginning) &&
         stores_copies(a))
         add_found(&a->versions, entry, how, document);
@@ -525,11 +531,14 @@ static void warn_of_versions(const alike *a) {
     const bool documents = a->job->has_pipe && a->job->own_ids;
     if (a->versions.count > 0)
         sl_log_warning("%s.%s holds sources of which these may be copies, or other "
-                       "versions:" SL_LINES SL_LINES "\nIf so, %s are stored twice. To store one "
-                       "version only, load all files of the collection with --drop",
+                       "versions:" SL_LINES SL_LINES "\nIf so, %s are stored twice: the %s of these "
+                       "sources are kept. To store one version only, load all files of the "
+                       "collection with --drop. So that later versions replace documents, give "
+                       "them an _id then (--id-field), and load the versions with --mode upsert",
                        target->database, target->collection, a->versions.shown,
                        a->versions.count > SL_COPIES_SHOWN ? "\n  ..." : "",
-                       documents ? "documents without an _id of their own" : "records");
+                       documents ? "documents without an _id of their own" : "records",
+                       sl_plural(a->versions.documents, "document"));
 }
 
 static bool refuse_alike(sl_job *job, const sl_destination *destination,

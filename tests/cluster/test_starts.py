@@ -144,11 +144,13 @@ class LoadedBefore(support.ClusterCase):
         folder.mkdir()
         self.load(first, code=None)
         count = self.count()
-        for text, how in ((lines.replace("KA1\n", "KB1\n", 1), ", \\d+ bytes, has the name of a file of \\d+ bytes:"),
+        for text, how in ((lines.replace("KA1\n", "KB1\n", 1), ", [\\d,]+ bytes, has the name of a file of [\\d,]+ bytes:"),
                           (lines + "50,FORD,KA50\n", " begins with the text of")):
             self.file("new/t.csv", text)
             outcome, _ = self.load(folder / "t.csv", code=None)
-            self.assertRegex(outcome.err, rf"new/t.csv{how} \S*t.csv, on 20\d\d-")
+            self.assertRegex(outcome.err, rf"new/t.csv{how} \S*t.csv, on 20\d\d-\S+, 15,680 documents\n")
+            kept = "31,360" if self.count() > 3 * 15680 else "15,680"
+            self.assertRegex(outcome.err, f"the {kept} documents of these sources are kept. .* --drop.* --mode upsert")
             self.assertEqual((outcome.err.count("warning:"), self.count() > count), (1, True), outcome.err)
             count = self.count()
         (self.scratch / "february").mkdir()
