@@ -225,6 +225,7 @@ static bool same_options(const sl_registry *registry, const bson_t *document,
 static bool fill(const sl_registry *registry, const bson_t *document, sl_registry_entry *entry,
                  sl_error *error) {
     int64_t number = sl_look_int64(document, "number", 0);
+    bson_iter_t range;
     if (number < 1 || number > SL_SOURCE_NUMBER_MAX)
         return sl_error_set(error, SL_EXIT_CLUSTER,
                             "the registry %s.%s holds a document without a valid number; did a "
@@ -238,6 +239,8 @@ static bool fill(const sl_registry *registry, const bson_t *document, sl_registr
     sl_look_date(document, "loadedAt", entry->when);
     entry->stored = (uint64_t)sl_look_int64(document, "documents", 0);
     entry->foreign = (uint64_t)sl_look_int64(document, "foreign", 0);
+    entry->no_range =
+        bson_iter_init_find(&range, document, "inRange") && BSON_ITER_HOLDS_NULL(&range);
     entry->rejected = (uint64_t)sl_look_int64(document, "rejected", 0);
     snprintf(entry->rejected_in, sizeof entry->rejected_in, "%s",
              sl_look_string(document, "rejectedIn"));
@@ -286,7 +289,7 @@ static bool registry_read_batch(sl_registry *registry, sl_registry_entry *entrie
                 "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "parts", BCON_INT32(1),
                 "borders", BCON_INT32(1), "layout", BCON_INT32(1), "options", BCON_INT32(1),
                 "rejected", BCON_INT32(1), "rejectedIn", BCON_INT32(1), "foreign", BCON_INT32(1),
-                "}", "batchSize", BCON_INT32((int32_t)count), "singleBatch", BCON_BOOL(true));
+                "inRange", BCON_INT32(1), "}", "batchSize", BCON_INT32((int32_t)count), "singleBatch", BCON_BOOL(true));
     bool ok = registry_run(registry, &command, &reply, NULL, error) &&
               sl_registry_fill(registry, &reply, entries, count, error);
     bson_destroy(&reply);

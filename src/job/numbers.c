@@ -809,11 +809,36 @@ static bool refuse_unknown(const sl_job *job, const sl_destination *destination,
                destination->target.collection, unknown, news > 5 ? "\n  ..." : "", advice);
 }
 
+/* Documents that were matched by other fields than the _id, or whose _id is that of columns, are not
+ * found by the positions of their records. */
+static bool refuse_matched(const sl_job *job, const sl_destination *destination,
+                           const sl_registry_entry *entries, size_t count, sl_error *error) {
+    for (size_t i = 0; i < count && !job->own_ids; i++) {
+        uint64_t found;
+        if (!entries[i].no_range || entries[i].stored == 0)
+            continue;
+        if (!sl_count_range(destination->connection, &destination->target,
+                            sl_stripe_first_id(entries[i].number, 0),
+                            sl_stripe_first_id(entries[i].number, SL_STRIPES), &found, error))
+            return false;
+        if (found == 0)
+            return sl_error_set(
+                error, SL_EXIT_SOURCE,
+                "%s: its %s in %s.%s have _ids that do not come from the positions of the records. "
+                "After a load with --id-field, give the same --id-field. A load with --mode and "
+                "--match-fields other than _id cannot be verified (docs/modes.md)",
+                entries[i].name, sl_plural(entries[i].stored, "document"),
+                destination->target.database, destination->target.collection);
+    }
+    return true;
+}
+
 bool sl_sources_number_as_loaded(sl_job *job, const sl_destination *destination, sl_error *error) {
     size_t count;
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
     bool ok = entries && sl_registry_look_up(destination->registry, entries, count, error) &&
-              refuse_unknown(job, destination, entries, count, error);
+              refuse_unknown(job, destination, entries, count, error) &&
+              refuse_matched(job, destination, entries, count, error);
     if (ok)
         take_numbers(job, entries);
     for (size_t i = 0; ok && i < count; i++) {
