@@ -824,11 +824,10 @@ static bool refuse_matched(const sl_job *job, const sl_destination *destination,
         if (found == 0)
             return sl_error_set(
                 error, SL_EXIT_SOURCE,
-                "%s: its %s in %s.%s have _ids that do not come from the positions of the records. "
+                "%s: its documents in %s.%s have other _ids than the positions of the records. "
                 "After a load with --id-field, give the same --id-field. A load with --mode and "
                 "--match-fields other than _id cannot be verified (docs/modes.md)",
-                entries[i].name, sl_plural(entries[i].stored, "document"),
-                destination->target.database, destination->target.collection);
+                entries[i].name, destination->target.database, destination->target.collection);
     }
     return true;
 }
