@@ -348,7 +348,7 @@ static bool refuse_loaded(const sl_job *job, const sl_destination *destination,
             refused, more,
             sl_load_is_shared(job->config) ? "" : "; --drop removes the registry as well");
     write_drop_advice(job, destination, entries, count, drop, sizeof drop);
-    return sl_error_set(
+    sl_error_set(
         error, SL_EXIT_SOURCE,
         "%zu of the sources %s been loaded into %s.%s before:" SL_LINES SL_LINES
         "\n%s%s. A file counts as loaded by its name, size, beginning and end: if it was "
@@ -361,6 +361,8 @@ static bool refuse_loaded(const sl_job *job, const sl_destination *destination,
         drop,
         takes_positions((sl_job *)job) ? "load all files of the collection with --drop"
                                        : "--mode upsert replaces its documents");
+    error->loaded_before = rejecting == 0;
+    return false;
 }
 
 /* Checks the registry for one of this loader's parts, before anything is changed. */
@@ -425,11 +427,10 @@ static void add_found(copies *c, const sl_registry_entry *entry, const char *how
     sl_look_date(document, "loadedAt", when);
     c->documents += documents;
     if (c->count++ < SL_COPIES_SHOWN)
-        c->used +=
-            sl_print_text(c->shown + c->used, sizeof c->shown - c->used, "\n  %s%s %s%s%s%s%s", own,
-                          how, sl_look_string(document, "name"),
-                          when[0] ? ", on " : ", whose load has not ended", when,
-                          documents ? ", " : "", documents ? sl_plural(documents, "document") : "");
+        c->used += sl_print_text(
+            c->shown + c->used, sizeof c->shown - c->used, "\n  %s%s %s%s%s%s%s", own, how,
+            sl_look_string(document, "name"), when[0] ? ", on " : ", whose load has not ended",
+            when, documents ? ", " : "", documents ? sl_plural(documents, "document") : "");
 }
 
 static void on_copy(void *context, const sl_registry_entry *entry, const bson_t *document) {
@@ -519,8 +520,9 @@ static void on_namesake(void *context, const sl_registry_entry *entry, const bso
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
     bool near = strcmp(own, sl_look_string(document, "name")) == 0 ||
                 fabs(size - other) * 100 <= fmax(size, other);
-    snprintf(how, sizeof how, ", %s bytes, has the name of a file of %s bytes:",
-             sl_number_text((uint64_t)size), sl_number_text((uint64_t)other));
+    snprintf(how, sizeof how,
+             ", %s bytes, has the name of a file of %s bytes:", sl_number_text((uint64_t)size),
+             sl_number_text((uint64_t)other));
     if (near && !is_pipe(entry) && (beginning == 0 || beginning != entry->beginning) &&
         stores_copies(a))
         add_found(&a->versions, entry, how, document);
@@ -531,7 +533,8 @@ static void warn_of_versions(const alike *a) {
     const bool documents = a->job->has_pipe && a->job->own_ids;
     if (a->versions.count > 0)
         sl_log_warning("%s.%s holds sources of which these may be copies, or other "
-                       "versions:" SL_LINES SL_LINES "\nIf so, %s are stored twice: the %s of these "
+                       "versions:" SL_LINES SL_LINES
+                       "\nIf so, %s are stored twice: the %s of these "
                        "sources are kept. To store one version only, load all files of the "
                        "collection with --drop. So that later versions replace documents, give "
                        "them an _id then (--id-field), and load the versions with --mode upsert",

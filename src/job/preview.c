@@ -529,7 +529,7 @@ static bool name_sources(const sl_job *job, sl_preview *preview, sl_error *error
         if (!into->name)
             return sl_error_memory(error, "examining the sources");
         into->format = source->format->name;
-        sl_format_describe(source->format, source->dialect, into->dialect, sizeof into->dialect);
+        sl_source_describe(job, source, into->dialect, sizeof into->dialect);
         into->stored_bytes = facts->stored_bytes;
         into->number = source->number;
         into->record_bytes = facts->record_bytes;

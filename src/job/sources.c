@@ -261,6 +261,13 @@ static bool is_left_out(const sl_job *job, const sl_format *format) {
            ((job->config->format_options.schema_text || job->schema) && !format->takes_schema);
 }
 
+char *sl_source_describe(const sl_job *job, const sl_job_source *source, char *out, size_t room) {
+    if (!sl_source_set_at(job->set, (size_t)(source - job->sources))->schema)
+        return sl_format_describe(source->format, source->dialect, out, room);
+    snprintf(out, room, "a table of an SQL dump: %zu columns", source->dialect->column_count);
+    return out;
+}
+
 bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_dialect *dialect,
                       sl_sink *sink, sl_parse_counts *counts) {
     const sl_job_source *source = &job->sources[block->source];

@@ -591,7 +591,7 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
                   generated ? sl_human_count(stored / sl_job_record_bytes(&load->job), bytes)
                             : sl_human_bytes((double)stored, bytes),
                   generated ? "generated records" : "stored",
-                  sl_format_describe(first->format, first->dialect, dialect, sizeof dialect),
+                  sl_source_describe(&load->job, first, dialect, sizeof dialect),
                   load->job.active > 1 ? " (the first of them)" : "");
     sl_types_log(&load->job);
     return true;
@@ -894,7 +894,9 @@ sl_exit sl_load_run(const sl_load_config *config) {
 
     if (!ok)
         sl_error_missing(&error, "the preparation of the load");
-    if (!ok) { /* logged first, because restoring the balancer may have to wait for a server */
+    const bool counted = !ok && error.loaded_before && config->loaded_before;
+    /* Logged first, because restoring the balancer may have to wait for a server. */
+    if (!ok && !(counted && (*config->loaded_before)++ > 0)) {
         sl_log_error(SL_LINES, error.message);
         log_how_to_complete(&load, &error);
         warn_of_drop(&load, &error);

@@ -240,6 +240,22 @@ class Dumps(support.ClusterCase):
         (name,) = re.findall(r"load of several tables, .* such as (w/\S+)", outcome.err)
         self.assertIn(": finished", self.shardload("status", name).out)
 
+    def test_tables_that_were_loaded_before(self):
+        """They are reported once, and no work directory is left."""
+        path = self.file("shop.sql", MARIADB)
+        self.assertIn("a table of an SQL dump: ", self.run_load(path).text)
+        work = self.scratch / "again"
+        text = self.run_load(path, code=support.EXIT_SOURCE, work=work).text
+        self.assertEqual((text.count("has been loaded into"), work.exists()), (1, False), text)
+        self.assertIn("2 of 2 tables have been loaded before", text)
+        self.assertNotIn("dialect postgres", text)
+        self.database.drop_collection("other")
+        self.database.drop_collection("other.sources")
+        text = self.run_load(path, code=support.EXIT_SOURCE, work=work).text
+        self.assertRegex(text, r"goods .* loaded before")
+        self.assertEqual(self.found("other"), [{"a": 7}])
+        self.assertTrue(work.exists())
+
     def test_same_name(self):
         self.file("d/a.csv", "x\n1\n")
         self.file("d/a.json", '{"x": 1}\n')
