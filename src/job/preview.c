@@ -573,6 +573,8 @@ bool sl_preview_create(const sl_load_config *config, uint32_t shards, uint64_t b
          sl_source_set_unchanged(job.set, error);
     if (ok)
         sl_types_log(&job);
+    ok = ok && (!destination.registry || config->drop || preview->refusal.code ||
+                sl_types_record(&job, &destination, true, error));
     if (ok && preview->shard_key && preview->layout != SL_LAYOUT_UNSHARDED)
         sl_ids_warn(&job, &destination.target, preview->shard_key);
     if (ok && !preview->refusal.code)

@@ -829,9 +829,9 @@ static void warn_of_columns(const sl_job *job, const sl_destination *destination
         missing.count > NAMES_SHOWN ? " ..." : "");
 }
 
-/* Adds the types once. `*done`: the list in the registry has them all. */
-static bool record_once(const sl_job *job, const sl_destination *destination, bool *done,
-                        sl_error *error) {
+/* Adds the types once, unless the registry shall only be read. `*done`: its list has them all. */
+static bool record_once(const sl_job *job, const sl_destination *destination, bool read_only,
+                        bool *done, sl_error *error) {
     known_types known;
     bson_t now = BSON_INITIALIZER, item;
     recording r = {.known = &known};
@@ -865,7 +865,7 @@ static bool record_once(const sl_job *job, const sl_destination *destination, bo
                           "another load has begun to store columns in %s.%s with other types than "
                           "this load; give the same command again to compare the types",
                           destination->target.database, destination->target.collection);
-    *done = ok && bson_equal(&now, &known.list);
+    *done = ok && (read_only || bson_equal(&now, &known.list));
     if (ok && !*done)
         ok = sl_registry_set_list(destination->registry, SL_REGISTRY_COLUMNS, &known.list, &now,
                                   error);
@@ -882,7 +882,8 @@ void sl_types_log_names(const sl_job *job) {
         log_repaired(job, NULL);
 }
 
-bool sl_types_record(const sl_job *job, const sl_destination *destination, sl_error *error) {
+bool sl_types_record(const sl_job *job, const sl_destination *destination, bool read_only,
+                     sl_error *error) {
     bool done = job->config->part_of_trial || sl_load_mode(job->config)->removes;
     bool delimited = false;
     for (size_t i = 0; i < sl_source_set_count(job->set); i++)
@@ -894,7 +895,7 @@ bool sl_types_record(const sl_job *job, const sl_destination *destination, sl_er
                                 "the types of the columns cannot be added to the registry "
                                 "%s.%s.sources: other loads change it again and again",
                                 destination->target.database, destination->target.collection);
-        if (!record_once(job, destination, &done, error))
+        if (!record_once(job, destination, read_only, &done, error))
             return false;
     }
     return true;

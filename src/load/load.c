@@ -358,7 +358,7 @@ static bool prepare(sl_load *load, sl_error *error) {
         !sl_target_identify(connection, &destination->target, error) ||
         !sl_target_check_shards(destination, NULL, error) ||
         !(job->resumed ||
-          (sl_types_record(job, destination, error) && sl_ids_record(job, destination, error))) ||
+          (sl_types_record(job, destination, false, error) && sl_ids_record(job, destination, error))) ||
         !sl_sources_number_by_registry(job, destination, load->ledger.work_directory, error) ||
         !sl_resume_target(job, destination, &load->ledger, error) ||
         !sl_shard_map_read(connection, &destination->target, destination->topology,
