@@ -587,8 +587,7 @@ static bool refuse_copies(sl_job *job, const sl_destination *destination,
                         "files with the size, beginning and end of these sources, under other "
                         "names",
                         error) &&
-           (config->again || job->resumed || !report ||
-            refuse_alike(job, destination, entries, count, error));
+           (job->resumed || !report || refuse_alike(job, destination, entries, count, error));
 }
 
 static void on_changed(void *context, const sl_registry_entry *entry, const bson_t *document) {

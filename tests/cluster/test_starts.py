@@ -156,6 +156,9 @@ class LoadedBefore(support.ClusterCase):
         (self.scratch / "february").mkdir()
         month = self.file("february/t.csv", TABLE.replace("KA", "KC") * 100)
         self.assertNotIn("warning:", self.load(month, code=None)[0].err)
+        (self.scratch / "other").mkdir()  # --again mentions versions, too
+        again, _ = self.load("--again", self.file("other/t.csv", lines.replace("KA3\n", "KD3\n", 1)), code=None)
+        self.assertRegex(again.err, r"other/t.csv, [\d,]+ bytes, has the name of a file of [\d,]+ bytes: ")
         self.file("new/t.csv", middle)
         self.load(folder / "t.csv", code=EXIT_SOURCE, message="load all files of the collection with --drop")
         self.load("--drop", "--id-field", "id,make", first, code=None)
