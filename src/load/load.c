@@ -357,8 +357,8 @@ static bool prepare(sl_load *load, sl_error *error) {
         !sl_prepare_target(connection, &destination->target, &destination->created, error) ||
         !sl_target_identify(connection, &destination->target, error) ||
         !sl_target_check_shards(destination, NULL, error) ||
-        !(job->resumed ||
-          (sl_types_record(job, destination, false, error) && sl_ids_record(job, destination, error))) ||
+        !(job->resumed || (sl_types_record(job, destination, false, error) &&
+                           sl_ids_record(job, destination, error))) ||
         !sl_sources_number_by_registry(job, destination, load->ledger.work_directory, error) ||
         !sl_resume_target(job, destination, &load->ledger, error) ||
         !sl_shard_map_read(connection, &destination->target, destination->topology,
@@ -468,11 +468,11 @@ static bool count_source(const sl_job *job, const sl_destination *destination, s
     return found == expected ||
            sl_error_set(
                error, SL_EXIT_VERIFICATION,
-               "verification failed: %s: its %u parts have loaded %llu documents, and %llu "
+               "verification failed: %s: its %u parts have loaded %s documents, and %s "
                "are stored; has another program written to %s.%s? shardload verify --content "
                "lists the documents",
-               sl_source_set_at(job->set, index)->shown, job->parts, (unsigned long long)expected,
-               (unsigned long long)found, target->database, target->collection);
+               sl_source_set_at(job->set, index)->shown, job->parts, sl_number_text(expected),
+               sl_number_text(found), target->database, target->collection);
 }
 
 /* Were the blocks of all parts of a source blocks of one text? */

@@ -299,14 +299,13 @@ bool sl_rejects_pass_limit(sl_run *run, const sl_ledger *ledger, bool at_end, sl
         return false;
     char limit[SL_REJECT_LIMIT_ROOM];
     atomic_store(&run->ended_by, SL_ENDED_BY_REJECT_LIMIT);
-    sl_error_set(
-        error, SL_EXIT_SOURCE,
-        "%llu of %llu records rejected, more than --max-rejects %s allows; see the first ones "
-        "above%s%s%s",
-        (unsigned long long)rejects, (unsigned long long)sum.records,
-        sl_reject_limit_text(config, limit),
-        ledger->work_directory[0] ? ", and those of completed blocks in " : "",
-        ledger->work_directory, ledger->work_directory[0] ? "/" SL_WORK_REJECTS : "");
+    sl_error_set(error, SL_EXIT_SOURCE,
+                 "%s of %s records rejected, more than --max-rejects %s allows; see the first ones "
+                 "above%s%s%s",
+                 sl_number_text(rejects), sl_number_text(sum.records),
+                 sl_reject_limit_text(config, limit),
+                 ledger->work_directory[0] ? ", and those of completed blocks in " : "",
+                 ledger->work_directory, ledger->work_directory[0] ? "/" SL_WORK_REJECTS : "");
     return true;
 }
 
@@ -320,8 +319,8 @@ bool sl_rejects_are_all(sl_run *run, const sl_ledger *ledger, const char *reason
         return false;
     atomic_store(&run->ended_by, SL_ENDED_ALL_REJECTED);
     sl_error_set(
-        error, SL_EXIT_SOURCE, "all %llu records were rejected%s%s; nothing was loaded. %s%s%s",
-        (unsigned long long)sum.records, *reasons ? ", the first ones because: " : "", reasons,
+        error, SL_EXIT_SOURCE, "all %s records were rejected%s%s; nothing was loaded. %s%s%s",
+        sl_number_text(sum.records), *reasons ? ", the first ones because: " : "", reasons,
         sum.by_parser && strcmp(run->job->config->format, "bson") == 0
             ? "The file is damaged, or is not BSON"
         : sum.by_parser
