@@ -593,16 +593,15 @@ static bool is_option(const sl_options *options, const char *word, size_t *lengt
     return *length == 8 && strncmp(word, "--config", 8) == 0;
 }
 
-/* The next word, as the value of an option. NULL, with the problem added: there is none, or it is
- * an option. A secret may be missing, and a command line may be one option. */
+/* The next word, as the value of an option. NULL, with the problem added unless the value is a
+ * secret, which may be missing: there is none, or it is an option. A command line may be one. */
 static char *next_value(const sl_options *options, const sl_option_row *row, words_left *left) {
-    static char none[] = "";
     size_t length;
     const bool ends = left->next == left->end;
     if (!ends && (row->file == SL_FILE_READ_WORDS || !is_option(options, *left->next, &length)))
         return *left->next++;
     if (row->secret == SL_SECRET)
-        return none;
+        return NULL;
     if (ends)
         sl_option_problem(options->error, "--%s needs a value (%s)", row->name, row->argument);
     else
@@ -690,8 +689,10 @@ static bool take_option(sl_options *options, char *word, words_left *left, given
     }
     if (!text && row->kind == SL_OPTION_FLAG)
         text = "true";
-    else if (!text && !(text = next_value(options, row, left)))
+    else if (!text && !(text = next_value(options, row, left)) && row->secret != SL_SECRET)
         return false;
+    if (!text)
+        text = "";
     *out = (given_word){index, strdup(text)};
     if (!out->text)
         return sl_option_memory(options->error, "reading options");

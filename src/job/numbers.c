@@ -811,8 +811,8 @@ static bool refuse_unknown(const sl_job *job, const sl_destination *destination,
                destination->target.collection, unknown, news > 5 ? "\n  ..." : "", advice);
 }
 
-/* Documents that were matched by other fields than the _id, or whose _id is that of columns, are not
- * found by the positions of their records. */
+/* Documents that were matched by other fields than the _id, or whose _id is that of columns, are
+ * not found by the positions of their records. */
 static bool refuse_matched(const sl_job *job, const sl_destination *destination,
                            const sl_registry_entry *entries, size_t count, sl_error *error) {
     for (size_t i = 0; i < count && !job->own_ids; i++) {

@@ -30,8 +30,9 @@ void sl_types_log_names(const sl_job *job);
 /* Warns of fields of JSON and BSON documents with other types than the collection has. */
 bool sl_types_compare_fields(sl_job *job, const sl_destination *destination, sl_error *error);
 /* Adds the types of this load to those of the collection, before the first document, and reports
- * columns with other names, as above, that the collection does not have yet. `read_only`: reports
- * only. False with error (SL_EXIT_SOURCE) if a load that began at the same time has added others. */
+ * columns with other names, as above, that the collection does not have yet. `read_only`: only
+ * reports. False with error (SL_EXIT_SOURCE) if a load that began at the same time has added
+ * others. */
 bool sl_types_record(const sl_job *job, const sl_destination *destination, bool read_only,
                      sl_error *error);
 

@@ -144,7 +144,8 @@ class LoadedBefore(support.ClusterCase):
         folder.mkdir()
         self.load(first, code=None)
         count = self.count()
-        for text, how in ((lines.replace("KA1\n", "KB1\n", 1), ", [\\d,]+ bytes, has the name of a file of [\\d,]+ bytes:"),
+        for text, how in ((lines.replace("KA1\n", "KB1\n", 1),
+                           ", [\\d,]+ bytes, has the name of a file of [\\d,]+ bytes:"),
                           (lines + "50,FORD,KA50\n", " begins with the text of")):
             self.file("new/t.csv", text)
             outcome, _ = self.load(folder / "t.csv", code=None)
