@@ -595,13 +595,44 @@ typedef struct words_left {
     char **next, **end;
 } words_left;
 
+/* Is the word an option of the command? Its name has `*length` bytes. */
+static bool is_option(const sl_options *options, const char *word, size_t *length) {
+    *length = strcspn(word, "=");
+    for (size_t i = 0; i < options->rows && word[0] == '-'; i++) {
+        const sl_option_row *row = &options->program->rows[i];
+        if (applies(options, i) && (word[1] == '-' ? row_named(options, word + 2, *length - 2) == i
+                                                   : *length == 2 && word[1] == row->letter))
+            return true;
+    }
+    return *length == 8 && strncmp(word, "--config", 8) == 0;
+}
+
+/* The next word, as the value of an option. NULL, with the problem added unless the value is a
+ * secret, which may be missing: there is none, or it is an option. A command line may be one. */
+static char *next_value(const sl_options *options, const sl_option_row *row, words_left *left) {
+    size_t length;
+    const bool ends = left->next == left->end;
+    if (!ends && (row->file == SL_FILE_READ_WORDS || !is_option(options, *left->next, &length)))
+        return *left->next++;
+    if (row->secret == SL_SECRET)
+        return NULL;
+    if (ends)
+        sl_option_problem(options->error, "--%s needs a value (%s)", row->name, row->argument);
+    else
+        sl_option_problem(options->error,
+                          "--%s has no value: %.*s, which follows, is an option. If it is the "
+                          "value, give --%s=%.*s",
+                          row->name, (int)length, *left->next, row->name, (int)length, *left->next);
+    return NULL;
+}
+
 static void take_config(sl_options *options, char *text, words_left *left) {
-    if (!text && left->next < left->end)
-        text = *left->next++;
+    static const sl_option_row row = {.name = "config", SL_ROW_FILE("FILE", READ)};
+    if (!text && !(text = next_value(options, &row, left)))
+        return;
     free(options->config_path);
-    options->config_path = text ? strdup(text) : NULL;
-    if (!options->config_path)
-        sl_option_problem(options->error, "--config needs a file name");
+    if (!(options->config_path = strdup(text)))
+        sl_option_memory(options->error, "reading options");
 }
 
 /* The row of "--name" or "--name=text"; `*text` is NULL without "=". SIZE_MAX, with the problem
@@ -672,13 +703,10 @@ static bool take_option(sl_options *options, char *word, words_left *left, given
     }
     if (!text && row->kind == SL_OPTION_FLAG)
         text = "true";
-    else if (!text && left->next < left->end)
-        text = *left->next++;
-    else if (!text && row->secret == SL_SECRET)
-        text = "";
+    else if (!text && !(text = next_value(options, row, left)) && row->secret != SL_SECRET)
+        return false;
     if (!text)
-        return sl_option_problem(options->error, "--%s needs a value (%s)", row->name,
-                                 row->argument);
+        text = "";
     *out = (given_word){index, strdup(text)};
     if (!out->text)
         return sl_option_memory(options->error, "reading options");

@@ -473,6 +473,7 @@ typedef struct sl_registry_entry {
     /* The documents that a finished load has left under the source's _ids, its own and those of
      * others. Known only if the _ids come from positions, and all documents were inserted. */
     bool in_range_known;
+    bool no_range; /* read: a load has stored that it is not known */
     uint64_t in_range;
     uint32_t number; /* 0: not assigned yet */
     sl_source_state state;

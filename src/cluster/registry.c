@@ -264,6 +264,7 @@ static bool same_options(const sl_registry *registry, const bson_t *document,
 static bool fill(const sl_registry *registry, const bson_t *document, sl_registry_entry *entry,
                  sl_error *error) {
     uint64_t number;
+    bson_iter_t range;
     if (!read_count(registry, document, "number", SL_SOURCE_NUMBER_MAX, &number, error) ||
         !read_count(registry, document, "documents", INT64_MAX, &entry->stored, error) ||
         !read_count(registry, document, "foreign", INT64_MAX, &entry->foreign, error) ||
@@ -278,6 +279,8 @@ static bool fill(const sl_registry *registry, const bson_t *document, sl_registr
         !fill_layout(registry, document, &entry->layout, error))
         return false;
     sl_look_date(document, "loadedAt", entry->when);
+    entry->no_range =
+        bson_iter_init_find(&range, document, "inRange") && BSON_ITER_HOLDS_NULL(&range);
     snprintf(entry->rejected_in, sizeof entry->rejected_in, "%s",
              sl_look_string(document, "rejectedIn"));
     return same_options(registry, document, entry, error);
@@ -325,7 +328,8 @@ static bool registry_read_batch(sl_registry *registry, sl_registry_entry *entrie
                 "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "parts", BCON_INT32(1),
                 "borders", BCON_INT32(1), "layout", BCON_INT32(1), "options", BCON_INT32(1),
                 "rejected", BCON_INT32(1), "rejectedIn", BCON_INT32(1), "foreign", BCON_INT32(1),
-                "}", "batchSize", BCON_INT32((int32_t)count), "singleBatch", BCON_BOOL(true));
+                "inRange", BCON_INT32(1), "}", "batchSize", BCON_INT32((int32_t)count),
+                "singleBatch", BCON_BOOL(true));
     bool ok = registry_run(registry, &command, &reply, NULL, error) &&
               sl_registry_fill(registry, &reply, entries, count, error);
     bson_destroy(&reply);
@@ -478,7 +482,7 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
     bson_t *options =
         BCON_NEW("projection", "{", "name", BCON_INT32(1), "size", BCON_INT32(1), "content",
                  BCON_INT32(1), "beginning", BCON_INT32(1), "state", BCON_INT32(1), "inRange",
-                 BCON_INT32(1), "loadedAt", BCON_INT32(1), "}");
+                 BCON_INT32(1), "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "}");
     /* A registry may have millions of sources, which are not kept. */
     bool ok =
         all.count == 0 || registry->none ||

@@ -477,17 +477,17 @@ static uint32_t kinds_of(sl_text value, sl_column_guess *guess, const sl_notatio
 /* Adds a set of formats to the sets of a column of dates in several formats. */
 static void add_formats(sl_column_guess *guess, uint64_t formats) {
     size_t i = 0;
-    while (i < 3 && (guess->mixed[i] & formats) == 0)
+    while (i < SL_MIXED_FORMATS && (guess->mixed[i] & formats) == 0)
         i++;
-    guess->undated = guess->undated || i == 3;
-    if (i < 3)
+    guess->undated = guess->undated || i == SL_MIXED_FORMATS;
+    if (i < SL_MIXED_FORMATS)
         guess->mixed[i] &= formats;
 }
 
 /* Adds the formats of a value to those of the column. A value usually fits the first set. */
 static void add_date(sl_column_guess *guess, sl_text value) {
     uint64_t formats = 0;
-    for (size_t i = 0; i < 3 && formats == 0 && may_be_date(value); i++)
+    for (size_t i = 0; i < SL_MIXED_FORMATS && formats == 0 && may_be_date(value); i++)
         formats = formats_of(value, guess->mixed[i]);
     add_formats(guess, formats);
 }
@@ -532,7 +532,7 @@ void sl_column_guess_merge(sl_column_guess *guess, const sl_column_guess *other)
     if (guess->dates == 0)
         guess->kinds &= ~(uint32_t)KIND_FORMATTED;
     guess->undated = guess->undated || other->undated;
-    for (size_t i = 0; i < 3 && other->mixed[i] != UINT64_MAX; i++)
+    for (size_t i = 0; i < SL_MIXED_FORMATS && other->mixed[i] != UINT64_MAX; i++)
         add_formats(guess, other->mixed[i]);
     guess->number.finite = guess->number.finite || other->number.finite;
     guess->number.few_digits = guess->number.few_digits || other->number.few_digits;
@@ -725,23 +725,28 @@ bool sl_column_same_kind(const sl_schema_column *a, const sl_schema_column *b) {
            (class != SL_CLASS_TEXT || a->type == b->type);
 }
 
-/* Writes how a schema declares a column of dates in several formats. */
+/* Writes how a schema declares a column of dates in several formats, with "or" between formats that
+ * fit the same values. */
 static void write_mixed(const sl_column_guess *guess, char *out, size_t room) {
-    const char *formats[3];
-    size_t count = 0, used;
+    uint64_t all = 0;
+    size_t used, count = 0;
     bool timed = false;
-    for (; count < 3 && guess->mixed[count] != UINT64_MAX; count++) {
-        formats[count] = only_format(guess->mixed[count]);
-        if (!formats[count])
-            return;
-        timed = timed || strchr(formats[count], 'M');
-    }
+    for (; count < SL_MIXED_FORMATS && guess->mixed[count] != UINT64_MAX; count++)
+        all |= guess->mixed[count];
+    for (size_t i = 0; i < FORMATS; i++)
+        timed = timed || (all >> i & 1 && strchr(date_formats[i], 'M'));
     if (count < 2 || guess->undated)
         return;
     used = sl_print_text(out, room, "type: %s, format: [", timed ? "datetime" : "date");
-    for (size_t i = 0; i < count; i++)
-        used += sl_print_text(out + used, room - used, "\"%s\"%s", formats[i],
-                              i + 1 < count ? ", " : "]");
+    for (size_t k = 0; k < count; k++) {
+        const char *before = k > 0 ? ", " : "";
+        for (uint64_t left = guess->mixed[k]; left != 0; left &= left - 1, before = " or ")
+            used += sl_print_text(out + used, room - used, "%s\"%s\"", before,
+                                  date_formats[__builtin_ctzll(left)]);
+    }
+    used += sl_print_text(out + used, room - used, "]");
+    if (used + 1 >= room) /* it may be cut */
+        *out = '\0';
 }
 
 void sl_column_guess_decide(const sl_column_guess *guess, sl_schema_column *column) {

@@ -86,15 +86,18 @@ typedef struct sl_number_facts {
     bool few_digits; /* a value has at most 15 digits */
 } sl_number_facts;
 
+#define SL_MIXED_FORMATS 5u
+
 /* The types that store all values of a column that have been added. Initialise with
  * SL_COLUMN_GUESS. */
 typedef struct sl_column_guess {
-    uint64_t values;   /* that are not missing */
-    uint64_t missing;  /* empty, or a word of sl_missing_words */
-    uint32_t kinds;    /* bit set of types */
-    uint64_t dates;    /* bit set of date formats */
-    uint64_t mixed[3]; /* the same, for a column of dates in several formats; UINT64_MAX: unused */
-    bool undated;      /* a value is no date, or the column has more formats */
+    uint64_t values;  /* that are not missing */
+    uint64_t missing; /* empty, or a word of sl_missing_words */
+    uint32_t kinds;   /* bit set of types */
+    uint64_t dates;   /* bit set of date formats */
+    uint64_t
+        mixed[SL_MIXED_FORMATS]; /* the same, of dates in several formats; UINT64_MAX: unused */
+    bool undated;                /* a value is no date, or the column has more formats */
     sl_number_facts number;
     uint8_t forms;          /* bit set of sl_number_forms */
     uint8_t grouped;        /* of these: digits of a value are in groups */
@@ -108,8 +111,9 @@ typedef struct sl_column_guess {
 
 #define SL_COLUMN_GUESS                                                                            \
     (sl_column_guess) {                                                                            \
-        .kinds = UINT32_MAX, .dates = UINT64_MAX, .mixed = {UINT64_MAX, UINT64_MAX, UINT64_MAX},   \
-        .forms = 0x3F, .form_kinds = {                                                             \
+        .kinds = UINT32_MAX, .dates = UINT64_MAX,                                                  \
+        .mixed = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX}, .forms = 0x3F,      \
+        .form_kinds = {                                                                            \
             UINT32_MAX,                                                                            \
             UINT32_MAX                                                                             \
         }                                                                                          \

@@ -433,6 +433,7 @@ uint8_t *sl_put_value(sl_parser *parser, size_t column, sl_text field, bool quot
     if (end || schema->invalid != SL_INVALID_TEXT || parser->scratch.no_room)
         return end;
     *out = SL_BSON_TEXT;
+    parser->left[parser->left_count++] = (uint16_t)(column | SL_KEPT_AS_TEXT);
     return sl_put_careful_text(dialect, field, quoted, to, transcoded);
 }
 
@@ -560,9 +561,13 @@ bool sl_record_count_left(sl_parser *parser, const sl_record *record) {
         parser->counts.headers++;
         return false;
     }
-    parser->counts.malformed_fields += count;
-    for (uint32_t i = 0; i < count && sink->left_out; i++)
-        sink->left_out(sink, parser->dialect->columns[parser->left[i]].published);
+    for (uint32_t i = 0; i < count; i++) {
+        const bool kept = parser->left[i] & SL_KEPT_AS_TEXT;
+        const size_t column = parser->left[i] & ~SL_KEPT_AS_TEXT;
+        parser->counts.malformed_fields += !kept;
+        if (sink->left_out)
+            sink->left_out(sink, parser->dialect->columns[column].published, kept);
+    }
     return true;
 }
 

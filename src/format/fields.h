@@ -42,9 +42,13 @@ typedef struct sl_parser {
     uint32_t after[SL_COLUMNS_MAX];
     const uint32_t *escapes; /* positions of escape characters, from the next record on */
     sl_scratch scratch;
-    uint32_t left_count; /* values of this record that are left out: their columns */
-    uint16_t left[SL_COLUMNS_MAX];
+    uint32_t
+        left_count; /* values of this record that do not fit, but do not refuse it: the columns */
+    uint16_t left[SL_COLUMNS_MAX]; /* whose values are left out; and with SL_KEPT_AS_TEXT */
 } sl_parser;
+
+#define SL_KEPT_AS_TEXT 0x8000u
+_Static_assert(SL_COLUMNS_MAX < SL_KEPT_AS_TEXT, "a column and the mark fit into 16 bits");
 
 /* The kind of a line that is not on the fast path. */
 typedef enum sl_line { SL_LINE_RECORD, SL_LINE_BLANK, SL_LINE_HEADER, SL_LINE_BAD } sl_line;
@@ -61,8 +65,8 @@ uint8_t *sl_put_unusual(sl_parser *parser, size_t column, sl_text field, bool qu
 /* The field does not fit. True: the column demands that its value is left out; this is recorded. */
 bool sl_leave_out(sl_parser *parser, size_t column);
 
-/* Counts the values that have been left out of a document. False: the record is a repeated header,
- * none of whose words fits; it is counted as such. */
+/* Counts the values that have been left out of a document, or kept as text. False: the record is a
+ * repeated header, none of whose words fits; it is counted as such. */
 bool sl_record_count_left(sl_parser *parser, const sl_record *record);
 
 /* Is the value missing: is the field empty, NULL, or a word for a missing value? In notations that

@@ -20,6 +20,7 @@
 
 /* Number of bytes at a source's beginning that a sniff reads. */
 #define SL_SNIFF_BYTES 65536
+#define SL_CREATE_TABLE "CREATE TABLE" /* the name of a schema that this statement declares */
 
 /* Generated records (format `ycsb`). */
 typedef struct sl_ycsb_options {
@@ -58,7 +59,7 @@ typedef struct sl_format_options {
     bool infer_types;     /* delimited, without schema: columns may get types (typing.h) */
     bool keep_missing;    /* ISD: load the numbers and codes that mean "no value" */
     const char *schema_text; /* a YAML schema given by the user, or NULL. Borrowed */
-    const char *schema_name; /* its file name, for messages. Borrowed */
+    const char *schema_name; /* its file name, for messages; or SL_CREATE_TABLE. Borrowed */
     const char *id_fields;   /* that become the _id, separated by commas; NULL: none. Borrowed */
     sl_mode mode;
     const char *match_fields; /* with other modes than insert; NULL: _id. Borrowed */
@@ -115,12 +116,13 @@ struct sl_sink {
      * document. False: the load is ending, stop parsing this block. */
     bool (*full)(sl_sink *sink, size_t need);
     void (*reject)(sl_sink *sink, const sl_reject *reject);
-    /* Called for each value that is left out of its document because it does not fit the type of
-     * its column (`invalid: missing`). malformed_fields counts it too. NULL: no call. */
     bool
         unchanged; /* documents are compared as they are: not inserted into a server, which replaces
                        Timestamp(0, 0) in their fields */
-    void (*left_out)(sl_sink *sink, const char *column);
+    /* Called for each value that does not fit the type of its column, and is left out of its
+     * document (`invalid: missing`; malformed_fields counts it too), or kept as text. NULL: no
+     * call. */
+    void (*left_out)(sl_sink *sink, const char *column, bool kept);
     /* Called for a record, with the position and a reason as of a reject, that is loaded but may
      * hold other records: an unclosed quote may hide their line ends. NULL: no call. */
     void (*doubt)(sl_sink *sink, const sl_reject *record);

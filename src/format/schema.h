@@ -57,11 +57,12 @@ typedef struct sl_schema_column {
     bool trim;          /* remove blanks at both ends of each field */
     sl_choice zone;     /* of ISO dates with time: YES: each has one; NO: none has */
     sl_invalid invalid;
-    bool lossless;  /* values that the type would change are refused */
-    bool inferred;  /* the type was inferred, which messages mention */
-    bool adopted;   /* instead of the inferred type: the type that the collection has */
-    bool declared;  /* by --types */
-    char mixed[96]; /* an inferred text, dates in several formats: the type and the formats */
+    bool lossless;   /* values that the type would change are refused */
+    bool inferred;   /* the type was inferred, which messages mention */
+    bool adopted;    /* instead of the inferred type: the type that the collection has */
+    bool declared;   /* by --types */
+    bool cut;        /* a text, because the dates of CREATE TABLE have digits that would be cut */
+    char mixed[240]; /* an inferred text, dates in several formats: the type and the formats */
 } sl_schema_column;
 
 /* The options of the command line that a schema can declare: row(key of the schema, option). */

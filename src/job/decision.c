@@ -329,6 +329,28 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
            sl_sources_look_for_target(job, destination, error);
 }
 
+void sl_ids_warn(const sl_job *job, const sl_target *target, const bson_t *key) {
+    bson_iter_t field;
+    bool by_id = true, first = true;
+    for (bool more = bson_iter_init(&field, key); more && bson_iter_next(&field); first = false) {
+        const char *name = bson_iter_key(&field);
+        if (first && strcmp(name, "_id") == 0)
+            return;
+        by_id = by_id && strncmp(name, "_id.", 4) == 0;
+    }
+    if (by_id || job->shards < 2 || !job->keys || job->keys->id.count == 0 ||
+        !sl_load_mode(job->config)->creates)
+        return;
+    char *json = bson_as_relaxed_extended_json(key, NULL);
+    sl_log_warning("%s.%s is sharded by %s, and a shard compares the _id (--id-field) only with "
+                   "its own documents. So records with the same _id and different values of this "
+                   "key can be stored as several documents, without a reject. If each _id must "
+                   "occur once, shard by it: --shard-key '{\"_id\": \"hashed\"}', and --drop if "
+                   "the collection exists",
+                   target->database, target->collection, json ? json : "");
+    bson_free(json);
+}
+
 void sl_decision_log(const sl_job *job, const sl_destination *destination,
                      const sl_target_view *view) {
     const sl_target *target = &destination->target;

@@ -19,6 +19,9 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
 void sl_decision_log(const sl_job *job, const sl_destination *destination,
                      const sl_target_view *view);
 
+/* Warns that --id-field can store an _id on several shards of a collection with this shard key. */
+void sl_ids_warn(const sl_job *job, const sl_target *target, const bson_t *shard_key);
+
 /* Records in the registry where the _ids of this load come from, before the first document. False
  * with error (SL_EXIT_SOURCE) if a load that began at the same time takes them from elsewhere. */
 bool sl_ids_record(const sl_job *job, const sl_destination *destination, sl_error *error);

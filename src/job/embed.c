@@ -201,10 +201,10 @@ static void on_reject(sl_sink *sink, const sl_reject *reject) {
     completion->to->reject(completion->to, reject);
 }
 
-static void on_left_out(sl_sink *sink, const char *column) {
+static void on_left_out(sl_sink *sink, const char *column, bool kept) {
     sl_completion *completion = sink->context;
     if (completion->to->left_out)
-        completion->to->left_out(completion->to, column);
+        completion->to->left_out(completion->to, column, kept);
 }
 
 static void on_doubt(sl_sink *sink, const sl_reject *record) {

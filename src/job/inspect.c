@@ -229,11 +229,9 @@ static bool inspect_source(sl_job *job, size_t index, sl_reader *reader, sl_insp
     else
         sl_print("%s (%s%s)\n", text, sl_human_bytes((double)facts->stored_bytes, bytes),
                  facts->schema ? "" : storage_of(facts));
-    if (facts->schema) /* its rows are converted to tabs before they are parsed */
-        sl_print("  a table of an SQL dump: %zu columns\n", source->dialect->column_count);
-    else
-        sl_print("  %s: %s\n", source->format->name,
-                 sl_format_describe(source->format, source->dialect, text, sizeof text));
+    sl_source_describe(job, source, text, sizeof text);
+    sl_print("  %s%s%s\n", facts->schema ? "" : source->format->name, facts->schema ? "" : ": ",
+             text);
     print_types(job, source);
     sl_sink sink = {.cursor = inspection->bytes,
                     .limit = inspection->bytes + inspection->room,

@@ -128,6 +128,8 @@ typedef struct sl_load_config {
                            the caller, or NULL */
     bool *no_resume; /* set if the load failed, and --resume with the same options and sources would
                         fail again; or NULL */
+    unsigned *loaded_before; /* counts the loads of a command that are refused because their sources
+                                are stored; only the first one logs that; or NULL */
 } sl_load_config;
 
 /* Does a command write, or predict a command that does? Then it must connect to the routers of a

@@ -348,7 +348,7 @@ static bool refuse_loaded(const sl_job *job, const sl_destination *destination,
             refused, more,
             sl_load_is_shared(job->config) ? "" : "; --drop removes the registry as well");
     write_drop_advice(job, destination, entries, count, drop, sizeof drop);
-    return sl_error_set(
+    sl_error_set(
         error, SL_EXIT_SOURCE,
         "%zu of the sources %s been loaded into %s.%s before:" SL_LINES SL_LINES
         "\n%s%s. A file counts as loaded by its name, size, beginning and end: if it was "
@@ -361,6 +361,8 @@ static bool refuse_loaded(const sl_job *job, const sl_destination *destination,
         drop,
         takes_positions((sl_job *)job) ? "load all files of the collection with --drop"
                                        : "--mode upsert replaces its documents");
+    error->loaded_before = rejecting == 0;
+    return false;
 }
 
 /* Checks the registry for one of this loader's parts, before anything is changed. */
@@ -413,18 +415,22 @@ static bool is_pipe(const sl_registry_entry *entry) {
 typedef struct copies {
     char shown[800];
     size_t used, count;
+    uint64_t documents; /* of the sources that were found */
 } copies;
 
 /* Adds a source in the registry. `how` it resembles the entry. */
 static void add_found(copies *c, const sl_registry_entry *entry, const char *how,
                       const bson_t *document) {
     char own[400], when[SL_DATE_ROOM];
+    const uint64_t documents = (uint64_t)sl_look_int64(document, "documents", 0);
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
     sl_look_date(document, "loadedAt", when);
+    c->documents += documents;
     if (c->count++ < SL_COPIES_SHOWN)
-        c->used += sl_print_text(c->shown + c->used, sizeof c->shown - c->used, "\n  %s%s %s%s%s",
-                                 own, how, sl_look_string(document, "name"),
-                                 when[0] ? ", on " : ", whose load has not ended", when);
+        c->used += sl_print_text(
+            c->shown + c->used, sizeof c->shown - c->used, "\n  %s%s %s%s%s%s%s", own, how,
+            sl_look_string(document, "name"), when[0] ? ", on " : ", whose load has not ended",
+            when, documents ? ", " : "", documents ? sl_plural(documents, "document") : "");
 }
 
 static void on_copy(void *context, const sl_registry_entry *entry, const bson_t *document) {
@@ -515,7 +521,9 @@ static void on_namesake(void *context, const sl_registry_entry *entry, const bso
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
     bool near = strcmp(own, sl_look_string(document, "name")) == 0 ||
                 fabs(size - other) * 100 <= fmax(size, other);
-    snprintf(how, sizeof how, ", %.0f bytes, has the name of a file of %.0f bytes:", size, other);
+    snprintf(how, sizeof how,
+             ", %s bytes, has the name of a file of %s bytes:", sl_number_text((uint64_t)size),
+             sl_number_text((uint64_t)other));
     if (near && !is_pipe(entry) && (beginning == 0 || beginning != entry->beginning) &&
         stores_copies(a))
         add_found(&a->versions, entry, how, document);
@@ -526,11 +534,15 @@ static void warn_of_versions(const alike *a) {
     const bool documents = a->job->has_pipe && a->job->own_ids;
     if (a->versions.count > 0)
         sl_log_warning("%s.%s holds sources of which these may be copies, or other "
-                       "versions:" SL_LINES SL_LINES "\nIf so, %s are stored twice. To store one "
-                       "version only, load all files of the collection with --drop",
+                       "versions:" SL_LINES SL_LINES
+                       "\nIf so, %s are stored twice: the %s of these "
+                       "sources are kept. To store one version only, load all files of the "
+                       "collection with --drop. So that later versions replace documents, give "
+                       "them an _id then (--id-field), and load the versions with --mode upsert",
                        target->database, target->collection, a->versions.shown,
                        a->versions.count > SL_COPIES_SHOWN ? "\n  ..." : "",
-                       documents ? "documents without an _id of their own" : "records");
+                       documents ? "documents without an _id of their own" : "records",
+                       sl_plural(a->versions.documents, "document"));
 }
 
 static bool refuse_alike(sl_job *job, const sl_destination *destination,
@@ -576,8 +588,7 @@ static bool refuse_copies(sl_job *job, const sl_destination *destination,
                         "files with the size, beginning and end of these sources, under other "
                         "names",
                         error) &&
-           (config->again || job->resumed || !report ||
-            refuse_alike(job, destination, entries, count, error));
+           (job->resumed || !report || refuse_alike(job, destination, entries, count, error));
 }
 
 static void on_changed(void *context, const sl_registry_entry *entry, const bson_t *document) {
@@ -766,11 +777,24 @@ bool sl_sources_number_as_next(sl_job *job, const sl_destination *destination, s
     return ok;
 }
 
+/* Writes how files of a dump are compared that `restore` has stored. */
+static void advise_dump(const sl_job *job, char *out, size_t room) {
+    char word[SL_WORD_ROOM(PATH_MAX)];
+    for (size_t i = 0; i < sl_source_set_count(job->set) && !*out; i++) {
+        if (!job->sources[i].skipped && strcmp(job->sources[i].format->name, "bson") == 0)
+            sl_print_text(out, room,
+                          "\nWhat `restore` has stored is compared with its dump: "
+                          "shardload verify --dump %s",
+                          sl_shell_word(sl_source_set_at(job->set, i)->path, word, sizeof word));
+    }
+}
+
 /* A source that was never loaded is an error; one whose load was not finished is a warning. */
-static bool refuse_unknown(const sl_destination *destination, const sl_registry_entry *entries,
-                           size_t count, sl_error *error) {
-    char unknown[800] = "";
+static bool refuse_unknown(const sl_job *job, const sl_destination *destination,
+                           const sl_registry_entry *entries, size_t count, sl_error *error) {
+    char unknown[800] = "", advice[600] = "";
     size_t used = 0, news = 0;
+    advise_dump(job, advice, sizeof advice);
     for (size_t i = 0; i < count; i++) {
         if (entries[i].state == SL_SOURCE_NEW && news++ < 5)
             used += sl_print_text(unknown + used, sizeof unknown - used, "\n  %s", entries[i].name);
@@ -783,16 +807,40 @@ static bool refuse_unknown(const sl_destination *destination, const sl_registry_
            sl_error_set(
                error, SL_EXIT_SOURCE,
                "%zu of the sources %s never been loaded into %s.%s (or changed since):" SL_LINES
-                   SL_LINES,
+                   SL_LINES SL_LINES,
                news, news == 1 ? "has" : "have", destination->target.database,
-               destination->target.collection, unknown, news > 5 ? "\n  ..." : "");
+               destination->target.collection, unknown, news > 5 ? "\n  ..." : "", advice);
+}
+
+/* Documents that were matched by other fields than the _id, or whose _id is that of columns, are
+ * not found by the positions of their records. */
+static bool refuse_matched(const sl_job *job, const sl_destination *destination,
+                           const sl_registry_entry *entries, size_t count, sl_error *error) {
+    for (size_t i = 0; i < count && !job->own_ids; i++) {
+        uint64_t found;
+        if (!entries[i].no_range || entries[i].stored == 0)
+            continue;
+        if (!sl_count_range(destination->connection, &destination->target,
+                            sl_stripe_first_id(entries[i].number, 0),
+                            sl_stripe_first_id(entries[i].number, SL_STRIPES), &found, error))
+            return false;
+        if (found == 0)
+            return sl_error_set(
+                error, SL_EXIT_SOURCE,
+                "%s: its documents in %s.%s have other _ids than the positions of the records. "
+                "After a load with --id-field, give the same --id-field. A load with --mode and "
+                "--match-fields other than _id cannot be verified (docs/modes.md)",
+                entries[i].name, destination->target.database, destination->target.collection);
+    }
+    return true;
 }
 
 bool sl_sources_number_as_loaded(sl_job *job, const sl_destination *destination, sl_error *error) {
     size_t count;
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
     bool ok = entries && sl_registry_look_up(destination->registry, entries, count, error) &&
-              refuse_unknown(destination, entries, count, error);
+              refuse_unknown(job, destination, entries, count, error) &&
+              refuse_matched(job, destination, entries, count, error);
     if (ok)
         take_numbers(job, entries);
     for (size_t i = 0; ok && i < count; i++) {

@@ -529,7 +529,7 @@ static bool name_sources(const sl_job *job, sl_preview *preview, sl_error *error
         if (!into->name)
             return sl_error_memory(error, "examining the sources");
         into->format = source->format->name;
-        sl_format_describe(source->format, source->dialect, into->dialect, sizeof into->dialect);
+        sl_source_describe(job, source, into->dialect, sizeof into->dialect);
         into->stored_bytes = facts->stored_bytes;
         into->number = source->number;
         into->record_bytes = facts->record_bytes;
@@ -573,6 +573,10 @@ bool sl_preview_create(const sl_load_config *config, uint32_t shards, uint64_t b
          sl_source_set_unchanged(job.set, error);
     if (ok)
         sl_types_log(&job);
+    ok = ok && (!destination.registry || config->drop || preview->refusal.code ||
+                sl_types_record(&job, &destination, true, error));
+    if (ok && preview->shard_key && preview->layout != SL_LAYOUT_UNSHARDED)
+        sl_ids_warn(&job, &destination.target, preview->shard_key);
     if (ok && !preview->refusal.code)
         sl_not_loaded_check(&job, &preview->refusal);
     sl_job_clear(&job);

@@ -247,7 +247,7 @@ static bool plan_of(const sl_job *job, const sl_format *format, const sl_plan **
     sl_format_options options = job->config->format_options;
     if (job->schema && !options.schema_text) {
         options.schema_text = job->schema;
-        options.schema_name = "CREATE TABLE";
+        options.schema_name = SL_CREATE_TABLE;
     }
     if (!*kept && !sl_format_plan_create(format, &options, kept, error))
         return job->schema && sl_error_prefix(error, "%s", sl_source_set_at(job->set, 0)->shown);
@@ -259,6 +259,13 @@ static bool plan_of(const sl_job *job, const sl_format *format, const sl_plan **
 static bool is_left_out(const sl_job *job, const sl_format *format) {
     return format->name_records ||
            ((job->config->format_options.schema_text || job->schema) && !format->takes_schema);
+}
+
+char *sl_source_describe(const sl_job *job, const sl_job_source *source, char *out, size_t room) {
+    if (!sl_source_set_at(job->set, (size_t)(source - job->sources))->schema)
+        return sl_format_describe(source->format, source->dialect, out, room);
+    snprintf(out, room, "a table of an SQL dump: %zu columns", source->dialect->column_count);
+    return out;
 }
 
 bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_dialect *dialect,

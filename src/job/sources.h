@@ -50,4 +50,8 @@ bool sl_line_ends_error(const sl_job *job, const sl_source_block *block, const s
  * thread. */
 void sl_line_ends_doubt(sl_job *job, const sl_source_block *block, const sl_reject *record);
 
+/* Writes what the text of a source is: its format and dialect, or a table of a dump, whose rows are
+ * converted to tabs before they are parsed. Returns out. */
+char *sl_source_describe(const sl_job *job, const sl_job_source *source, char *out, size_t room);
+
 #endif

@@ -70,12 +70,64 @@ static sl_text records_of(const sl_dialect *dialect, uint64_t offset, sl_text te
     return (sl_text){text.bytes, length};
 }
 
+/* Makes the column text if it has this name, and holds dates without loss. */
+static bool keep_column(sl_schema_column *column, const char *name) {
+    if (column->type != SL_TYPE_DATETIME || !column->lossless || strcmp(column->name, name) != 0)
+        return false;
+    column->type = SL_TYPE_TEXT;
+    column->lossless = false;
+    return column->cut = true;
+}
+
+/* Would dates of the column be cut? Values that are no dates, such as infinity, do not count. */
+static bool is_cut(const sl_typed_column *column) {
+    const sl_column_rest *rest = &column->rests[SL_REST_USUAL];
+    return sl_column_guess_is_cut(rest->misfits ? &rest->guess : &column->guess);
+}
+
+/* Makes the columns text whose sample has dates that would be cut: in the schema of the plan, which
+ * other sources and entries get, and in the sources so far. */
+static bool keep_digits(const sl_job *job, sl_plan *plan, const sl_typed_layout *layout,
+                        sl_error *error) {
+    bool ok = true;
+    for (size_t k = 0; ok && k < layout->count; k++) {
+        const sl_typed_column *typed = &layout->columns[k];
+        sl_schema *schema = plan->schemas[0];
+        const bool cut = is_cut(typed);
+        for (size_t i = 0; cut && i < schema->column_count; i++)
+            keep_column(&schema->columns[i], typed->name);
+        for (size_t s = 0; ok && cut && s < sl_source_set_count(job->set); s++) {
+            sl_dialect *dialect = job->sources[s].dialect;
+            bool changed = false;
+            for (size_t i = 0; dialect && i < dialect->column_count; i++)
+                changed |= keep_column(&dialect->columns[i].schema, typed->name);
+            ok = !changed || sl_dialect_compile(dialect, plan->options.long_names, error);
+        }
+    }
+    return ok;
+}
+
+/* Samples the beginning of a table whose types CREATE TABLE declares. */
+static bool add_table(const sl_job *job, sl_job_source *source, sl_text lines, sl_error *error) {
+    sl_plan *plan = (sl_plan *)sl_sources_plan_of(job, source);
+    sl_typing *typing = NULL;
+    bool ok = sl_typing_create(&typing, error) &&
+              sl_typing_add(typing, plan, source->dialect, lines, 0, 0, error) &&
+              keep_digits(job, plan, sl_typing_at(typing, 0), error);
+    sl_typing_destroy(typing);
+    return ok;
+}
+
 bool sl_types_add_head(const sl_job *job, sl_job_source *source, sl_text head, bool whole,
                        sl_error *error) {
-    if (!is_typed(job, source))
+    if (source->format != &sl_format_delimited)
         return true;
-    sl_plan *plan = typing_plan(job);
     sl_text lines = records_of(source->dialect, 0, head, whole, head.length);
+    if (!is_typed(job, source)) {
+        const char *name = sl_sources_plan_of(job, source)->options.schema_name;
+        return !name || strcmp(name, SL_CREATE_TABLE) != 0 || add_table(job, source, lines, error);
+    }
+    sl_plan *plan = typing_plan(job);
     source->sampled = lines.length;
     return sl_typing_add(plan->typing, plan, source->dialect, lines,
                          (size_t)(source - job->sources), 0, error);
@@ -825,10 +877,10 @@ static void warn_of_columns(const sl_job *job, const sl_destination *destination
         missing.count > NAMES_SHOWN ? " ..." : "");
 }
 
-/* Adds the types once; warns in the first attempt. `*done`: the list in the registry has them
- * all. */
+/* Adds the types once, unless the registry shall only be read; warns in the first attempt. `*done`:
+ * the list in the registry has them all. */
 static bool record_once(const sl_job *job, const sl_destination *destination, unsigned attempt,
-                        bool *done, sl_error *error) {
+                        bool read_only, bool *done, sl_error *error) {
     known_types known;
     bson_t now = BSON_INITIALIZER, item;
     recording r = {.known = &known};
@@ -863,7 +915,7 @@ static bool record_once(const sl_job *job, const sl_destination *destination, un
                           "another load has begun to store columns in %s.%s with other types than "
                           "this load; give the same command again to compare the types",
                           destination->target.database, destination->target.collection);
-    *done = ok && bson_equal(&now, &known.list);
+    *done = ok && (read_only || bson_equal(&now, &known.list));
     if (ok && !*done)
         ok = sl_registry_set_list(destination->registry, SL_REGISTRY_COLUMNS, &known.list, &now,
                                   attempt, error);
@@ -894,7 +946,8 @@ const char *sl_types_nested_column(const sl_job *job) {
     return NULL;
 }
 
-bool sl_types_record(const sl_job *job, const sl_destination *destination, sl_error *error) {
+bool sl_types_record(const sl_job *job, const sl_destination *destination, bool read_only,
+                     sl_error *error) {
     const char *registry = destination->target.registry;
     bool done = job->config->part_of_trial || sl_load_mode(job->config)->removes ||
                 (registry && !registry[0]);
@@ -904,7 +957,7 @@ bool sl_types_record(const sl_job *job, const sl_destination *destination, sl_er
                     (!job->sources[i].skipped && job->sources[i].format == &sl_format_delimited);
     bool ok = true;
     for (unsigned attempt = 0; ok && delimited && !done; attempt++)
-        ok = record_once(job, destination, attempt, &done, error);
+        ok = record_once(job, destination, attempt, read_only, &done, error);
     return ok;
 }
 
@@ -1107,12 +1160,33 @@ const char *sl_types_summary(const sl_job *job, char out[SL_TYPES_SUMMARY_ROOM])
     return out;
 }
 
+/* Names the columns of CREATE TABLE that are text because of such digits. */
+static void log_kept(const sl_job *job) {
+    const sl_dialect *dialect = NULL;
+    column_names kept = {.count = 0};
+    for (size_t i = 0; i < sl_source_set_count(job->set) && !dialect; i++) {
+        if (!job->sources[i].skipped && job->sources[i].format == &sl_format_delimited)
+            dialect = job->sources[i].dialect;
+    }
+    for (size_t i = 0; dialect && i < dialect->column_count; i++) {
+        if (dialect->columns[i].schema.cut)
+            add_name(&kept, dialect->columns[i].published);
+    }
+    if (kept.count > 0)
+        sl_log_warning("dates hold milliseconds; the seconds of %s%s have more digits, so %s "
+                       "loaded as text. To cut them, export the table as CSV, and load it with "
+                       "--types COLUMN=datetime (docs/from-sql.md)",
+                       kept.shown, kept.count > NAMES_SHOWN ? " ..." : "",
+                       kept.count == 1 ? "it is" : "they are");
+}
+
 /* Names the columns of dates that are text because of digits that a date cannot hold, or because
  * the dates have several formats. */
 static void log_cut(const sl_job *job) {
     const sl_plan *plan = typing_plan(job);
     char names[300] = "", types[300] = "", word[SL_WORD_ROOM(sizeof types)];
     size_t used = 0, declared = 0, count = 0;
+    log_kept(job);
     for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
         const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
         for (size_t i = 0; i < layout->count; i++) {

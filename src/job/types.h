@@ -33,9 +33,11 @@ bool sl_types_compare_fields(sl_job *job, const sl_destination *destination, sl_
 const char *sl_types_nested_column(const sl_job *job);
 
 /* Adds the types of this load to those of the collection, before the first document, and reports
- * columns with other names, as above, that the collection does not have yet. False with
- * error (SL_EXIT_SOURCE) if a load that began at the same time has added others. */
-bool sl_types_record(const sl_job *job, const sl_destination *destination, sl_error *error);
+ * columns with other names, as above, that the collection does not have yet. `read_only`: only
+ * reports. False with error (SL_EXIT_SOURCE) if a load that began at the same time has added
+ * others. */
+bool sl_types_record(const sl_job *job, const sl_destination *destination, bool read_only,
+                     sl_error *error);
 
 /* Gives the entry of an archive its types. Entries whose columns were not in the sample are text,
  * with a warning. Any thread. */

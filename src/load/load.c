@@ -357,8 +357,8 @@ static bool prepare(sl_load *load, sl_error *error) {
         !sl_prepare_target(connection, &destination->target, &destination->created, error) ||
         !sl_target_identify(connection, &destination->target, error) ||
         !sl_target_check_shards(destination, NULL, error) ||
-        !(job->resumed ||
-          (sl_types_record(job, destination, error) && sl_ids_record(job, destination, error))) ||
+        !(job->resumed || (sl_types_record(job, destination, false, error) &&
+                           sl_ids_record(job, destination, error))) ||
         !sl_sources_number_by_registry(job, destination, load->ledger.work_directory, error) ||
         !sl_resume_target(job, destination, &load->ledger, error) ||
         !sl_shard_map_read(connection, &destination->target, destination->topology,
@@ -370,6 +370,8 @@ static bool prepare(sl_load *load, sl_error *error) {
         return false;
     job->by_range = sl_shard_map_by_id(destination->map);
     job->shards = (uint32_t)destination->topology->count;
+    if (key)
+        sl_ids_warn(job, &destination->target, key);
     if (!sl_ranges_lay_out(job, destination, error))
         return false;
     if (job->by_range) {
@@ -466,11 +468,11 @@ static bool count_source(const sl_job *job, const sl_destination *destination, s
     return found == expected ||
            sl_error_set(
                error, SL_EXIT_VERIFICATION,
-               "verification failed: %s: its %u parts have loaded %llu documents, and %llu "
+               "verification failed: %s: its %u parts have loaded %s documents, and %s "
                "are stored; has another program written to %s.%s? shardload verify --content "
                "lists the documents",
-               sl_source_set_at(job->set, index)->shown, job->parts, (unsigned long long)expected,
-               (unsigned long long)found, target->database, target->collection);
+               sl_source_set_at(job->set, index)->shown, job->parts, sl_number_text(expected),
+               sl_number_text(found), target->database, target->collection);
 }
 
 /* Were the blocks of all parts of a source blocks of one text? */
@@ -589,7 +591,7 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
                   generated ? sl_human_count(stored / sl_job_record_bytes(&load->job), bytes)
                             : sl_human_bytes((double)stored, bytes),
                   generated ? "generated records" : "stored",
-                  sl_format_describe(first->format, first->dialect, dialect, sizeof dialect),
+                  sl_source_describe(&load->job, first, dialect, sizeof dialect),
                   load->job.active > 1 ? " (the first of them)" : "");
     sl_types_log(&load->job);
     return true;
@@ -892,7 +894,9 @@ sl_exit sl_load_run(const sl_load_config *config) {
 
     if (!ok)
         sl_error_missing(&error, "the preparation of the load");
-    if (!ok) { /* logged first, because restoring the balancer may have to wait for a server */
+    const bool counted = !ok && error.loaded_before && config->loaded_before;
+    /* Logged first, because restoring the balancer may have to wait for a server. */
+    if (!ok && !(counted && (*config->loaded_before)++ > 0)) {
         sl_log_error(SL_LINES, error.message);
         log_how_to_complete(&load, &error);
         warn_of_drop(&load, &error);

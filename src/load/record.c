@@ -97,9 +97,8 @@ static void record_sources(const sl_load *load, bson_t *record) {
             if (facts->content != 0) /* the fingerprint without the name */
                 BSON_APPEND_UTF8(&item, "content", text);
             BSON_APPEND_UTF8(&item, "format", source->format->name);
-            BSON_APPEND_UTF8(
-                &item, "dialect",
-                sl_format_describe(source->format, source->dialect, text, sizeof text));
+            BSON_APPEND_UTF8(&item, "dialect",
+                             sl_source_describe(&load->job, source, text, sizeof text));
             BSON_APPEND_INT32(&item, "number", (int32_t)source->number);
             INT64(&item, "documents", sl_ledger_accepted(&load->ledger, i));
         }

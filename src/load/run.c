@@ -194,9 +194,10 @@ void sl_run_totals_add(sl_run_totals *sum, const sl_run_totals *more) {
 
 /* ---- values left out ---- */
 
-bool sl_left_out_add(sl_left_out *list, const char *column, uint64_t values) {
+bool sl_left_out_add(sl_left_out *list, const char *column, bool kept, uint64_t values) {
     size_t i = 0;
-    while (i < list->count && strcmp(list->columns[i].name, column) != 0)
+    while (i < list->count &&
+           (list->columns[i].kept != kept || strcmp(list->columns[i].name, column) != 0))
         i++;
     if (i == list->count) {
         void *grown = realloc(list->columns, (i + 1) * sizeof *list->columns);
@@ -206,7 +207,7 @@ bool sl_left_out_add(sl_left_out *list, const char *column, uint64_t values) {
             free(name);
             return false;
         }
-        list->columns[list->count++] = (struct sl_left_out_column){.name = name};
+        list->columns[list->count++] = (struct sl_left_out_column){.name = name, .kept = kept};
     }
     list->columns[i].values += values;
     return true;
@@ -215,7 +216,8 @@ bool sl_left_out_add(sl_left_out *list, const char *column, uint64_t values) {
 bool sl_left_out_merge(sl_left_out *list, const sl_left_out *more) {
     bool ok = true;
     for (size_t i = 0; ok && i < more->count; i++)
-        ok = sl_left_out_add(list, more->columns[i].name, more->columns[i].values);
+        ok = sl_left_out_add(list, more->columns[i].name, more->columns[i].kept,
+                             more->columns[i].values);
     return ok;
 }
 
@@ -227,28 +229,36 @@ void sl_left_out_clear(sl_left_out *list) {
 }
 
 void sl_left_out_append(const sl_left_out *list, bson_t *record) {
+    static const char *const keys[] = {"leftOutByColumn", "keptAsTextByColumn"};
     bson_t array, item;
-    if (list->count == 0)
-        return;
-    BSON_APPEND_ARRAY_BEGIN(record, "leftOutByColumn", &array);
-    for (size_t i = 0; i < list->count; i++) {
-        sl_record_begin_item(&array, i, &item);
-        BSON_APPEND_UTF8(&item, "column", list->columns[i].name);
-        BSON_APPEND_INT64(&item, "values", (int64_t)list->columns[i].values);
-        bson_append_document_end(&array, &item);
+    for (int kept = 0; kept < 2; kept++) {
+        size_t count = 0;
+        for (size_t i = 0; i < list->count; i++) {
+            if (list->columns[i].kept != kept)
+                continue;
+            if (count == 0)
+                BSON_APPEND_ARRAY_BEGIN(record, keys[kept], &array);
+            sl_record_begin_item(&array, count++, &item);
+            BSON_APPEND_UTF8(&item, "column", list->columns[i].name);
+            BSON_APPEND_INT64(&item, "values", (int64_t)list->columns[i].values);
+            bson_append_document_end(&array, &item);
+        }
+        if (count > 0)
+            bson_append_array_end(record, &array);
     }
-    bson_append_array_end(record, &array);
 }
 
 void sl_left_out_log(const sl_left_out *list, uint64_t total) {
     char label[40], human[SL_HUMAN_ROOM];
     uint64_t here = 0;
     for (size_t i = 0; i < list->count; i++) {
-        sl_print_text(label, sizeof label, "left out in column %s", list->columns[i].name);
+        const bool kept = list->columns[i].kept;
+        sl_print_text(label, sizeof label, "%s in column %s", kept ? "kept as text" : "left out",
+                      list->columns[i].name);
         sl_log_row(label, sl_human_count(list->columns[i].values, human));
-        here += list->columns[i].values;
+        here += kept ? 0 : list->columns[i].values;
     }
-    if (list->count > 0 && here < total)
+    if (here > 0 && here < total)
         sl_log_row("left out in earlier runs", sl_human_count(total - here, human));
 }
 
@@ -289,14 +299,13 @@ bool sl_rejects_pass_limit(sl_run *run, const sl_ledger *ledger, bool at_end, sl
         return false;
     char limit[SL_REJECT_LIMIT_ROOM];
     atomic_store(&run->ended_by, SL_ENDED_BY_REJECT_LIMIT);
-    sl_error_set(
-        error, SL_EXIT_SOURCE,
-        "%llu of %llu records rejected, more than --max-rejects %s allows; see the first ones "
-        "above%s%s%s",
-        (unsigned long long)rejects, (unsigned long long)sum.records,
-        sl_reject_limit_text(config, limit),
-        ledger->work_directory[0] ? ", and those of completed blocks in " : "",
-        ledger->work_directory, ledger->work_directory[0] ? "/" SL_WORK_REJECTS : "");
+    sl_error_set(error, SL_EXIT_SOURCE,
+                 "%s of %s records rejected, more than --max-rejects %s allows; see the first ones "
+                 "above%s%s%s",
+                 sl_number_text(rejects), sl_number_text(sum.records),
+                 sl_reject_limit_text(config, limit),
+                 ledger->work_directory[0] ? ", and those of completed blocks in " : "",
+                 ledger->work_directory, ledger->work_directory[0] ? "/" SL_WORK_REJECTS : "");
     return true;
 }
 
@@ -310,8 +319,8 @@ bool sl_rejects_are_all(sl_run *run, const sl_ledger *ledger, const char *reason
         return false;
     atomic_store(&run->ended_by, SL_ENDED_ALL_REJECTED);
     sl_error_set(
-        error, SL_EXIT_SOURCE, "all %llu records were rejected%s%s; nothing was loaded. %s%s%s",
-        (unsigned long long)sum.records, *reasons ? ", the first ones because: " : "", reasons,
+        error, SL_EXIT_SOURCE, "all %s records were rejected%s%s; nothing was loaded. %s%s%s",
+        sl_number_text(sum.records), *reasons ? ", the first ones because: " : "", reasons,
         sum.by_parser && strcmp(run->job->config->format, "bson") == 0
             ? "The file is damaged, or is not BSON"
         : sum.by_parser

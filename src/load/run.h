@@ -52,23 +52,25 @@ static inline void sl_count(_Atomic uint64_t *counter, uint64_t more) {
                           memory_order_relaxed);
 }
 
-/* For each column, the number of values that did not fit their type and were left out (`invalid:
- * missing` in a schema). All zero: empty. */
+/* For each column, the number of values that did not fit their type, and were left out (`invalid:
+ * missing` in a schema) or kept as text. All zero: empty. */
 typedef struct sl_left_out {
     struct sl_left_out_column {
         char *name; /* in the header; owned */
+        bool kept;
         uint64_t values;
     } * columns; /* in the order of their first values */
     size_t count;
 } sl_left_out;
 
 /* False without memory. */
-bool sl_left_out_add(sl_left_out *list, const char *column, uint64_t values);
+bool sl_left_out_add(sl_left_out *list, const char *column, bool kept, uint64_t values);
 /* Adds all columns of `more`. */
 bool sl_left_out_merge(sl_left_out *list, const sl_left_out *more);
 void sl_left_out_clear(sl_left_out *list);
 
-/* Appends the array "leftOutByColumn", [{column, values}]; nothing if the list is empty. */
+/* Appends the arrays "leftOutByColumn" and "keptAsTextByColumn", [{column, values}],
+ * without empty ones. */
 void sl_left_out_append(const sl_left_out *list, bson_t *record);
 /* Logs a line for each column of this run, and one for the values of earlier runs, so that they add
  * up to `total`. */

@@ -40,7 +40,7 @@ typedef struct table {
     bool of_dump;
     sl_sql_map map;      /* of the file when its tables were listed */
     sl_sql_table *owned; /* the tables of a dump */
-    bool begun, no_resume;
+    bool begun, no_resume, loaded_before;
     sl_exit code;
     uint64_t records, inserted, changed, stored, rejected;
 } table;
@@ -51,7 +51,8 @@ typedef struct tables {
     size_t count, room;
     char directory[SL_WORK_DIRECTORY_ROOM];
     sl_work_directory_lock lock;
-    bool single; /* all become one collection, or none */
+    bool single;            /* all become one collection, or none */
+    unsigned loaded_before; /* tables that are stored, and were not loaded again */
     _Atomic bool stopped, running;
 } tables;
 
@@ -412,7 +413,7 @@ static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run,
     config.collection = item->name;
     if (item->schema && !item->of_dump) {
         config.format_options.schema_text = item->schema;
-        config.format_options.schema_name = "CREATE TABLE";
+        config.format_options.schema_name = SL_CREATE_TABLE;
         if (!config.format_options.notation)
             config.format_options.notation = sl_notation_named("mysql");
     }
@@ -425,7 +426,10 @@ static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run,
     }
     config.run_record = &record;
     config.no_resume = &item->no_resume;
+    config.loaded_before = &all->loaded_before;
+    const unsigned before = all->loaded_before;
     sl_exit code = run(&config, context);
+    item->loaded_before = all->loaded_before > before;
     snprintf(file, sizeof file, "%s/" SL_WORK_RECORD, folder);
     if (!bson_empty(&record)) {
         take_totals(item, &record);
@@ -475,6 +479,7 @@ static void log_outcomes(const tables *all) {
         }
         sl_text_table_cell(shown, "%s",
                            !item->begun              ? "not begun"
+                           : item->loaded_before     ? "loaded before"
                            : is_complete(item->code) ? ""
                                                      : "incomplete");
     }
@@ -497,6 +502,10 @@ static sl_exit run_all(tables *all, bool loads, sl_table_run *run, void *context
     if (!loads)
         return code;
     log_outcomes(all);
+    if (all->loaded_before > 1)
+        sl_log_error("%u of %zu tables have been loaded before; the message of the first one says "
+                     "how to load them again",
+                     all->loaded_before, all->count);
     char folder[SL_WORD_ROOM(SL_WORK_DIRECTORY_ROOM)];
     bool resume = false;
     for (size_t i = 0; i < all->count; i++)
@@ -504,11 +513,12 @@ static sl_exit run_all(tables *all, bool loads, sl_table_run *run, void *context
                  !all->items[i].begun;
     if (is_complete(code) || !all->directory[0])
         return code;
-    if (!resume)
+    if (!resume) {
         sl_log_warning("--resume cannot complete this load: give the command with the changes that "
                        "the messages name%s",
                        all->config->work_directory ? ", and with another --work-dir" : "");
-    else
+        sl_work_directory_abandon(all->directory, &all->lock); /* unless it has tables */
+    } else
         sl_log_warning("to complete this load, give the same command with --resume --work-dir %s",
                        sl_shell_word(all->directory, folder, sizeof folder));
     return code;

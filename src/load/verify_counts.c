@@ -60,10 +60,9 @@ bool sl_verify_counts(sl_job *job, sl_destination *destination, sl_ledger *ledge
         else if (job->config->parts == 0) /* otherwise they may belong to other parts */
             extra += found - expected;
         if (found < expected || (found > expected && job->config->parts == 0))
-            sl_log_error("range %lld to %lld (%s): %llu documents expected, %llu found",
+            sl_log_error("range %lld to %lld (%s): %s documents expected, %s found",
                          (long long)range->minimum, (long long)range->maximum,
-                         source_name(job, range), (unsigned long long)expected,
-                         (unsigned long long)found);
+                         source_name(job, range), sl_number_text(expected), sl_number_text(found));
         sl_record_begin_item(&ranges, counted++, &item);
         record_range(job, destination, range, expected, found, &item);
         bson_append_document_end(&ranges, &item);
@@ -78,10 +77,10 @@ bool sl_verify_counts(sl_job *job, sl_destination *destination, sl_ledger *ledge
     bson_append_document_end(record, &section);
     if (ok && missing + extra > 0)
         return sl_error_set(error, SL_EXIT_VERIFICATION,
-                            "verification failed: %llu documents are missing and %llu are too many "
+                            "verification failed: %s documents are missing and %s are too many "
                             "(see the ranges above); has another program written to %s.%s? "
                             "shardload verify --content lists the documents",
-                            (unsigned long long)missing, (unsigned long long)extra,
+                            sl_number_text(missing), sl_number_text(extra),
                             destination->target.database, destination->target.collection);
     return ok && sl_unregistered_check(job, destination, ledger, error);
 }
@@ -166,9 +165,9 @@ bool sl_verify_total(const sl_job *job, const sl_destination *destination, sl_le
     bson_append_document_end(record, &section);
     if (!missing && !extra) {
         if (now < most && !job->config->again && !mode->matches && job->parts == 0)
-            sl_log_warning("%" PRIu64 " of the documents that were already stored are identical to "
+            sl_log_warning("%s of the documents that were already stored are identical to "
                            "another record of the sources, or were stored before this load",
-                           most - now);
+                           sl_number_text(most - now));
         return true;
     }
     if (extra && job->config->allow_other_writers) {

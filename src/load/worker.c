@@ -473,9 +473,9 @@ static void on_reject(sl_sink *sink, const sl_reject *reject) {
         sl_error_memory(&worker->error, "keeping rejects");
 }
 
-static void on_left_out(sl_sink *sink, const char *column) {
+static void on_left_out(sl_sink *sink, const char *column, bool kept) {
     sl_worker *worker = sink->context;
-    if (!sl_left_out_add(&worker->run->left_out[worker->index], column, 1))
+    if (!sl_left_out_add(&worker->run->left_out[worker->index], column, kept, 1))
         sl_error_memory(&worker->error, "counting values that are left out");
 }
 

@@ -12,6 +12,7 @@ bool sl_error_set(sl_error *error, sl_exit code, const char *format, ...) {
         return false;
     error->code = code;
     error->no_resume = false;
+    error->loaded_before = false;
     error->afresh = error->recognised = false;
     error->server_code = 0;
     va_list arguments;

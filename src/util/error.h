@@ -43,8 +43,9 @@ typedef struct sl_error {
     bool no_resume;     /* --resume cannot complete the load; the message names another command */
     bool afresh; /* nor can it here, because the source or the options must change: a new load is
                     needed */
-    bool recognised; /* of a source: it has this format, but cannot be loaded */
-    int server_code; /* of a server's reply; 0: another error */
+    bool loaded_before; /* the sources are stored, and none of their records was rejected */
+    bool recognised;    /* of a source: it has this format, but cannot be loaded */
+    int server_code;    /* of a server's reply; 0: another error */
 } sl_error;
 
 /* Sets `error` (may be NULL) from a printf format. Inserted texts are escaped, so all line ends of

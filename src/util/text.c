@@ -272,6 +272,11 @@ char *sl_human_count(uint64_t count, char out[SL_HUMAN_ROOM]) {
     return out;
 }
 
+char *sl_plural_text(uint64_t count, const char *noun, char out[SL_PLURAL_ROOM]) {
+    snprintf(out, SL_PLURAL_ROOM, "%s %s%s", sl_number_text(count), noun, count == 1 ? "" : "s");
+    return out;
+}
+
 char *sl_human_seconds(double seconds, char out[SL_HUMAN_ROOM]) {
     if (seconds < 9.95) {
         snprintf(out, SL_HUMAN_ROOM, "%.*f s", seconds < 0.0995 ? 3 : 1, seconds);

@@ -396,6 +396,12 @@ class Types(support.Case):
         self.file("d.yaml", schema.replace(f", missing: []}}  # dates: {declared}", f", {declared}}}"))
         documents, _ = self.dump_decoded("--schema", self.scratch / "d.yaml", *words)
         self.assertEqual([one["day"].day for one in documents], [31, 1, 31])
+        for dates, listed in ((("31.01.2015", "2015-02-01", "1/31/2015", "31-Jan-2015"),
+                               '["%d.%m.%Y", "%Y-%m-%d", "%m/%d/%Y", "%d-%b-%Y"]'),
+                              (("31.01.2015", "2015-02-01", "1/2/2015", "31.01.15"),
+                               '["%d.%m.%Y", "%Y-%m-%d", "%d/%m/%Y" or "%m/%d/%Y", "%d.%m.%y"]')):
+            path = self.file("e.csv", "n,day\n" + "".join(f"{n},{date}\n" for n, date in enumerate(dates)))
+            self.assertIn(f"dates declare type: date, format: {listed}\n", self.shardload("inspect", path).text)
 
     def test_a_record_like_the_header_is_not_dropped(self):
         """Only a line that equals the header is a repeated header."""

@@ -154,6 +154,17 @@ class Sharded(Standalone):
         self.shardload("plan", "--id-field", "k", "--shard-key", '{"k": 1}', other, code=support.EXIT_USAGE,
                        message="makes k the _id")
 
+    def test_an_id_that_two_shards_may_store(self):
+        """Each shard compares an _id with its own documents only."""
+        source = self.file("a.csv", text_of(f"{n // 2},{n},t" for n in range(200)))
+        for key, warns in (({"k": 1}, True), ({"k": 1, "_id": 1}, True), ({"_id": 1, "k": 1}, False),
+                           ({"_id": "hashed"}, False), ({"k": "hashed"}, True)):
+            words = ["--id-field", "id", "--drop", "--shard-key", support.json.dumps(key), source]
+            for shown in (self.shardload("plan", *self.target(), *words),
+                          self.load(*words, code=support.EXIT_REJECTS)[0]):
+                self.assertEqual(shown.text.count("a shard compares the _id"), warns, (key, shown.text))
+        self.assertGreater(self.database.t.count_documents({}), len(self.database.t.distinct("_id")))
+
     def test_plan(self):
         source = self.file("a.csv", text_of(rows()))
         outcome = self.shardload("plan", *self.target(), "--id-field", "id", source)

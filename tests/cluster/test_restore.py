@@ -425,6 +425,11 @@ class Standalone(Restoring):
         self.assertEqual((rows["t"]["alreadyStored"], rows["t"]["rejected"]), (300, 0))
         self.assertNotIn("other options", outcome.text)
         self.shardload("verify", "--uri", self.uri, "--content", "--dump", dump)
+        file = dump / self.database_name / "t.bson"  # as a source, it was never loaded
+        outcome = self.shardload("verify", "--uri", self.uri, "-d", self.database_name, "-c", "t", file,
+                                 code=support.EXIT_SOURCE)
+        self.assertIn(f"compared with its dump: shardload verify --dump {file}\n", outcome.err)
+        self.shardload("verify", "--uri", self.uri, "--dump", file)
         self.database.t.update_one({"_id": made[3]["_id"]}, {"$set": {"s": "changed"}},
                                    bypass_document_validation=True)
         self.database.t.delete_one({"_id": made[4]["_id"]})

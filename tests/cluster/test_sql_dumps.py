@@ -125,7 +125,7 @@ class Dumps(support.ClusterCase):
         outcome = self.run_load(self.file("shop.sql", POSTGRES))
         self.assertEqual([name for name in self.collections() if not name.endswith(".sources")],
                          ["orders", "sales.odd Name"])
-        first = {"id": 1, "key": "a\tb\\", "price": bson.Decimal128("1.50"), "at": moment(2024, 1, 2, 3, 4, 5, 123000),
+        first = {"id": 1, "key": "a\tb\\", "price": bson.Decimal128("1.50"), "at": "2024-01-02 03:04:05.123",
                  "ok": True, "tags": ["a", None, "b c"], "bytes": b"\0\xff",
                  "tree": {"a": [1, bson.Decimal128("12345678901234567890123"), None]},
                  "unit": bson.Binary.from_uuid(uuid.UUID("00112233-4455-6677-8899-aabbccddeeff"))}
@@ -135,10 +135,29 @@ class Dumps(support.ClusterCase):
         self.assertNotEqual(odd[0].pop("a"), odd[0].get("a"))  # NaN
         self.assertEqual(odd, [{"b c": moment(2024, 2, 29)}, {"a": 1e300, "b c": "infinity"}])
         self.assertIn("2 tables with rows, 1 without", outcome.text)
+        self.assertIn("the seconds of at have more digits, so it is loaded as text", outcome.text)
         out = self.shardload("inspect", self.scratch / "shop.sql").out
         self.assertRegex(out, r"  a table of an SQL dump: \d+ columns\n    id +int\n    key +text\n    price +decimal")
         self.assertNotRegex(out, "archive|dialect")
         self.assertIn("1 CREATE FUNCTION", outcome.text)
+
+    def test_dates_and_text_in_one_column_are_reported(self):
+        """A column with microseconds is text. Values that the sample does not show are counted."""
+        for cut, sampled in ((".123456", False), (".123456", True), (".123000", True)):
+            rows = [f"{i}\t2024-01-02 03:04:05" for i in range(3000)]
+            rows.insert(0 if sampled else 3000, f"9999\t2024-01-02 03:04:05{cut}")
+            rows.insert(1, "9998\tinfinity")
+            path = self.file("t.sql", "CREATE TABLE t (id int, at timestamp);\nCOPY t (id, at) FROM stdin;\n" +
+                             "\n".join(rows) + "\n\\.\n")
+            work = self.scratch / f"late-{cut}-{sampled}"
+            text = self.run_load(path, "--drop", work=work).text
+            kept = support.run_record(work / "t")["accounting"].get("keptAsTextByColumn")
+            whole = sampled and cut == ".123456"
+            self.assertEqual("the seconds of at have more digits" in text, whole, text)
+            self.assertEqual(kept, None if whole else [{"column": "at", "values": 2 - sampled}])
+            self.assertEqual("kept as text in column at" in text, not whole, text)
+            self.assertEqual({type(one["at"]) for one in self.found("t")},
+                             {str} if whole else {str, datetime.datetime})
 
     def test_mariadb(self):
         self.run_load("--id-field", "primary-key", "--include", "goods", self.file("shop.sql", MARIADB))
@@ -220,6 +239,22 @@ class Dumps(support.ClusterCase):
         outcome = self.shardload("status", "w", code=support.EXIT_USAGE)
         (name,) = re.findall(r"load of several tables, .* such as (w/\S+)", outcome.err)
         self.assertIn(": finished", self.shardload("status", name).out)
+
+    def test_tables_that_were_loaded_before(self):
+        """They are reported once, and no work directory is left."""
+        path = self.file("shop.sql", MARIADB)
+        self.assertIn("a table of an SQL dump: ", self.run_load(path).text)
+        work = self.scratch / "again"
+        text = self.run_load(path, code=support.EXIT_SOURCE, work=work).text
+        self.assertEqual((text.count("has been loaded into"), work.exists()), (1, False), text)
+        self.assertIn("2 of 2 tables have been loaded before", text)
+        self.assertNotIn("dialect postgres", text)
+        self.database.drop_collection("other")
+        self.database.drop_collection("other.sources")
+        text = self.run_load(path, code=support.EXIT_SOURCE, work=work).text
+        self.assertRegex(text, r"goods .* loaded before")
+        self.assertEqual(self.found("other"), [{"a": 7}])
+        self.assertTrue(work.exists())
 
     def test_same_name(self):
         self.file("d/a.csv", "x\n1\n")

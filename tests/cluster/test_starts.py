@@ -144,16 +144,22 @@ class LoadedBefore(support.ClusterCase):
         folder.mkdir()
         self.load(first, code=None)
         count = self.count()
-        for text, how in ((lines.replace("KA1\n", "KB1\n", 1), ", \\d+ bytes, has the name of a file of \\d+ bytes:"),
+        for text, how in ((lines.replace("KA1\n", "KB1\n", 1),
+                           ", [\\d,]+ bytes, has the name of a file of [\\d,]+ bytes:"),
                           (lines + "50,FORD,KA50\n", " begins with the text of")):
             self.file("new/t.csv", text)
             outcome, _ = self.load(folder / "t.csv", code=None)
-            self.assertRegex(outcome.err, rf"new/t.csv{how} \S*t.csv, on 20\d\d-")
+            self.assertRegex(outcome.err, rf"new/t.csv{how} \S*t.csv, on 20\d\d-\S+, 15,680 documents\n")
+            kept = "31,360" if self.count() > 3 * 15680 else "15,680"
+            self.assertRegex(outcome.err, f"the {kept} documents of these sources are kept. .* --drop.* --mode upsert")
             self.assertEqual((outcome.err.count("warning:"), self.count() > count), (1, True), outcome.err)
             count = self.count()
         (self.scratch / "february").mkdir()
         month = self.file("february/t.csv", TABLE.replace("KA", "KC") * 100)
         self.assertNotIn("warning:", self.load(month, code=None)[0].err)
+        (self.scratch / "other").mkdir()  # --again mentions versions, too
+        again, _ = self.load("--again", self.file("other/t.csv", lines.replace("KA3\n", "KD3\n", 1)), code=None)
+        self.assertRegex(again.err, r"other/t.csv, [\d,]+ bytes, has the name of a file of [\d,]+ bytes: ")
         self.file("new/t.csv", middle)
         self.load(folder / "t.csv", code=EXIT_SOURCE, message="load all files of the collection with --drop")
         self.load("--drop", "--id-field", "id,make", first, code=None)

@@ -132,6 +132,26 @@ TEST(all_errors_are_reported_at_once) {
     }
 }
 
+TEST(an_option_is_not_the_value_of_another_one) {
+    for (const char *const *line = (const char *const[]){"eat --kind --drop", "eat --kind -d",
+                                                         "eat --index --size=4k", NULL};
+         *line; line++) {
+        assert_null(parse(*line));
+        assert_non_null(strstr(error.message, "has no value: -"));
+    }
+    assert_non_null(strstr(error.message, "--index has no value: --size, which follows, is an "
+                                          "option. If it is the value, give --index=--size\n"));
+    sl_options *options = parse("eat --index=--drop --index --glass --index -5 x");
+    assert_non_null(options); /* --glass is not an option of this command */
+    assert_int_equal(sl_option_list_count(options, "index"), 3);
+    assert_string_equal(sl_option_list_item(options, "index", 0), "--drop");
+    assert_false(sl_option_given(options, "drop"));
+    options = parse("eat --password --drop x");
+    assert_non_null(options);
+    assert_string_equal(sl_option_string(options, "password"), "");
+    assert_true(sl_option_flag(options, "drop"));
+}
+
 TEST(a_missing_value_and_a_missing_command) {
     assert_null(parse("eat --size"));
     assert_non_null(strstr(error.message, "--size needs a value (SIZE)"));
