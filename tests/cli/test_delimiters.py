@@ -72,6 +72,9 @@ class Delimiters(support.Case):
         load = "load", "--sink", "null", path
         self.assertIn("t.tsv: values have quotes, which are kept: --quote '\"'", self.shardload(*load).err)
         self.assertNotIn("warning", self.shardload(*load, "--quote", "none").err)
+        path = self.file("t.csv", 'id,size\n1,"\xe4,"\n2,\xfc 5"" x\n'.encode("latin-1"))
+        self.assertEqual(self.documents(path, "--encoding", "latin-1"),
+                         [{"id": "1", "size": "\xe4,"}, {"id": "2", "size": '\xfc 5"" x'}])
         path = self.file("t.csv", 'id,size\n1,"5"\n')
         self.assertEqual(self.documents(path, "--quote", "none"), [{"id": "1", "size": '"5"'}])
 

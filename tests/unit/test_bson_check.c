@@ -196,6 +196,7 @@ TEST(a_document_has_16_mib_at_most) {
         memcpy(bytes + 7, &text, 4);
         bytes[all - 1] = bytes[all - 2] = 0;
         assert_int_equal(sl_bson_check(bytes, all, &facts), more ? SL_BSON_INVALID : SL_BSON_VALID);
+        assert_int_equal(facts.wrong_at, 0); /* its length */
     }
 }
 
