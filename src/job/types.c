@@ -566,26 +566,40 @@ static bool is_only_declared(const sl_schema_column *type) {
     return type->type != SL_TYPE_TEXT && !sl_column_types[type->type].infer;
 }
 
+/* Can a value have a form of both types, and mean another date or number in each? */
+static bool contradict(const sl_schema_column *a, const sl_schema_column *b) {
+    const char *one = a->format ? a->format : "1234.5", *two = b->format ? b->format : "1234.5";
+    if (sl_column_class(a) == SL_CLASS_NUMBERS) /* what separates the fraction? */
+        return one[strlen(one) - 2] != two[strlen(two) - 2];
+    return sl_column_class(a) == SL_CLASS_DATES && a->format && b->format && strcmp(one, two) != 0;
+}
+
 /* Finds the type, of those that the collection has, which stores the sampled values without loss;
  * otherwise one of the same kind as the inferred type, which is then kept. False if there is none.
  * Of an unlisted column the inferred type is kept before: another program stores 1 and 1.5; and a
- * type that is only declared is not used. */
+ * type that is only declared is not used. None, too, if two types read the values differently. */
 static bool choose(const known_type *types, size_t count, const sl_typed_column *column,
                    sl_schema_column *chosen) {
     const bool empty = column->guess.values == 0;
-    bool same = empty;
-    for (size_t i = 0; i < count; i++) {
-        *chosen = (sl_schema_column){0};
-        bool read = sl_column_type_read(types[i].type, chosen);
-        if (types[i].sampled && is_only_declared(chosen))
-            continue;
-        bool keep = types[i].sampled && !empty && sl_column_same_kind(chosen, &column->schema);
-        if (read && !keep && sl_column_guess_fits(&column->guess, chosen))
-            return true;
-        same = same || sl_column_same_kind(chosen, &column->schema);
-    }
+    bool same = empty, found = false;
     *chosen = column->schema;
-    return same;
+    for (size_t i = 0; i < count; i++) {
+        sl_schema_column type = {0};
+        bool read = sl_column_type_read(types[i].type, &type);
+        if (types[i].sampled && is_only_declared(&type))
+            continue;
+        bool keep = types[i].sampled && !empty && sl_column_same_kind(&type, &column->schema);
+        bool fits = read && !keep && sl_column_guess_fits(&column->guess, &type);
+        bool doubtful = sl_column_class(&column->schema) == SL_CLASS_TEXT ||
+                        sl_column_guess_is_grouped(&column->guess);
+        if (fits && found && doubtful && !empty && contradict(chosen, &type))
+            return false;
+        if (fits && !found)
+            *chosen = type;
+        found = found || fits;
+        same = same || sl_column_same_kind(&type, &column->schema);
+    }
+    return found || same;
 }
 
 typedef struct refusal {
@@ -761,6 +775,7 @@ static void record_column(recording *r, const char *name, const sl_schema_column
         sl_column_type_read(one->type, &other);
         found = sl_column_same_kind(schema, &other);
         r->contradicts = r->contradicts || (!found && !declared);
+        found = found && (!contradict(schema, &other) || strcmp(one->type, type) == 0);
     }
     if (!found)
         add_recorded(r, name, type);

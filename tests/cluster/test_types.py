@@ -180,6 +180,20 @@ class Remembered(support.ClusterCase):
         self.shardload(*words, "--types", advised, path)
         self.assertEqual(list(documents.find(sort=[("_id", 1)])), [{**one, "name": "b"} for one in stored])
 
+    def test_files_with_other_forms_of_dates_and_numbers(self):
+        """Values that mean another date or number in each form are refused."""
+        for first, second, third, types in (
+                (["01/25/2024"], ["25/01/2024"], "05/02/2024", "k=date:%d/%m/%Y"),
+                (["1.234,50", "2,5"], ["1,234.50", "2.5"], "1.301", "k=double:1,234.5")):
+            name = self.target(types[2:5])
+            for values in (first, second):
+                self.shardload("load", *name, self.csv(*(f'1;{value}' for value in values * 20), header="n;k"))
+            path = self.csv(*[f"1;{third}"] * 20, header="n;k")
+            outcome = self.shardload("load", *name, path, code=support.EXIT_SOURCE)
+            self.assertRegex(outcome.err, f'column k: d.* and d.* in the collection, .* here, as "{third}"')
+            self.shardload("load", *name, "--types", types, path)
+            self.shardload("load", *name, self.csv(*[f"2;{second[0]}"] * 20, header="n;k"))
+
     def test_json_is_compared(self):
         """Numbers are comparable with numbers; a text beside numbers is a warning."""
         self.load(self.csv("20095,1,2016-01-15"))
