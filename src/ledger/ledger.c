@@ -564,9 +564,22 @@ static bool mark_done(sl_job_source *source, uint64_t sequence, size_t *budget, 
 }
 
 bool sl_ledger_open_accounts(sl_ledger *ledger, const sl_job *job) {
+    pthread_mutex_init(&ledger->found_lock, NULL);
     ledger->sources = calloc(sl_source_set_count(job->set) + 1, sizeof *ledger->sources);
     ledger->ranges = calloc(job->range_count + 1, sizeof *ledger->ranges);
     return ledger->sources && ledger->ranges;
+}
+
+static void note_found(sl_ledger *ledger, const sl_journal_entry *entry) {
+    pthread_mutex_lock(&ledger->found_lock);
+    struct sl_found_block *more =
+        sl_grow(ledger->found, ledger->found_count, &ledger->found_room, sizeof *more);
+    if (more) {
+        ledger->found = more;
+        more[ledger->found_count++] = (struct sl_found_block){entry->source, entry->sequence};
+    }
+    ledger->found_incomplete = ledger->found_incomplete || !more;
+    pthread_mutex_unlock(&ledger->found_lock);
 }
 
 void sl_ledger_add(sl_ledger *ledger, const sl_job *job, const sl_journal_entry *entry) {
@@ -586,6 +599,8 @@ void sl_ledger_add(sl_ledger *ledger, const sl_job *job, const sl_journal_entry 
     atomic_fetch_add_explicit(&account->taken, taken, memory_order_relaxed);
     atomic_fetch_add_explicit(&account->text_bytes, entry->text_bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&account->borders, entry->borders, memory_order_relaxed);
+    if (entry->counts.documents > entry->inserted + entry->server_rejects)
+        note_found(ledger, entry);
 }
 
 static bool impossible(const sl_ledger *ledger, sl_error *error) {
@@ -751,8 +766,11 @@ void sl_ledger_clear(sl_ledger *ledger) {
     free(ledger->earlier);
     sl_work_directory_release(&ledger->lock);
     sl_reject_kinds_clear(&ledger->reject_kinds);
+    if (ledger->sources)
+        pthread_mutex_destroy(&ledger->found_lock);
     free(ledger->sources);
     free(ledger->ranges);
+    free(ledger->found);
 }
 
 /* ---- checks of blocks ---- */

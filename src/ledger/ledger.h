@@ -8,6 +8,7 @@
 #ifndef SHARDLOAD_LEDGER_H
 #define SHARDLOAD_LEDGER_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,6 +62,14 @@ typedef struct sl_ledger {
 
     sl_source_account *sources; /* per source of the job; NULL before sl_resume_recover */
     sl_range_account *ranges;   /* per range of the job */
+
+    /* The blocks with documents that were found stored, by all runs; under the lock. */
+    pthread_mutex_t found_lock;
+    struct sl_found_block {
+        uint64_t source, sequence;
+    } * found;
+    size_t found_count, found_room;
+    bool found_incomplete; /* without memory */
 } sl_ledger;
 
 /* Opens accounts for the sources and ranges of the job, all zero. False without memory. */

@@ -600,7 +600,9 @@ static const sl_sink_type *sink_of(const sl_load_config *config) {
                                                 [SL_SINK_NULL] = &sl_sink_null,
                                                 [SL_SINK_BSON] = &sl_sink_bson,
                                                 [SL_SINK_DIVIDED] = &sl_sink_divided};
-    return sl_load_mode(config)->matches ? &sl_sink_modify : sinks[config->sink];
+    return config->search                  ? &sl_sink_search
+           : sl_load_mode(config)->matches ? &sl_sink_modify
+                                           : sinks[config->sink];
 }
 
 typedef struct sl_ticking {
