@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "bson/bson_lookup.h"
+#include "bson/bson_writer.h"
 #include "format/key_fields.h"
 #include "report/run_record.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"
 
@@ -326,8 +328,61 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
            sl_sources_look_for_target(job, destination, error);
 }
 
-void sl_decision_log(const sl_job *job, const sl_destination *destination,
-                     const sl_target_view *view) {
+/* ---- documents that servers delete ---- */
+
+typedef struct expiry {
+    const char *field; /* NULL: no TTL index */
+    int64_t before;    /* dates before this one have expired, in milliseconds */
+    uint64_t records, expired;
+} expiry;
+
+static bool count_expired(void *context, const uint8_t *documents, const uint8_t *end,
+                          uint32_t count) {
+    expiry *seen = context;
+    seen->records += count;
+    for (const uint8_t *at = documents; at < end; at += sl_bson_length(at)) {
+        bson_t document;
+        bson_iter_t value;
+        if (bson_init_static(&document, at, sl_bson_length(at)) &&
+            sl_look_find(&document, seen->field, &value) && BSON_ITER_HOLDS_DATE_TIME(&value))
+            seen->expired += bson_iter_date_time(&value) < seen->before ? 1 : 0;
+    }
+    return true;
+}
+
+/* Warns of a TTL index. Servers ignore expireAfterSeconds of an index of several fields. */
+static void warn_of_expiry(sl_job *job, const sl_target *target, const bson_t *index) {
+    bson_t key;
+    bson_iter_t field;
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], sampled[200] = "";
+    const double seconds = sl_look_amount(index, "expireAfterSeconds", -1);
+    if (seconds < 0 || !sl_look_inside(index, "key", &key) || bson_count_keys(&key) != 1 ||
+        !bson_iter_init(&field, &key) || !bson_iter_next(&field))
+        return;
+    expiry seen = {.field = bson_iter_key(&field),
+                   .before = sl_wall_clock_ms() - (int64_t)(seconds * 1000)};
+    sl_documents_look(job, count_expired, &seen);
+    if (seen.expired > 0)
+        snprintf(sampled, sizeof sampled,
+                 "; %s of the %s records at the beginning of the sources have such a date already",
+                 sl_human_count(seen.expired, a), sl_human_count(seen.records, b));
+    sl_log_warning("%s.%s has the TTL index %.200s: servers delete documents whose field %.200s "
+                   "has a date older than %.0f seconds, also those of this load%s. To keep them, "
+                   "drop the index, or raise its expireAfterSeconds (collMod)",
+                   target->database, target->collection, sl_look_string(index, "name"), seen.field,
+                   seconds, sampled);
+}
+
+static void warn_of_expiries(sl_job *job, const sl_destination *destination) {
+    bson_t indexes;
+    sl_error ignored;
+    sl_collection_indexes(destination->connection, &destination->target, &indexes, &ignored);
+    for (sl_walk walk = sl_walk_of(&indexes); sl_walk_next(&walk);)
+        warn_of_expiry(job, &destination->target, &walk.item);
+    bson_destroy(&indexes);
+}
+
+void sl_decision_log(sl_job *job, const sl_destination *destination, const sl_target_view *view) {
     const sl_target *target = &destination->target;
     if (view->change == SL_SHARDING_EXISTING)
         sl_log_warning("%s.%s exists and is not sharded: --shard-existing shards it now",
@@ -340,4 +395,6 @@ void sl_decision_log(const sl_job *job, const sl_destination *destination,
         sl_log_warning("%s.%s is a capped collection: when it is full, servers remove its oldest "
                        "documents, also those that were stored before this load",
                        target->database, target->collection);
+    if (view->exists && !sl_load_mode(job->config)->removes)
+        warn_of_expiries(job, destination);
 }

@@ -15,9 +15,8 @@
 bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, sl_error *error);
 
 /* Logs what the user should know before the load begins: that an existing collection is sharded
- * now, or stays unsharded, or is capped. */
-void sl_decision_log(const sl_job *job, const sl_destination *destination,
-                     const sl_target_view *view);
+ * now, or stays unsharded, or is capped, or has a TTL index. */
+void sl_decision_log(sl_job *job, const sl_destination *destination, const sl_target_view *view);
 
 /* Records in the registry where the _ids of this load come from, before the first document. False
  * with error (SL_EXIT_SOURCE) if a load that began at the same time takes them from elsewhere. */

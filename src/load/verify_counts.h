@@ -19,8 +19,8 @@ typedef struct sl_outcomes {
 } sl_outcomes;
 
 /* The same for sources whose documents have their own _id, or none: counts all documents of the
- * collection. If fewer are stored than were inserted or found stored, the sources may be read again,
- * by a load that is run here: this file and load.c call each other. */
+ * collection. If fewer are stored than were inserted or found stored, another load, which is run
+ * here, may read the sources again: this file and load.c call each other. */
 bool sl_verify_total(const sl_job *job, const sl_destination *destination, sl_ledger *ledger,
                      const sl_outcomes *outcomes, bson_t *record, sl_error *error);
 
