@@ -296,10 +296,16 @@ class ReplicaSet(Standalone):
         table, lines = self.file("t.csv", "id,v\n17,1\n18,2\n"), self.file("t.json", '{"_id": 17}\n')
         message = "the field _id of .* has the type string, and that of the records has the type number"
         self.database.other.insert_one({"_id": bson.ObjectId()})
+        values = {"5f0a00000000000000000000": "--types id=objectid", "x17": "such as x17 cannot be read as objectId",
+                  "0": "such as 0 cannot be read as objectId"}
         for mode in ("delete", "replace", "upsert", "merge"):
-            outcome, _ = self.load("--mode", mode, "--id-field", "id", self.file("o.csv", "id,v\nx17,1\n"),
-                                   collection="other", code=support.EXIT_SOURCE)
-            self.assertRegex(outcome.err.replace("\n", " "), "has the type objectId, .*--types id=objectid")
+            for value, advice in values.items():
+                outcome, _ = self.load("--mode", mode, "--id-field", "id", self.file("o.csv", f"id,v\n{value},1\n"),
+                                       collection="other", code=support.EXIT_SOURCE)
+                self.assertRegex(outcome.err.replace("\n", " "), f"has the type objectId, .*{advice}")
+        self.assertEqual(self.database.other.count_documents({}), 1)
+        self.load("--mode", "upsert", "--id-field", "id", "--types", "id=int", self.file("o.csv", "id,v\n0,1\n"),
+                  collection="other", message="has the type objectId")
         outcome, work = self.load(*words, lines, code=support.EXIT_SOURCE)
         self.assertRegex(outcome.err.replace("\n", " "), message)
         self.assertNotIn("--resume", outcome.err)
