@@ -48,7 +48,7 @@ static bool decide_sharding(const sl_job *job, sl_destination *destination, sl_t
 }
 
 static bool records_have(void *context, const char *field) {
-    return sl_documents_type(context, field) != 0;
+    return sl_documents_type(context, field, NULL) != 0;
 }
 
 /* Types that the server compares with each other; the name of each is one for $type. */
@@ -121,8 +121,21 @@ static void warn_of_other_types(const sl_destination *destination, const char *f
     }
 }
 
+/* Could --types convert records with this value to the type? */
+static bool converts(const char *text, const struct match_type *to) {
+    const size_t length = strlen(text);
+    const bool hexadecimal = length > 0 && strspn(text, "0123456789abcdefABCDEF-") == length;
+    if (strcmp(to->word, "objectid") == 0)
+        return hexadecimal && length == 24 && !strchr(text, '-');
+    if (strcmp(to->word, "uuid") == 0)
+        return hexadecimal && (length == 32 || length == 36);
+    if (strcmp(to->word, "int") == 0)
+        return length > 0 && strspn(text, "0123456789-") == length;
+    return true;
+}
+
 /* Another program may have stored 17 as "17", which no record matches. Sets job->match_problem,
- * which ends a load with inferred types at once, unless the values cannot mean the same. */
+ * which ends a load with inferred types at once. */
 static bool types_match(sl_job *job, const sl_destination *destination, sl_error *error) {
     const sl_format_options *options = &job->config->format_options;
     const sl_key_names *ids = &job->keys->id, *match = &job->keys->match;
@@ -130,24 +143,32 @@ static bool types_match(sl_job *job, const sl_destination *destination, sl_error
     bool refused = false;
     for (size_t i = 0; i < match->count && !job->match_problem.code; i++) {
         const char *name = match->names[i];
-        const struct match_type *own = match_type_of(sl_documents_type(job, name));
+        char text[SL_SAMPLED_TEXT_ROOM], advice[600];
+        const struct match_type *own = match_type_of(sl_documents_type(job, name, text));
         const struct match_type *stored = own ? stored_type(destination, name, own->alias) : NULL;
         const char *column = strcmp(name, "_id") == 0 && ids->count == 1 ? ids->names[0] : name;
         if (own && !stored && match->count == 1)
             warn_of_other_types(destination, name, column, own);
         if (!stored)
             continue;
-        bool text = own->types == TEXTS || stored->types == TEXTS;
-        refused = table && text && !options->declared && !options->schema_text && !job->schema;
-        sl_error_set(&job->match_problem, SL_EXIT_SOURCE,
-                     "no stored document matches: the field %s of %s.%s has the type %s, and that "
-                     "of the records has the type %s. %s%s=%s",
-                     name, destination->target.database, destination->target.collection,
-                     stored->alias, own->alias,
+        refused = table && !options->declared && !options->schema_text && !job->schema;
+        if (text[0] && !converts(text, stored))
+            snprintf(advice, sizeof advice,
+                     "A value such as %s cannot be read as %s: match by other fields "
+                     "(--match-fields), or, to store both types, declare that of the records: "
+                     "--types %s=%s",
+                     text, stored->alias, column, own->word);
+        else
+            snprintf(advice, sizeof advice, "%s%s=%s",
                      table || own->types == TEXTS
                          ? "Declare the stored type: --types "
                          : "Convert the records to that type before, as to --types ",
                      column, stored->word);
+        sl_error_set(&job->match_problem, SL_EXIT_SOURCE,
+                     "no stored document matches: the field %s of %s.%s has the type %s, and that "
+                     "of the records has the type %s. %s",
+                     name, destination->target.database, destination->target.collection,
+                     stored->alias, own->alias, advice);
     }
     if (refused)
         *error = job->match_problem;
@@ -198,7 +219,7 @@ static bool origin_of(const sl_job *job, char out[ORIGIN_ROOM]) {
         own = own || (!job->sources[i].skipped && job->sources[i].format->own_ids);
     if (own)
         strcpy(out, OWN_ID);
-    return !own || (!by_id && sl_documents_type((sl_job *)job, OWN_ID) != 0);
+    return !own || (!by_id && sl_documents_type((sl_job *)job, OWN_ID, NULL) != 0);
 }
 
 /* Could a record have another _id than it got from an earlier load? A column and the _id of other

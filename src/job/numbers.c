@@ -285,7 +285,7 @@ static void take_numbers(sl_job *job, const sl_registry_entry *entries) {
  * answer, documents are read (not those of pipes, where it is assumed), so this is asked only when
  * copies were found. */
 static bool takes_positions(sl_job *job) {
-    return !job->own_ids || job->has_pipe || (!job->keys && !sl_documents_type(job, "_id"));
+    return !job->own_ids || job->has_pipe || (!job->keys && !sl_documents_type(job, "_id", NULL));
 }
 
 /* Writes a source that has been loaded, with what that load stored and rejected. */

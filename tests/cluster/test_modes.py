@@ -285,6 +285,14 @@ class Standalone(Modes, support.ClusterCase):
         self.assertTrue(found["by k"]["unique"])
         self.assertEqual((found["n_1"]["sparse"], found["n_1"]["expireAfterSeconds"]), (True, 60))
 
+    def test_a_unique_index_that_stored_documents_do_not_allow(self):
+        self.database.t.insert_many([{"w": 1}, {"w": 1}])
+        outcome, _ = self.load("--index", '{"key": {"w": 1}, "unique": true}', "--mode", "merge", "--match-fields", "w",
+                               self.file("x.csv", "w,v\n1,1\n"), code=support.EXIT_CLUSTER,
+                               message=("have the same value of the key, so no unique index of it is possible",
+                                        "--resume cannot complete this load"))
+        self.assertNotIn("give the same command", outcome.err)
+
 
 class ReplicaSet(Standalone):
     variable = "SHARDLOAD_TEST_REPLICA_URI"
