@@ -741,6 +741,20 @@ bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination, con
     return ok;
 }
 
+void sl_sources_end_pipes(const sl_job *job, const sl_destination *destination) {
+    size_t count, pipes = 0;
+    sl_error ignored = {0};
+    sl_registry_entry *entries =
+        destination->registry && job->has_pipe ? sl_sources_entries(job, &count, &ignored) : NULL;
+    for (size_t i = 0; entries && i < count; i++) {
+        if (is_pipe(&entries[i]))
+            entries[pipes++] = entries[i];
+    }
+    if (pipes > 0)
+        (void)sl_registry_finish(destination->registry, entries, pipes, &ignored);
+    free(entries);
+}
+
 bool sl_sources_number_as_next(sl_job *job, const sl_destination *destination, sl_error *refusal,
                                sl_error *error) {
     size_t count;

@@ -8,7 +8,8 @@
  *   {dropping: <type and uuid>}             with --drop, before that collection is dropped
  *   {target: <uuid of the collection>, numbers: [...], outside: {...}}
  *                                           before the first document
- *   {finished: <date>, rejects: <number>}   after verification, when run.json is written
+ *   {finished: <date>, rejects: <number>}   after verification, when run.json is written; with
+ *                                           `nothing: true` if all records were rejected
  *
  * The entries of its blocks are between the last two. A resumed load must have the same sources,
  * the same options that change documents, and the same collection (by UUID, not by name); otherwise
@@ -379,6 +380,12 @@ static bool judge(sl_job *job, sl_ledger *ledger, bool empty, bool *finished, sl
         (earlier->target && !sl_types_restore(job, earlier->target, error)))
         return false;
     *finished = earlier->finished != NULL;
+    if (*finished && sl_look_flag(earlier->finished, "nothing"))
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "--resume: all records of the load in %s were rejected, so there is "
+                            "nothing to complete: correct its options or its sources, and load "
+                            "without --resume",
+                            folder);
     job->resumed = earlier->target != NULL;
     return true;
 }
@@ -746,13 +753,15 @@ bool sl_resume_commit_last(sl_destination *destination, sl_ledger *ledger, sl_er
     return false;
 }
 
-bool sl_resume_finish(const sl_ledger *ledger, uint64_t rejects, sl_error *error) {
+bool sl_resume_finish(const sl_ledger *ledger, uint64_t rejects, bool nothing, sl_error *error) {
     if (!ledger->journal)
         return true;
     rejects += ledger->recovered.counts.rejects + ledger->recovered.server_rejects;
     bson_t document = BSON_INITIALIZER;
     BSON_APPEND_DATE_TIME(&document, "finished", sl_wall_clock_ms());
     BSON_APPEND_INT64(&document, "rejects", (int64_t)rejects);
+    if (nothing)
+        BSON_APPEND_BOOL(&document, "nothing", true);
     bool ok = sl_journal_write(ledger->journal, &document, error);
     bson_destroy(&document);
     return ok;

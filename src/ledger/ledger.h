@@ -146,8 +146,8 @@ bool sl_resume_commit(sl_destination *destination, sl_ledger *ledger, sl_error *
 /* The last commit: waits until the owners are confirmed. */
 bool sl_resume_commit_last(sl_destination *destination, sl_ledger *ledger, sl_error *error);
 /* Marks the load as finished, after it was verified and run.json was written. `rejects`: of this
- * run. */
-bool sl_resume_finish(const sl_ledger *ledger, uint64_t rejects, sl_error *error);
+ * run. `nothing`: all records were rejected, so the load failed, and no run can complete it. */
+bool sl_resume_finish(const sl_ledger *ledger, uint64_t rejects, bool nothing, sl_error *error);
 
 /* ---- the sources of earlier runs and loads ---- */
 

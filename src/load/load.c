@@ -684,8 +684,12 @@ static bool load_documents(sl_load *load, sl_error *error) {
         error->no_resume = true;
         return false;
     }
-    return ok && !sl_rejects_pass_limit(&load->run, &load->ledger, true, error) &&
-           !sl_rejects_are_all(&load->run, &load->ledger, reasons, error);
+    if (!ok || sl_rejects_pass_limit(&load->run, &load->ledger, true, error))
+        return false;
+    if (!sl_rejects_are_all(&load->run, &load->ledger, reasons, error))
+        return true;
+    sl_sources_end_pipes(&load->job, &load->destination);
+    return false;
 }
 
 static bool build_late_indexes(sl_load *load, sl_error *error) {
@@ -918,8 +922,9 @@ sl_exit sl_load_run(const sl_load_config *config) {
         sl_work_directory_abandon(unused, &load.ledger.lock);
     }
     /* The last step: once a load is marked as finished, --resume does not write run.json again. */
-    if (!finished && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS) &&
-        !sl_resume_finish(&load.ledger, rejects_of(&load), &error)) {
+    const bool nothing = atomic_load(&load.run.ended_by) == SL_ENDED_ALL_REJECTED;
+    if (!finished && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS || nothing) &&
+        !sl_resume_finish(&load.ledger, rejects_of(&load), nothing, &error)) {
         sl_log_error(SL_LINES, error.message);
         code = error.code;
     }
