@@ -849,6 +849,14 @@ bool sl_create_index(sl_connection *connection, const sl_target *target, const b
          (bson_count_keys(index) == 1 || check_indexes(connection, target, &index, 1, error))) ||
         sl_error_prefix(error, "cannot build index %s on %s.%s", sl_look_string(&named, "name"),
                         target->database, target->collection);
+    if (!ok && error && error->server_code == SL_CODE_DUPLICATE_KEY) {
+        sl_error_prefix(error,
+                        "stored documents of %s.%s have the same value of the key, so no "
+                        "unique index of it is possible: remove all but one of them, or "
+                        "match by other fields",
+                        target->database, target->collection);
+        error->afresh = true;
+    }
     bson_destroy(&named);
     free(name);
     return ok;

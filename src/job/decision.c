@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "bson/bson_lookup.h"
+#include "bson/bson_writer.h"
 #include "format/key_fields.h"
 #include "report/run_record.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"
 
@@ -46,7 +48,7 @@ static bool decide_sharding(const sl_job *job, sl_destination *destination, sl_t
 }
 
 static bool records_have(void *context, const char *field) {
-    return sl_documents_type(context, field) != 0;
+    return sl_documents_type(context, field, NULL) != 0;
 }
 
 /* Types that the server compares with each other; the name of each is one for $type. */
@@ -119,8 +121,21 @@ static void warn_of_other_types(const sl_destination *destination, const char *f
     }
 }
 
+/* Could --types convert records with this value to the type? */
+static bool converts(const char *text, const struct match_type *to) {
+    const size_t length = strlen(text);
+    const bool hexadecimal = length > 0 && strspn(text, "0123456789abcdefABCDEF-") == length;
+    if (strcmp(to->word, "objectid") == 0)
+        return hexadecimal && length == 24 && !strchr(text, '-');
+    if (strcmp(to->word, "uuid") == 0)
+        return hexadecimal && (length == 32 || length == 36);
+    if (strcmp(to->word, "int") == 0)
+        return length > 0 && strspn(text, "0123456789-") == length;
+    return true;
+}
+
 /* Another program may have stored 17 as "17", which no record matches. Sets job->match_problem,
- * which ends a load with inferred types at once, unless the values cannot mean the same. */
+ * which ends a load with inferred types at once. */
 static bool types_match(sl_job *job, const sl_destination *destination, sl_error *error) {
     const sl_format_options *options = &job->config->format_options;
     const sl_key_names *ids = &job->keys->id, *match = &job->keys->match;
@@ -128,24 +143,32 @@ static bool types_match(sl_job *job, const sl_destination *destination, sl_error
     bool refused = false;
     for (size_t i = 0; i < match->count && !job->match_problem.code; i++) {
         const char *name = match->names[i];
-        const struct match_type *own = match_type_of(sl_documents_type(job, name));
+        char text[SL_SAMPLED_TEXT_ROOM], advice[600];
+        const struct match_type *own = match_type_of(sl_documents_type(job, name, text));
         const struct match_type *stored = own ? stored_type(destination, name, own->alias) : NULL;
         const char *column = strcmp(name, "_id") == 0 && ids->count == 1 ? ids->names[0] : name;
         if (own && !stored && match->count == 1)
             warn_of_other_types(destination, name, column, own);
         if (!stored)
             continue;
-        bool text = own->types == TEXTS || stored->types == TEXTS;
-        refused = table && text && !options->declared && !options->schema_text && !job->schema;
-        sl_error_set(&job->match_problem, SL_EXIT_SOURCE,
-                     "no stored document matches: the field %s of %s.%s has the type %s, and that "
-                     "of the records has the type %s. %s%s=%s",
-                     name, destination->target.database, destination->target.collection,
-                     stored->alias, own->alias,
+        refused = table && !options->declared && !options->schema_text && !job->schema;
+        if (text[0] && !converts(text, stored))
+            snprintf(advice, sizeof advice,
+                     "A value such as %s cannot be read as %s: match by other fields "
+                     "(--match-fields), or, to store both types, declare that of the records: "
+                     "--types %s=%s",
+                     text, stored->alias, column, own->word);
+        else
+            snprintf(advice, sizeof advice, "%s%s=%s",
                      table || own->types == TEXTS
                          ? "Declare the stored type: --types "
                          : "Convert the records to that type before, as to --types ",
                      column, stored->word);
+        sl_error_set(&job->match_problem, SL_EXIT_SOURCE,
+                     "no stored document matches: the field %s of %s.%s has the type %s, and that "
+                     "of the records has the type %s. %s",
+                     name, destination->target.database, destination->target.collection,
+                     stored->alias, own->alias, advice);
     }
     if (refused)
         *error = job->match_problem;
@@ -196,7 +219,7 @@ static bool origin_of(const sl_job *job, char out[ORIGIN_ROOM]) {
         own = own || (!job->sources[i].skipped && job->sources[i].format->own_ids);
     if (own)
         strcpy(out, OWN_ID);
-    return !own || (!by_id && sl_documents_type((sl_job *)job, OWN_ID) != 0);
+    return !own || (!by_id && sl_documents_type((sl_job *)job, OWN_ID, NULL) != 0);
 }
 
 /* Could a record have another _id than it got from an earlier load? A column and the _id of other
@@ -351,8 +374,61 @@ void sl_ids_warn(const sl_job *job, const sl_target *target, const bson_t *key) 
     bson_free(json);
 }
 
-void sl_decision_log(const sl_job *job, const sl_destination *destination,
-                     const sl_target_view *view) {
+/* ---- documents that servers delete ---- */
+
+typedef struct expiry {
+    const char *field; /* NULL: no TTL index */
+    int64_t before;    /* dates before this one have expired, in milliseconds */
+    uint64_t records, expired;
+} expiry;
+
+static bool count_expired(void *context, const uint8_t *documents, const uint8_t *end,
+                          uint32_t count) {
+    expiry *seen = context;
+    seen->records += count;
+    for (const uint8_t *at = documents; at < end; at += sl_bson_length(at)) {
+        bson_t document;
+        bson_iter_t value;
+        if (bson_init_static(&document, at, sl_bson_length(at)) &&
+            sl_look_find(&document, seen->field, &value) && BSON_ITER_HOLDS_DATE_TIME(&value))
+            seen->expired += bson_iter_date_time(&value) < seen->before ? 1 : 0;
+    }
+    return true;
+}
+
+/* Warns of a TTL index. Servers ignore expireAfterSeconds of an index of several fields. */
+static void warn_of_expiry(sl_job *job, const sl_target *target, const bson_t *index) {
+    bson_t key;
+    bson_iter_t field;
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], sampled[200] = "";
+    const double seconds = sl_look_amount(index, "expireAfterSeconds", -1);
+    if (seconds < 0 || !sl_look_inside(index, "key", &key) || bson_count_keys(&key) != 1 ||
+        !bson_iter_init(&field, &key) || !bson_iter_next(&field))
+        return;
+    expiry seen = {.field = bson_iter_key(&field),
+                   .before = sl_wall_clock_ms() - (int64_t)(seconds * 1000)};
+    sl_documents_look(job, count_expired, &seen);
+    if (seen.expired > 0)
+        snprintf(sampled, sizeof sampled,
+                 "; %s of the %s records at the beginning of the sources have such a date already",
+                 sl_human_count(seen.expired, a), sl_human_count(seen.records, b));
+    sl_log_warning("%s.%s has the TTL index %.200s: servers delete documents whose field %.200s "
+                   "has a date older than %.0f seconds, also those of this load%s. To keep them, "
+                   "drop the index, or raise its expireAfterSeconds (collMod)",
+                   target->database, target->collection, sl_look_string(index, "name"), seen.field,
+                   seconds, sampled);
+}
+
+static void warn_of_expiries(sl_job *job, const sl_destination *destination) {
+    bson_t indexes;
+    sl_error ignored;
+    sl_collection_indexes(destination->connection, &destination->target, &indexes, &ignored);
+    for (sl_walk walk = sl_walk_of(&indexes); sl_walk_next(&walk);)
+        warn_of_expiry(job, &destination->target, &walk.item);
+    bson_destroy(&indexes);
+}
+
+void sl_decision_log(sl_job *job, const sl_destination *destination, const sl_target_view *view) {
     const sl_target *target = &destination->target;
     if (view->change == SL_SHARDING_EXISTING)
         sl_log_warning("%s.%s exists and is not sharded: --shard-existing shards it now",
@@ -374,4 +450,6 @@ void sl_decision_log(const sl_job *job, const sl_destination *destination,
         sl_log_warning("%s.%s is a capped collection: when it is full, servers remove its oldest "
                        "documents, also those that were stored before this load",
                        target->database, target->collection);
+    if (view->exists && !sl_load_mode(job->config)->removes)
+        warn_of_expiries(job, destination);
 }

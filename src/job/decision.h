@@ -15,9 +15,8 @@
 bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, sl_error *error);
 
 /* Logs what the user should know before the load begins: that an existing collection is sharded
- * now, or stays unsharded, or is capped. */
-void sl_decision_log(const sl_job *job, const sl_destination *destination,
-                     const sl_target_view *view);
+ * now, or stays unsharded, or is capped, or has a TTL index. */
+void sl_decision_log(sl_job *job, const sl_destination *destination, const sl_target_view *view);
 
 /* Warns that --id-field can store an _id on several shards of a collection with this shard key. */
 void sl_ids_warn(const sl_job *job, const sl_target *target, const bson_t *shard_key);

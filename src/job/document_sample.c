@@ -4,6 +4,7 @@
 #include "document_sample.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,6 +195,7 @@ typedef struct sampling {
     const char *fields[FIELDS_MOST];
     size_t count, missing;
     int found[FIELDS_MOST]; /* the type of the first value; 0: none */
+    char *text;             /* for the value of the first field; or NULL */
     uint64_t documents;
     bool cut;                 /* the end of a compressed file or an archive was not read */
     char (*names)[NAME_ROOM]; /* seen in documents, without repetition */
@@ -232,6 +234,15 @@ static bool is_position(const char *field, const bson_iter_t *value) {
            sl_document_id_source(bson_iter_int64(value)) == SL_SOURCE_NUMBER_MAX;
 }
 
+static void take_text(const bson_iter_t *value, char *text) {
+    if (BSON_ITER_HOLDS_UTF8(value))
+        sl_text_printable(sl_text_of(bson_iter_utf8(value, NULL)), text, SL_SAMPLED_TEXT_ROOM);
+    else if (BSON_ITER_HOLDS_INT(value))
+        snprintf(text, SL_SAMPLED_TEXT_ROOM, "%" PRId64, bson_iter_as_int64(value));
+    else if (BSON_ITER_HOLDS_DOUBLE(value))
+        snprintf(text, SL_SAMPLED_TEXT_ROOM, "%.17g", bson_iter_double(value));
+}
+
 static void look_at(sampling *s, const uint8_t *bytes) {
     bson_t document;
     bson_iter_t iter, field;
@@ -243,6 +254,8 @@ static void look_at(sampling *s, const uint8_t *bytes) {
             is_position(s->fields[i], &field))
             continue;
         s->found[i] = bson_iter_type(&field);
+        if (i == 0 && s->text)
+            take_text(&field, s->text);
         s->missing--;
     }
     /* The names of the first documents, and of some later ones: they are needed only for a
@@ -415,8 +428,10 @@ static bool look_for_fields(sl_job *job, sampling *s, sl_error *error) {
     return ok;
 }
 
-int sl_documents_type(sl_job *job, const char *field) {
-    sampling s = {.fields = {field}, .count = 1};
+int sl_documents_type(sl_job *job, const char *field, char text[SL_SAMPLED_TEXT_ROOM]) {
+    sampling s = {.fields = {field}, .count = 1, .text = text};
+    if (text)
+        text[0] = '\0';
     sl_error ignored = {0};
     look_for_fields(job, &s, &ignored);
     free(s.names);

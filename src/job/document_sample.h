@@ -63,8 +63,11 @@ bool sl_shard_key_look(sl_job *job, const sl_target *target, const bson_t *shard
  * cannot be read or parsed are left out. */
 void sl_documents_look(sl_job *job, sl_sampled_documents *receive, void *context);
 
+#define SL_SAMPLED_TEXT_ROOM 60
+
 /* The BSON type of the field in the first sampled document that has it. 0 if none has it, also if
- * the sources cannot be sampled. The _id of a record's position is not counted. */
-int sl_documents_type(sl_job *job, const char *field);
+ * the sources cannot be sampled. The _id of a record's position is not counted. `text` (may be
+ * NULL): the value, if it is a text or a number; otherwise "". */
+int sl_documents_type(sl_job *job, const char *field, char text[SL_SAMPLED_TEXT_ROOM]);
 
 #endif

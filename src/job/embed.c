@@ -10,6 +10,7 @@
 
 #include "bson/bson_writer.h"
 #include "embed_store.h"
+#include "format/key_fields.h"
 #include "util/interrupt.h"
 #include "util/private_file.h"
 
@@ -53,11 +54,27 @@ void sl_embed_destroy(sl_embed *embed) {
     free(embed);
 }
 
-void sl_embed_keys(const sl_format *format, const sl_dialect *dialect, const char *const *names,
-                   size_t count, const char *keys[SL_JOIN_FIELDS_MAX]) {
+static const char *key_named(const sl_format *format, const sl_dialect *dialect, const char *name) {
+    const char *key = format->key_of ? format->key_of(dialect, name) : NULL;
+    return key ? key : name;
+}
+
+void sl_embed_keys_find(const sl_format *format, const sl_dialect *dialect,
+                        const sl_key_names *id_fields, const char *const *names, size_t count,
+                        sl_embed_keys *keys) {
+    const size_t ids = id_fields ? id_fields->count : 0;
     for (size_t i = 0; i < count; i++) {
-        const char *key = format->key_of ? format->key_of(dialect, names[i]) : NULL;
-        keys[i] = key ? key : names[i];
+        keys->names[i] = key_named(format, dialect, names[i]);
+        for (size_t k = 0; k < ids; k++) {
+            const char *id = key_named(format, dialect, id_fields->names[k]);
+            const char *dot = strrchr(id, '.');
+            if (strcmp(keys->names[i], id) != 0)
+                continue;
+            sl_print_text(keys->made[i], sizeof keys->made[i], ids == 1 ? "_id" : "_id.%s",
+                          dot ? dot + 1 : id);
+            keys->names[i] = keys->made[i];
+            break;
+        }
     }
 }
 
@@ -65,7 +82,7 @@ void sl_embed_keys(const sl_format *format, const sl_dialect *dialect, const cha
 
 typedef struct sl_completion {
     sl_embed *embed;
-    const char *keys[SL_JOIN_FIELDS_MAX];
+    sl_embed_keys keys;
     sl_sink *to;
     sl_sink sink; /* the block is parsed into this sink */
     uint8_t *bytes;
@@ -93,7 +110,7 @@ static void refuse(sl_completion *completion, const bson_t *document, uint64_t o
 static const sl_group *group_of(sl_completion *completion, const bson_t *document) {
     uint8_t key[SL_JOIN_KEY_ROOM];
     sl_embed *embed = completion->embed;
-    size_t length = sl_join_key_of(document, completion->keys, embed->join.count, key);
+    size_t length = sl_join_key_of(document, completion->keys.names, embed->join.count, key);
     completion->keyless += length == 0;
     return length > 0 ? sl_store_find(embed->store, key, length) : NULL;
 }
@@ -233,7 +250,8 @@ bool sl_embed_parse(sl_embed *embed, const sl_format *format, const sl_plan *pla
                                  .left_out = on_left_out,
                                  .doubt = on_doubt,
                                  .context = completion};
-    sl_embed_keys(format, dialect, embed->join.documents, embed->join.count, completion->keys);
+    sl_embed_keys_find(format, dialect, embed->id_fields, embed->join.documents, embed->join.count,
+                       &completion->keys);
     bool ok = format->parse(plan, dialect, block, &completion->sink, counts);
     ok = (completion->stopped || drain(completion)) && ok;
     counts->documents -= completion->refused;

@@ -27,6 +27,7 @@ bool sl_join_parse(const char *text, sl_join *join, sl_error *error);
 typedef struct sl_embed {
     const char *field; /* of the array; borrowed from the config */
     sl_join join;
+    const struct sl_key_names *id_fields; /* of the job; or NULL */
     sl_store_facts facts;
     sl_store *store;
     char text[17];              /* a hash of all text of the records */
@@ -44,10 +45,17 @@ bool sl_embed_parse(sl_embed *embed, const sl_format *format, const sl_plan *pla
                     const sl_dialect *dialect, const sl_block *block, sl_sink *sink,
                     sl_parse_counts *counts);
 
-/* The names of --on as the keys that documents of this dialect have: with short keys, the names of
- * columns may be given. */
-void sl_embed_keys(const sl_format *format, const sl_dialect *dialect, const char *const *names,
-                   size_t count, const char *keys[SL_JOIN_FIELDS_MAX]);
+/* The names of --on as the keys that documents have. */
+typedef struct sl_embed_keys {
+    const char *names[SL_JOIN_FIELDS_MAX];
+    char made[SL_JOIN_FIELDS_MAX][200]; /* some of them */
+} sl_embed_keys;
+
+/* Of documents of this dialect: with short keys, the names of columns may be given; and a field of
+ * `id_fields` (of --id-field, or NULL) is the _id, or a part of it. */
+void sl_embed_keys_find(const sl_format *format, const sl_dialect *dialect,
+                        const struct sl_key_names *id_fields, const char *const *names,
+                        size_t count, sl_embed_keys *keys);
 
 /* Writes the records that are in no document to `path`, as JSON lines: for each key a document with
  * the key's fields and the array that would have been embedded; and a document for each record

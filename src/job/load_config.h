@@ -51,9 +51,11 @@ typedef struct sl_load_config {
     sl_sink_kind sink;
     const char *sink_path;      /* for SL_SINK_BSON */
     struct sl_divided *divided; /* for SL_SINK_DIVIDED */
-    const char *embed_field;    /* --embed: the field of the array; NULL: nothing is embedded */
-    const char *embed_path;     /* the source of its records */
-    const char *embed_on;       /* --on */
+    struct sl_id_search
+        *search;             /* for SL_SINK_NULL: its documents are searched (verify_counts.h) */
+    const char *embed_field; /* --embed: the field of the array; NULL: nothing is embedded */
+    const char *embed_path;  /* the source of its records */
+    const char *embed_on;    /* --on */
     sl_format_options embed_format_options; /* of that source */
     const char *uri;
     /* The connection of a command that runs several loads; NULL: the load opens its own. Borrowed.

@@ -285,7 +285,7 @@ static void take_numbers(sl_job *job, const sl_registry_entry *entries) {
  * answer, documents are read (not those of pipes, where it is assumed), so this is asked only when
  * copies were found. */
 static bool takes_positions(sl_job *job) {
-    return !job->own_ids || job->has_pipe || (!job->keys && !sl_documents_type(job, "_id"));
+    return !job->own_ids || job->has_pipe || (!job->keys && !sl_documents_type(job, "_id", NULL));
 }
 
 /* Writes a source that has been loaded, with what that load stored and rejected. */
@@ -751,6 +751,20 @@ bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination, con
         take_numbers(job, entries);
     free(entries);
     return ok;
+}
+
+void sl_sources_end_pipes(const sl_job *job, const sl_destination *destination) {
+    size_t count, pipes = 0;
+    sl_error ignored = {0};
+    sl_registry_entry *entries =
+        destination->registry && job->has_pipe ? sl_sources_entries(job, &count, &ignored) : NULL;
+    for (size_t i = 0; entries && i < count; i++) {
+        if (is_pipe(&entries[i]))
+            entries[pipes++] = entries[i];
+    }
+    if (pipes > 0)
+        (void)sl_registry_finish(destination->registry, entries, pipes, &ignored);
+    free(entries);
 }
 
 bool sl_sources_number_as_next(sl_job *job, const sl_destination *destination, sl_error *refusal,

@@ -27,6 +27,8 @@ bool sl_sources_refuse_copies(sl_job *job, const sl_destination *destination, sl
  * loaded is an error (unless --again); other registered sources cause a warning. Called before
  * anything is created. */
 bool sl_sources_look_for_target(sl_job *job, sl_destination *destination, sl_error *error);
+/* Of a load that has stored nothing: registers its pipes as loaded, so that another one may be. */
+void sl_sources_end_pipes(const sl_job *job, const sl_destination *destination);
 /* Gives the sources the numbers that a load would give them, without changing the registry.
  * `refusal` receives the error with which a load would end. */
 bool sl_sources_number_as_next(sl_job *job, const sl_destination *destination, sl_error *refusal,

@@ -308,6 +308,11 @@ bool sl_types_apply_to_entry(sl_job *job, const sl_source_block *block, sl_diale
 #define EXAMPLE_ROOM 60
 #define LOOKED_AT 1000u /* documents of a block */
 
+/* The types that values have only by declaration. */
+#define DECLARED_TYPES                                                                             \
+    (1u << BSON_TYPE_OID | 1u << BSON_TYPE_DOCUMENT | 1u << BSON_TYPE_ARRAY |                      \
+     1u << BSON_TYPE_BINARY | 1u << UUID)
+
 #define UUID 30 /* binary data of this subtype; not a type of BSON */
 
 static const struct field_kind {
@@ -398,7 +403,8 @@ static void add_fields(typed_fields *fields, bson_iter_t *at, const char *before
         sl_print_text(name, sizeof name, "%s%s%s", before, dot, id && ids > 1 ? "" : key);
         if (type == BSON_TYPE_DOCUMENT && level + 1 < FIELD_LEVELS && bson_iter_recurse(at, &inner))
             add_fields(fields, &inner, name, level + 1);
-        if (*name && type > 0 && type < 32 && known >> type & 1) {
+        const uint32_t types = id ? known & ~DECLARED_TYPES : known; /* ids: see decision.c */
+        if (*name && type > 0 && type < 32 && types >> type & 1) {
             typed_field *field = field_named(fields, name);
             if (field && field->types == 0)
                 write_example(at, field->example);

@@ -8,7 +8,8 @@
  *   {dropping: <type and uuid>}             with --drop, before that collection is dropped
  *   {target: <uuid of the collection>, numbers: [...], outside: {...}}
  *                                           before the first document
- *   {finished: <date>, rejects: <number>}   after verification, when run.json is written
+ *   {finished: <date>, rejects: <number>}   after verification, when run.json is written; with
+ *                                           `nothing: true` if all records were rejected
  *
  * The entries of its blocks are between the last two. A resumed load must have the same sources,
  * the same options that change documents, and the same collection (by UUID, not by name); otherwise
@@ -379,6 +380,12 @@ static bool judge(sl_job *job, sl_ledger *ledger, bool empty, bool *finished, sl
         (earlier->target && !sl_types_restore(job, earlier->target, error)))
         return false;
     *finished = earlier->finished != NULL;
+    if (*finished && sl_look_flag(earlier->finished, "nothing"))
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "--resume: all records of the load in %s were rejected, so there is "
+                            "nothing to complete: correct its options or its sources, and load "
+                            "without --resume",
+                            folder);
     job->resumed = earlier->target != NULL;
     return true;
 }
@@ -564,9 +571,22 @@ static bool mark_done(sl_job_source *source, uint64_t sequence, size_t *budget, 
 }
 
 bool sl_ledger_open_accounts(sl_ledger *ledger, const sl_job *job) {
+    pthread_mutex_init(&ledger->found_lock, NULL);
     ledger->sources = calloc(sl_source_set_count(job->set) + 1, sizeof *ledger->sources);
     ledger->ranges = calloc(job->range_count + 1, sizeof *ledger->ranges);
     return ledger->sources && ledger->ranges;
+}
+
+static void note_found(sl_ledger *ledger, const sl_journal_entry *entry) {
+    pthread_mutex_lock(&ledger->found_lock);
+    struct sl_found_block *more =
+        sl_grow(ledger->found, ledger->found_count, &ledger->found_room, sizeof *more);
+    if (more) {
+        ledger->found = more;
+        more[ledger->found_count++] = (struct sl_found_block){entry->source, entry->sequence};
+    }
+    ledger->found_incomplete = ledger->found_incomplete || !more;
+    pthread_mutex_unlock(&ledger->found_lock);
 }
 
 void sl_ledger_add(sl_ledger *ledger, const sl_job *job, const sl_journal_entry *entry) {
@@ -586,6 +606,8 @@ void sl_ledger_add(sl_ledger *ledger, const sl_job *job, const sl_journal_entry 
     atomic_fetch_add_explicit(&account->taken, taken, memory_order_relaxed);
     atomic_fetch_add_explicit(&account->text_bytes, entry->text_bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&account->borders, entry->borders, memory_order_relaxed);
+    if (entry->counts.documents > entry->inserted + entry->server_rejects)
+        note_found(ledger, entry);
 }
 
 static bool impossible(const sl_ledger *ledger, sl_error *error) {
@@ -731,13 +753,15 @@ bool sl_resume_commit_last(sl_destination *destination, sl_ledger *ledger, sl_er
     return false;
 }
 
-bool sl_resume_finish(const sl_ledger *ledger, uint64_t rejects, sl_error *error) {
+bool sl_resume_finish(const sl_ledger *ledger, uint64_t rejects, bool nothing, sl_error *error) {
     if (!ledger->journal)
         return true;
     rejects += ledger->recovered.counts.rejects + ledger->recovered.server_rejects;
     bson_t document = BSON_INITIALIZER;
     BSON_APPEND_DATE_TIME(&document, "finished", sl_wall_clock_ms());
     BSON_APPEND_INT64(&document, "rejects", (int64_t)rejects);
+    if (nothing)
+        BSON_APPEND_BOOL(&document, "nothing", true);
     bool ok = sl_journal_write(ledger->journal, &document, error);
     bson_destroy(&document);
     return ok;
@@ -751,8 +775,11 @@ void sl_ledger_clear(sl_ledger *ledger) {
     free(ledger->earlier);
     sl_work_directory_release(&ledger->lock);
     sl_reject_kinds_clear(&ledger->reject_kinds);
+    if (ledger->sources)
+        pthread_mutex_destroy(&ledger->found_lock);
     free(ledger->sources);
     free(ledger->ranges);
+    free(ledger->found);
 }
 
 /* ---- checks of blocks ---- */

@@ -8,6 +8,7 @@
 #ifndef SHARDLOAD_LEDGER_H
 #define SHARDLOAD_LEDGER_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,6 +62,14 @@ typedef struct sl_ledger {
 
     sl_source_account *sources; /* per source of the job; NULL before sl_resume_recover */
     sl_range_account *ranges;   /* per range of the job */
+
+    /* The blocks with documents that were found stored, by all runs; under the lock. */
+    pthread_mutex_t found_lock;
+    struct sl_found_block {
+        uint64_t source, sequence;
+    } * found;
+    size_t found_count, found_room;
+    bool found_incomplete; /* without memory */
 } sl_ledger;
 
 /* Opens accounts for the sources and ranges of the job, all zero. False without memory. */
@@ -137,8 +146,8 @@ bool sl_resume_commit(sl_destination *destination, sl_ledger *ledger, sl_error *
 /* The last commit: waits until the owners are confirmed. */
 bool sl_resume_commit_last(sl_destination *destination, sl_ledger *ledger, sl_error *error);
 /* Marks the load as finished, after it was verified and run.json was written. `rejects`: of this
- * run. */
-bool sl_resume_finish(const sl_ledger *ledger, uint64_t rejects, sl_error *error);
+ * run. `nothing`: all records were rejected, so the load failed, and no run can complete it. */
+bool sl_resume_finish(const sl_ledger *ledger, uint64_t rejects, bool nothing, sl_error *error);
 
 /* ---- the sources of earlier runs and loads ---- */
 

@@ -11,6 +11,7 @@
 
 #include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
+#include "format/key_fields.h"
 #include "job/embed_store.h"
 #include "job/sources.h"
 #include "ledger/ledger.h"
@@ -68,15 +69,14 @@ static char *list_fields(const bson_t *document, char *out, size_t room) {
     return out;
 }
 
-/* Does the header or the schema name all these fields? Then later records may have them. With
- * --id-field a column may become part of the _id instead of a field. */
+/* Does the header or the schema name all these fields? Then later records may have them. */
 static bool are_columns(const sl_job *job, const sl_job_source *source, const char *const *names,
                         size_t count) {
+    const bool ids = job->config->format_options.id_fields != NULL;
     size_t known = 0;
-    if (job->config->format_options.id_fields)
-        return false;
     while (known < count && source->format->key_of &&
-           source->format->key_of(source->dialect, names[known]))
+           ((ids && strncmp(names[known], "_id", 3) == 0) ||
+            source->format->key_of(source->dialect, names[known])))
         known++;
     return known == count;
 }
@@ -90,6 +90,11 @@ static bool look_at_head(sl_job *job, const char *const *names, size_t count,
     bool whole;
     const sl_job_source *source = first_source(job, &index);
     letters[0] = '\0';
+    if (source->divided && source->format->key_of && !are_columns(job, source, names, count))
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--on: %s has no column of this name; shardload inspect shows its "
+                            "columns",
+                            sl_source_set_at(job->set, index)->shown);
     if (source->divided)
         return true;
     char *head = malloc(SL_SNIFF_BYTES + SL_SLACK);
@@ -321,7 +326,7 @@ static bool look_at_records(sl_preparation *preparation, char *letters) {
     size_t index;
     sl_error *error = preparation->error;
     sl_join *join = &preparation->embed->join;
-    const char *keys[SL_JOIN_FIELDS_MAX];
+    sl_embed_keys keys;
     if (!sl_sources_open(records, error))
         return false;
     if (records->has_pipe)
@@ -329,9 +334,9 @@ static bool look_at_records(sl_preparation *preparation, char *letters) {
                             "--embed %s: a pipe cannot be read twice; name a file",
                             preparation->config.paths[0]);
     const sl_job_source *first = first_source(records, &index);
-    sl_embed_keys(first->format, first->dialect, join->records, join->count, keys);
+    sl_embed_keys_find(first->format, first->dialect, NULL, join->records, join->count, &keys);
     for (size_t i = 0; i < join->count; i++) {
-        preparation->divided.keys[i] = preparation->keys[i] = strdup(keys[i]);
+        preparation->divided.keys[i] = preparation->keys[i] = strdup(keys.names[i]);
         if (!preparation->keys[i])
             return sl_error_memory(error, "reading --on");
     }
@@ -485,12 +490,13 @@ static bool open_store(sl_preparation *preparation, sl_store_keys used) {
     sl_store_facts *facts = &embed->facts;
     sl_error *error = preparation->error;
     char documents[SL_JOIN_FIELDS_MAX + 1], records[SL_JOIN_FIELDS_MAX + 1] = "";
-    const char *keys[SL_JOIN_FIELDS_MAX];
+    sl_embed_keys keys;
     size_t index;
     bool found;
     const sl_job_source *first = first_source(preparation->job, &index);
-    sl_embed_keys(first->format, first->dialect, embed->join.documents, embed->join.count, keys);
-    if (!look_at_head(preparation->job, keys, embed->join.count, documents, error) ||
+    sl_embed_keys_find(first->format, first->dialect, embed->id_fields, embed->join.documents,
+                       embed->join.count, &keys);
+    if (!look_at_head(preparation->job, keys.names, embed->join.count, documents, error) ||
         !look_at_records(preparation, records) || !compare_types(preparation, documents, records) ||
         !find_store(preparation, used, &found))
         return false;
@@ -522,6 +528,7 @@ static bool begin(sl_preparation *preparation, const char *work_directory) {
     if (!preparation->embed)
         return sl_error_memory(preparation->error, "embedding records");
     preparation->embed->field = config->embed_field;
+    preparation->embed->id_fields = preparation->job->keys ? &preparation->job->keys->id : NULL;
     return sl_join_parse(config->embed_on, &preparation->embed->join, preparation->error);
 }
 

@@ -602,7 +602,9 @@ static const sl_sink_type *sink_of(const sl_load_config *config) {
                                                 [SL_SINK_NULL] = &sl_sink_null,
                                                 [SL_SINK_BSON] = &sl_sink_bson,
                                                 [SL_SINK_DIVIDED] = &sl_sink_divided};
-    return sl_load_mode(config)->matches ? &sl_sink_modify : sinks[config->sink];
+    return config->search                  ? &sl_sink_search
+           : sl_load_mode(config)->matches ? &sl_sink_modify
+                                           : sinks[config->sink];
 }
 
 typedef struct sl_ticking {
@@ -684,8 +686,12 @@ static bool load_documents(sl_load *load, sl_error *error) {
         error->no_resume = true;
         return false;
     }
-    return ok && !sl_rejects_pass_limit(&load->run, &load->ledger, true, error) &&
-           !sl_rejects_are_all(&load->run, &load->ledger, reasons, error);
+    if (!ok || sl_rejects_pass_limit(&load->run, &load->ledger, true, error))
+        return false;
+    if (!sl_rejects_are_all(&load->run, &load->ledger, reasons, error))
+        return true;
+    sl_sources_end_pipes(&load->job, &load->destination);
+    return false;
 }
 
 static bool build_late_indexes(sl_load *load, sl_error *error) {
@@ -920,8 +926,9 @@ sl_exit sl_load_run(const sl_load_config *config) {
         sl_work_directory_abandon(unused, &load.ledger.lock);
     }
     /* The last step: once a load is marked as finished, --resume does not write run.json again. */
-    if (!finished && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS) &&
-        !sl_resume_finish(&load.ledger, rejects_of(&load), &error)) {
+    const bool nothing = atomic_load(&load.run.ended_by) == SL_ENDED_ALL_REJECTED;
+    if (!finished && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS || nothing) &&
+        !sl_resume_finish(&load.ledger, rejects_of(&load), nothing, &error)) {
         sl_log_error(SL_LINES, error.message);
         code = error.code;
     }

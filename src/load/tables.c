@@ -287,6 +287,24 @@ static bool check_types(const tables *all, sl_error *error) {
     return true;
 }
 
+/* With --id-field primary-key, each table needs one. */
+static bool check_keys(const tables *all, sl_error *error) {
+    const char *given = all->config->format_options.id_fields;
+    char list[500] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < all->count && given && strcmp(given, SL_PRIMARY_KEY) == 0; i++) {
+        if (!all->items[i].id_fields)
+            used += sl_print_text(list + used, sizeof list - used, "%s%s", used ? ", " : "",
+                                  all->items[i].name);
+    }
+    return used == 0 ||
+           sl_error_set(error, SL_EXIT_USAGE,
+                        "--id-field " SL_PRIMARY_KEY ": these tables have no primary key, or none "
+                        "is known: %s. Load them separately, with --include, and with the names of "
+                        "columns for --id-field, or without it",
+                        list);
+}
+
 static bool list_tables(tables *all, sl_error *error) {
     const sl_load_config *config = all->config;
     sl_source_set *set = NULL;
@@ -294,7 +312,7 @@ static bool list_tables(tables *all, sl_error *error) {
     for (size_t i = 0; ok && i < sl_source_set_count(set); i++)
         ok = add_source(all, sl_source_set_at(set, i), error);
     sl_source_set_destroy(set);
-    return ok && check_types(all, error) &&
+    return ok && check_types(all, error) && check_keys(all, error) &&
            (all->count > 0 ||
             sl_error_set(error, SL_EXIT_SOURCE, "nothing to load: no table with rows%s%s",
                          config->include ? " matches --include " : " was found",
@@ -324,17 +342,10 @@ static bool check_alike(const tables *all, sl_error *error) {
 /* ---- the loads ---- */
 
 /* Sets the fields by which documents get their _id. */
-static bool set_id_fields(const table *item, sl_load_config *config, sl_error *error) {
+static void set_id_fields(const table *item, sl_load_config *config) {
     const char *given = config->format_options.id_fields;
-    if (!given || strcmp(given, SL_PRIMARY_KEY) != 0)
-        return true;
-    config->format_options.id_fields = item->id_fields;
-    return item->id_fields ||
-           sl_error_set(error, SL_EXIT_USAGE,
-                        "--id-field " SL_PRIMARY_KEY
-                        ": the table %s has no primary key, or none is "
-                        "known: name the columns, or load it separately with --include",
-                        item->name);
+    if (given && strcmp(given, SL_PRIMARY_KEY) == 0)
+        config->format_options.id_fields = item->id_fields;
 }
 
 static void take_totals(table *item, const bson_t *record) {
@@ -402,10 +413,12 @@ static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run,
     bson_t record = BSON_INITIALIZER, *earlier = NULL;
     const char *path = item->path;
     char folder[SL_WORK_DIRECTORY_ROOM + FOLDER_ROOM + 16] = "", file[sizeof folder + 16];
-    if (!check_unchanged(item, &error) || !set_id_fields(item, &config, &error)) {
+    if (!check_unchanged(item, &error)) {
         sl_log_error(SL_LINES, error.message);
+        item->no_resume = true;
         return error.code;
     }
+    set_id_fields(item, &config);
     config.paths = &path;
     config.path_count = 1;
     config.include = item->include;
@@ -579,8 +592,9 @@ bool sl_tables_are_many(const sl_load_config *config) {
 /* With --collection, one load of the given sources follows. */
 static sl_exit run_single(tables *all, sl_table_run *run, void *context, sl_error *error) {
     sl_load_config config = *all->config;
-    if (!check_alike(all, error) || !set_id_fields(&all->items[0], &config, error))
+    if (!check_alike(all, error))
         return error->code;
+    set_id_fields(&all->items[0], &config);
     return run(&config, context);
 }
 

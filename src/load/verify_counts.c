@@ -10,10 +10,18 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "util/log.h"
-
+#include "bson/bson_writer.h"
+#include "format/key_fields.h"
 #include "ledger/unregistered.h"
+#include "util/grow.h"
+#include "util/hash.h"
+#include "util/log.h"
+#include "util/private_file.h"
+
+#include "load.h"
+#include "worker.h"
 
 #define INT64(document, key, number) BSON_APPEND_INT64(document, key, (int64_t)(number))
 
@@ -96,6 +104,14 @@ bool sl_verify_counts(sl_job *job, sl_destination *destination, sl_ledger *ledge
  * documents inserted and already stored; in a load that was neither interrupted nor retried,
  * nothing is already stored and the count is exact.
  *
+ * If fewer documents are stored than were inserted or found stored, then some of those found are
+ * counted twice, as they are equal to another record; or they were stored before the load; or
+ * documents have been removed. If the collection was empty before the load, the sources are read
+ * again to find out: twice, because a document that was found stored can be any of those of its
+ * block. First the _ids in these blocks are collected, and then all records that have one of these
+ * _ids are counted. Each record beyond the first one of an _id may have been counted twice, but no
+ * other one, so all others that are not stored are missing.
+ *
  * With --part the loaders of other parts insert and delete meanwhile, so each checks only that
  * there are not too few documents, or, if it deletes, not too many.
  *
@@ -137,6 +153,158 @@ static expected expected_of(const sl_job *job, bool capped, uint64_t before,
     return one;
 }
 
+/* ---- documents that are missing in spite of those that were found stored ---- */
+
+#define IDS_MOST ((size_t)1 << 23) /* hashes of _ids that are collected: 64 MiB */
+
+typedef struct sl_id_search {
+    const sl_ledger *ledger;
+    pthread_mutex_t lock; /* of the hashes while they are collected */
+    uint64_t *hashes;     /* of the _ids; then sorted, each once */
+    size_t count, room;
+    bool counting;   /* the second time */
+    bool incomplete; /* more than IDS_MOST, or without memory */
+    _Atomic uint64_t records;
+} sl_id_search;
+
+static int hash_order(const void *left, const void *right) {
+    uint64_t a, b;
+    memcpy(&a, left, sizeof a);
+    memcpy(&b, right, sizeof b);
+    return (a > b) - (a < b);
+}
+
+static uint64_t hash_of_id(const uint8_t *document) {
+    uint8_t type = 0;
+    const uint8_t *value = NULL;
+    size_t length = 0;
+    sl_key_field_find(document, "_id", &type, &value, &length);
+    return sl_hash_mix(sl_hash_text((const char *)value, length), SL_HASH_B ^ type);
+}
+
+static bool was_found(const sl_ledger *ledger, const sl_source_block *block) {
+    size_t i = 0;
+    while (i < ledger->found_count && (ledger->found[i].source != block->source ||
+                                       ledger->found[i].sequence != block->sequence))
+        i++;
+    return i < ledger->found_count;
+}
+
+static void collect(sl_id_search *search, uint64_t hash) {
+    uint64_t *more = search->count < IDS_MOST
+                         ? sl_grow(search->hashes, search->count, &search->room, sizeof *more)
+                         : NULL;
+    search->incomplete = search->incomplete || !more;
+    if (more) {
+        search->hashes = more;
+        search->hashes[search->count++] = hash;
+    }
+}
+
+static bool search_open(const sl_sending *sending, void **shared, sl_error *error) {
+    (void)error;
+    *shared = sending->config->search;
+    return true;
+}
+
+static bool search_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
+                        refusal_handler refused, void *context, sl_error *error) {
+    (void)refused, (void)context, (void)error;
+    sl_id_search *search = (sl_id_search *)outlet;
+    const uint8_t *at = batch->bytes;
+    for (size_t s = 0; s < batch->segment_count; s++) {
+        const sl_batch_segment *segment = &batch->segments[s];
+        bool found = !search->counting && segment->documents > 0 &&
+                     was_found(search->ledger, &segment->open_block->block);
+        if (found)
+            pthread_mutex_lock(&search->lock);
+        for (uint32_t i = 0; i < segment->documents; i++, at += sl_bson_length(at)) {
+            const uint64_t hash = hash_of_id(at);
+            if (found)
+                collect(search, hash);
+            else if (search->counting &&
+                     bsearch(&hash, search->hashes, search->count, sizeof hash, hash_order))
+                atomic_fetch_add_explicit(&search->records, 1, memory_order_relaxed);
+        }
+        if (found)
+            pthread_mutex_unlock(&search->lock);
+    }
+    result->inserted = batch->documents;
+    return true;
+}
+
+const sl_sink_type sl_sink_search = {.name = "search", .open = search_open, .send = search_send};
+
+/* Reads the sources of the load, and passes their documents to the search. */
+static bool read_again(const sl_job *job, sl_id_search *search) {
+    sl_load_config config = *job->config;
+    char path[SL_WORK_DIRECTORY_ROOM + 32];
+    config.sink = SL_SINK_NULL;
+    config.search = search;
+    config.embed_field = NULL;
+    config.connection = NULL;
+    config.drop = config.resume = config.resume_or_begin = config.adapt_batches = false;
+    config.rate_limit = 0;
+    config.shared_limit = NULL;
+    config.threads_most = 0;
+    config.work_directory = config.report = config.html = config.metrics = NULL;
+    config.above = NULL;
+    config.run_record = NULL;
+    config.no_resume = NULL;
+    config.rejects_max = UINT64_MAX;
+    config.rejects_max_share = 1;
+    config.rejects_auto = false;
+    config.corrected_by = NULL;
+    config.progress = SL_PROGRESS_NONE;
+    config.part_of_trial = true;
+    sl_exit code = sl_load_run(&config);
+    snprintf(path, sizeof path, "%s/" SL_WORK_LOG, search->ledger->work_directory);
+    return sl_log_open_file(path, NULL) && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS);
+}
+
+static void sort_ids(sl_id_search *search) {
+    size_t kept = 0;
+    qsort(search->hashes, search->count, sizeof *search->hashes, hash_order);
+    for (size_t i = 0; i < search->count; i++) {
+        if (kept == 0 || search->hashes[kept - 1] != search->hashes[i])
+            search->hashes[kept++] = search->hashes[i];
+    }
+    search->count = kept;
+}
+
+/* Can records that belong to one document be found by their _ids? */
+static bool ids_decide(const sl_job *job) {
+    const sl_mode_row *mode = sl_load_mode(job->config);
+    const sl_key_names *match = mode->matches ? &job->keys->match : NULL;
+    return mode->creates && (!match || (match->count == 1 && strcmp(match->names[0], "_id") == 0));
+}
+
+/* Fewer documents are stored, by `fewer`, than were inserted or found stored. Returns how many of
+ * these are certainly missing. */
+static uint64_t certainly_missing(const sl_job *job, const sl_target *target,
+                                  const sl_ledger *ledger, uint64_t fewer) {
+    const sl_load_config *config = job->config;
+    sl_id_search search = {.ledger = ledger};
+    uint64_t twice = fewer;
+    if (ledger->unregistered.numbers > 0 || config->allow_other_writers || job->parts > 0 ||
+        !ids_decide(job) || target->capped || job->has_pipe || config->sample < 1 ||
+        ledger->found_incomplete)
+        return 0;
+    sl_log_info("%" PRIu64 " documents fewer are stored than were inserted or found already stored:"
+                " reading the sources again, to see whether their _ids repeat",
+                fewer);
+    pthread_mutex_init(&search.lock, NULL);
+    if (read_again(job, &search) && !search.incomplete) {
+        sort_ids(&search);
+        search.counting = true;
+        if (read_again(job, &search))
+            twice = atomic_load(&search.records) - search.count;
+    }
+    pthread_mutex_destroy(&search.lock);
+    free(search.hashes);
+    return fewer > twice ? fewer - twice : 0;
+}
+
 bool sl_verify_total(const sl_job *job, const sl_destination *destination, sl_ledger *ledger,
                      const sl_outcomes *outcomes, bson_t *record, sl_error *error) {
     const sl_mode_row *mode = sl_load_mode(job->config);
@@ -151,8 +319,11 @@ bool sl_verify_total(const sl_job *job, const sl_destination *destination, sl_le
     uint64_t now = ledger->unregistered_now.numbers;
     const expected wanted = expected_of(job, target->capped, before, outcomes);
     const uint64_t least = wanted.least, most = wanted.most;
-    bool missing = now < least;
     bool extra = now > most;
+    uint64_t lost = now < least ? least - now : 0;
+    if (now >= least && now < most)
+        lost = certainly_missing(job, target, ledger, most - now);
+    const bool missing = lost > 0;
     BSON_APPEND_DOCUMENT_BEGIN(record, "verification", &section);
     INT64(&section, "documentsBefore", before);
     INT64(&section, "documentsAfter", now);
@@ -165,9 +336,10 @@ bool sl_verify_total(const sl_job *job, const sl_destination *destination, sl_le
     bson_append_document_end(record, &section);
     if (!missing && !extra) {
         if (now < most && !job->config->again && !mode->matches && job->parts == 0)
-            sl_log_warning("%s of the documents that were already stored are identical to "
-                           "another record of the sources, or were stored before this load",
-                           sl_number_text(most - now));
+            sl_log_warning("%s of the documents that were already stored are identical to another "
+                           "record of the sources, or were stored before this load; or %s "
+                           "documents are missing: shardload verify --content shows which",
+                           sl_number_text(most - now), sl_number_text(most - now));
         return true;
     }
     if (extra && job->config->allow_other_writers) {
@@ -181,8 +353,9 @@ bool sl_verify_total(const sl_job *job, const sl_destination *destination, sl_le
         "verification failed: %s.%s held %" PRIu64 " documents when the load began, "
         "%" PRIu64 " were %s and %" PRIu64 " %s, and now it holds "
         "%" PRIu64 ": %" PRIu64 " documents are %s. Another program has written to "
-        "the collection; --allow-other-writers accepts that",
+        "the collection; --allow-other-writers accepts that. shardload verify --content lists the "
+        "documents",
         target->database, target->collection, before, mode->removes ? outcomes->changed : inserted,
         mode->removes ? mode->changed : "inserted", already_stored, mode->already_stored, now,
-        missing ? least - now : now - most, missing ? "missing" : "too many");
+        missing ? lost : now - most, missing ? "missing" : "too many");
 }

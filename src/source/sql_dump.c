@@ -372,7 +372,7 @@ static bool read_columns(sl_sql_dump *dump, const sl_sql_table *table) {
     do {
         sl_sql_next(text, &token);
         const sl_sql_column *column =
-            sl_sql_is_name(&token) ? sl_sql_table_column(table, token.text) : NULL;
+            sl_sql_is_any_name(&token) ? sl_sql_table_column(table, token.text) : NULL;
         if (!column || dump->column_count == SL_SQL_COLUMNS_MAX)
             return sl_sql_fail(
                 text, dump->line,

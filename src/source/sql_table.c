@@ -138,14 +138,14 @@ static bool read_constraints(sl_sql_text *text, sl_sql_token *token, sl_sql_tabl
 /* ---- tables ---- */
 
 bool sl_sql_table_name(sl_sql_text *text, sl_sql_token *token, char name[SL_SQL_TABLE_NAME_ROOM]) {
-    if (!sl_sql_is_name(token))
+    if (!sl_sql_is_any_name(token))
         return false;
     snprintf(name, SL_SQL_TABLE_NAME_ROOM, "%s", token->text);
     sl_sql_next(text, token);
     if (!sl_sql_is(token, "."))
         return true;
     sl_sql_next(text, token);
-    if (!sl_sql_is_name(token))
+    if (!sl_sql_is_any_name(token))
         return false;
     const bool usual = strcmp(name, "public") == 0 || strcmp(name, "main") == 0;
     size_t length = usual ? 0 : strlen(name);
@@ -169,7 +169,7 @@ bool sl_sql_table_read_key(sl_sql_text *text, sl_sql_table *table) {
         if (token.kind == SL_SQL_MARK) {
             depth += (token.text[0] == '(') - (token.text[0] == ')');
         } else if (depth == 1 && !sl_sql_is(&token, "ASC") && !sl_sql_is(&token, "DESC")) {
-            usable = usable && sl_sql_is_name(&token) && !strchr(token.text, ',') &&
+            usable = usable && sl_sql_is_any_name(&token) && !strchr(token.text, ',') &&
                      used + token.length + 1 < sizeof names;
             used += usable ? (size_t)sprintf(names + used, "%s%s", used ? "," : "", token.text) : 0;
         }
@@ -228,7 +228,7 @@ bool sl_sql_table_read(sl_sql_text *text, sl_sql_token *token, sl_sql_table *tab
         return true;
     do {
         sl_sql_next(text, token);
-        bool column = sl_sql_is_name(token) && !begins_constraint(token, text->mysql);
+        bool column = sl_sql_is_any_name(token) && !begins_constraint(token, text->mysql);
         if (token->cut)
             return sl_sql_fail(text, line,
                                "the table %s has a name of more than %u bytes, or with NUL",

@@ -93,6 +93,12 @@ static inline bool sl_sql_is_name(const sl_sql_token *token) {
     return (token->kind == SL_SQL_WORD || token->kind == SL_SQL_NAME) && !token->cut;
 }
 
+/* Also a name in single quotes, as SQLite writes the tables and columns of a full-text index. */
+static inline bool sl_sql_is_any_name(const sl_sql_token *token) {
+    return sl_sql_is_name(token) ||
+           (token->kind == SL_SQL_STRING && token->quote == '\'' && !token->cut);
+}
+
 /* Skips the remainder of the statement, and its terminator. `body`: it may have statements between
  * BEGIN and END. `*updates` (may be NULL) is set if it has the word UPDATE. False: the text has
  * ended before. */

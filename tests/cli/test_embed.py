@@ -306,9 +306,22 @@ class Refused(support.Case):
         self.assertEqual([one["i"] for one in documents if "i" in one], [[{"w": 6}]])
         self.assertEqual(len(documents), 121)
         self.assertEqual(support.run_record(work)["embed"]["unmatched"], 120)
-        self.assertIn("have no o; their fields are _id, v",
-                      self.refused("--embed", f"i={items}", "--id-field", "o", "--on", "o=l",
-                                   self.file("with-ids.csv", "o,v\n1,a\n")))
+
+    def test_a_column_that_becomes_the_id(self):
+        items = self.file("items.csv", "l,w\n1,6\n")
+        texts = {"orders.csv": "o,v\n1,a\n2,b\n", "quoted.csv": 'o,v\n1,"a"\n2,b\n',
+                 "orders.json": '{"o":1,"v":"a"}\n{"o":2,"v":"b"}\n'}
+        for name, text in texts.items():
+            for ids, first in (("o", 1), ("o,v", {"o": 1, "v": "a"})):
+                path = self.file(name, text)
+                raw, _ = self.dump("--embed", f"i={items}", "--id-field", ids, "--on", "o=l", path)
+                found = [bson.decode(one) for one in raw]
+                self.assertEqual([(one["_id"], one["i"]) for one in found if "i" in one],
+                                 [(first, [{"w": 6}])], (name, ids))
+                if path.suffix == ".json":    # any record may have the field
+                    continue
+                self.assertRegex(self.refused("--embed", f"i={items}", "--id-field", ids, "--on", "x=l", path),
+                                 "--on: .* (have no x|has no column of this name)")
 
     def test_an_id_that_was_the_position_in_another_load(self):
         """A record keeps its own _id, also one that an earlier load has made."""

@@ -19,6 +19,16 @@ class Messages(support.ClusterCase):
             self.database.drop_collection("t.sources")
         self.load("--no-verify", "--drop", path)
 
+    def test_a_ttl_index_is_named(self):
+        self.database.t.create_index("seen.at", expireAfterSeconds=864000)
+        path = self.file("t.csv", "n,seen.at\n" + "".join(
+            f"{n},{2000 if n < 30 else 2999}-01-01T00:00:00Z\n" for n in range(100)))
+        outcome, _ = self.load(path)
+        self.assertIn("has the TTL index seen.at_1: servers delete documents whose field seen.at "
+                      "has a date older than 864000 seconds, also those of this load; 30 of the "
+                      "100 records", outcome.err)
+        self.assertEqual(outcome.err.count("TTL"), 1)
+
     def interrupted(self, work, items, path):
         """Interrupts a load while records to embed are read. None: it came too late."""
         running = self.start("shardload", *self.load_words(

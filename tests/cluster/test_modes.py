@@ -298,6 +298,14 @@ class Standalone(Modes, support.ClusterCase):
         self.assertTrue(found["by k"]["unique"])
         self.assertEqual((found["n_1"]["sparse"], found["n_1"]["expireAfterSeconds"]), (True, 60))
 
+    def test_a_unique_index_that_stored_documents_do_not_allow(self):
+        self.database.t.insert_many([{"w": 1}, {"w": 1}])
+        outcome, _ = self.load("--index", '{"key": {"w": 1}, "unique": true}', "--mode", "merge", "--match-fields", "w",
+                               self.file("x.csv", "w,v\n1,1\n"), code=support.EXIT_CLUSTER,
+                               message=("have the same value of the key, so no unique index of it is possible",
+                                        "--resume cannot complete this load"))
+        self.assertNotIn("give the same command", outcome.err)
+
 
 class ReplicaSet(Standalone):
     variable = "SHARDLOAD_TEST_REPLICA_URI"
@@ -309,11 +317,16 @@ class ReplicaSet(Standalone):
         table, lines = self.file("t.csv", "id,v\n17,1\n18,2\n"), self.file("t.json", '{"_id": 17}\n')
         message = "the field _id of .* has the type string, and that of the records has the type number"
         self.database.other.insert_one({"_id": bson.ObjectId()})
+        values = {"5f0a00000000000000000000": "--types id=objectid", "x17": "such as x17 cannot be read as objectId",
+                  "0": "such as 0 cannot be read as objectId"}
         for mode in ("delete", "replace", "upsert", "merge"):
-            outcome, _ = self.load("--mode", mode, "--id-field", "id", self.file("o.csv", "id,v\nx17,1\n"),
-                                   collection="other", code=support.EXIT_SOURCE)
-            self.assertRegex(outcome.err.replace("\n", " "),
-                             "(has the type objectId,|objectid in the collection,) .*--types .?id=objectid")
+            for value, advice in values.items():
+                outcome, _ = self.load("--mode", mode, "--id-field", "id", self.file("o.csv", f"id,v\n{value},1\n"),
+                                       collection="other", code=support.EXIT_SOURCE)
+                self.assertRegex(outcome.err.replace("\n", " "), f"has the type objectId, .*{advice}")
+        self.assertEqual(self.database.other.count_documents({}), 1)
+        self.load("--mode", "upsert", "--id-field", "id", "--types", "id=int", self.file("o.csv", "id,v\n0,1\n"),
+                  collection="other", message="has the type objectId")
         outcome, work = self.load(*words, lines, code=support.EXIT_SOURCE)
         self.assertRegex(outcome.err.replace("\n", " "), message)
         self.assertNotIn("--resume", outcome.err)

@@ -259,6 +259,22 @@ class AllRejected(support.ClusterCase):
         self.assertIn("validator", outcome.err)
         self.assertNotIn("--resume", outcome.text)
         self.assert_accounting(work, records=3, inserted=0, rejectedByServer=3)
+        again = self.shardload(*self.load_words(work, "--resume", "--format", "delimited", path),
+                               code=support.EXIT_SOURCE, message="so there is nothing to complete")
+        self.assertIn("it cannot be resumed", self.shardload("status", work).out)
+        self.assertNotIn("--resume --work-dir", again.err)
+        self.database.command("collMod", "t", validator={})
+        self.shardload(*self.load_words(work, "--format", "delimited", path))
+        self.assertEqual(self.database.t.count_documents({}), 3)
+
+    def test_a_pipe(self):
+        """Neither the work directory nor the registry advises to resume it."""
+        words = self.load_words(self.scratch / "work", "-")
+        self.database.create_collection("t", validator={"a": {"$lt": 0}})
+        self.shardload(*words, stdin=b"a,b\n1,1\n2,2\n", code=support.EXIT_SOURCE)
+        self.database.command("collMod", "t", validator={})
+        self.shardload(*words, stdin=b"a,b\n1,1\n2,2\n")
+        self.assertEqual(self.database.t.count_documents({}), 2)
 
     def test_lines_of_compressed_files(self):
         """Rejects have the line, whether their batch was sent while their block was parsed, or later."""

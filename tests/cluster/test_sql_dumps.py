@@ -8,6 +8,7 @@ import unittest
 import uuid
 
 import bson
+import sql_servers
 import support
 
 MYSQL_ROWS = "CREATE TABLE `goods` (`id` int);\n\nINSERT INTO `goods` VALUES (1);\n"
@@ -175,6 +176,27 @@ class Dumps(support.ClusterCase):
         self.assertEqual(self.found("my t"), [
             {"id": 1, "name": "a'b\nc\\d\r", "r": 1.5, "b": b"\0\xffA", "odd col": "x", "ok": True},
             {"id": 2, "name": "\n\\n", "r": float("-inf"), "b": "text", "odd col": "5", "ok": False}])
+
+    def test_sqlite_full_text_indexes(self):
+        """SQLite writes the names of their tables and columns in single quotes."""
+        path = self.scratch / "text.db"
+        tool = sql_servers.tool("sqlite3")
+        sql_servers.run([tool, path, "CREATE VIRTUAL TABLE five USING fts5(t); INSERT INTO five VALUES('a b');"
+                         "CREATE VIRTUAL TABLE four USING fts4(t); INSERT INTO four VALUES('c d');"
+                         "CREATE TABLE n (a INT); INSERT INTO n VALUES(7);"])
+        self.run_load(self.file("text.sql", sql_servers.run([tool, path, ".dump"])))
+        self.assertEqual(self.found("n"), [{"a": 7}])
+        self.assertEqual(self.found("five_content"), [{"id": 1, "c0": "a b"}])
+        self.assertEqual(self.found("four_content"), [{"docid": 1, "c0t": "c d"}])
+
+    def test_tables_without_a_primary_key(self):
+        path = self.file("keys.sql", "CREATE TABLE a (id INT PRIMARY KEY);\nINSERT INTO a VALUES (1);\n"
+                         "CREATE TABLE b (n INT);\nINSERT INTO b VALUES (1);\nCREATE TABLE c (n INT);\n"
+                         "INSERT INTO c VALUES (1);\n")
+        outcome = self.run_load("--id-field", "primary-key", path, code=support.EXIT_USAGE,
+                                message="no primary key, or none is known: b, c.")
+        self.assertNotIn("--resume", outcome.text)
+        self.assertEqual(self.collections(), [])
 
     def test_the_totals_of_updates(self):
         path = self.file("goods.sql", MARIADB)

@@ -9,14 +9,16 @@ import signal
 import fault_case
 import own_ids_making as making
 import proxy
+import resume_case
 import support
 
 COUNT = 6000
 SOME = None
 
 
-class OwnIds(fault_case.ProxyCase):
+class OwnIds(resume_case.ResumeCase):
     packed = False
+    batch_size = fault_case.BATCH
 
     @classmethod
     def make_source(cls, folder):
@@ -96,6 +98,46 @@ class Standalone(OwnIds):
         self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
         self.assertIn("1 documents are too many", outcome.err)
         self.begin("--resume", "--allow-other-writers").wait().expect(support.EXIT_REJECTS)
+
+    def test_deleted_between_the_runs_of_an_upsert(self):
+        """Also if some records have the same _id."""
+        twins = [one for one in self.made if "_id" in one]
+        source = self.file("twins.bson", making.dump([*twins, *twins[1000:1100]]))
+        self.load_killed_between_inserts("--mode", "upsert", batch=25, source=source)
+        self.assertGreater(self.database.t.delete_many({"n": {"$lt": 90}}).deleted_count, 50)
+        outcome = self.resume("--mode", "upsert", source=source)
+        outcome.expect(support.EXIT_VERIFICATION, "documents are missing")
+
+    def delete_of_the_first_block(self):
+        """Documents of a block that is in the journal."""
+        self.assertEqual(self.database.t.delete_many({"n": {"$lt": 50}}).deleted_count, 50)
+
+    def test_deleted_between_the_runs(self):
+        """They do not hide behind the documents of the killed run that are not in the journal."""
+        self.load_killed_between_inserts(batch=25)
+        self.delete_of_the_first_block()
+        for _ in range(2):
+            outcome = self.resume()
+            outcome.expect(support.EXIT_VERIFICATION)
+            self.assertIn("50 documents are missing", outcome.err)
+            self.assertGreater(support.run_record(self.work)["accounting"]["alreadyStored"], 50)
+
+    def test_deleted_from_a_collection_with_other_documents(self):
+        """The documents found stored may have been stored before the load."""
+        self.database.t.insert_one({"_id": "other"})
+        self.load_killed_between_inserts(batch=25)
+        self.delete_of_the_first_block()
+        outcome = self.resume().expect(support.EXIT_OK)
+        self.assertIn("or 50 documents are missing: shardload verify --content", outcome.err)
+
+    def test_records_that_repeat_are_not_missing(self):
+        twins = [one for one in self.made if "_id" in one]
+        source = self.file("twins.bson", making.dump([*twins, *twins]))
+        self.load_killed_between_inserts(batch=25, source=source)
+        outcome = self.resume(source=source).expect(support.EXIT_OK)
+        self.assertIn(f"{len(twins)} of the documents that were already stored are identical",
+                      outcome.err)
+        self.assertEqual(self.database.t.count_documents({}), len(twins))
 
 
 class Packed(Standalone):
