@@ -267,10 +267,17 @@ bool sl_count_ranges(sl_connection *connection, const sl_target *target, const s
 bool sl_document_find(sl_connection *connection, const sl_target *target, const bson_t *filter,
                       bson_t **document, sl_error *error);
 
-/* Reads a random sample of the collection: up to 200 documents, and 16 MiB. They are the array
- * "cursor.firstBatch" of the reply, which is always initialised. */
+#define SL_SAMPLE_DOCUMENTS 200
+
+/* Reads a random sample of the collection: up to SL_SAMPLE_DOCUMENTS, and 16 MiB. They are the
+ * array "cursor.firstBatch" of the reply, which is always initialised. */
 bool sl_documents_sample(sl_connection *connection, const sl_target *target, bson_t *reply,
                          sl_error *error);
+
+/* The same for up to 100 documents, of those that a server finds within 2 s, which have at least
+ * one of the fields. `fields`: an array of {FIELD: {$exists: true}}. */
+bool sl_documents_having(sl_connection *connection, const sl_target *target, const bson_t *fields,
+                         bson_t *reply, sl_error *error);
 
 /* Sends statements as one unordered command, `verb` is update or delete. Repeated after transient
  * failures, so each statement must have the same effect when it is executed again. `concern`:

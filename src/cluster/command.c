@@ -427,8 +427,17 @@ bool sl_documents_sample(sl_connection *connection, const sl_target *target, bso
                          sl_error *error) {
     bson_t *command =
         BCON_NEW("aggregate", BCON_UTF8(target->collection), "pipeline", "[", "{", "$sample", "{",
-                 "size", BCON_INT32(200), "}", "}", "]", "cursor", "{", "batchSize",
-                 BCON_INT32(200), "}", "maxTimeMS", BCON_INT32(10000));
+                 "size", BCON_INT32(SL_SAMPLE_DOCUMENTS), "}", "}", "]", "cursor", "{", "batchSize",
+                 BCON_INT32(SL_SAMPLE_DOCUMENTS), "}", "maxTimeMS", BCON_INT32(10000));
+    return sl_cluster_run(connection, target->database, command, reply, NULL, error);
+}
+
+bool sl_documents_having(sl_connection *connection, const sl_target *target, const bson_t *fields,
+                         bson_t *reply, sl_error *error) {
+    bson_t *command =
+        BCON_NEW("find", BCON_UTF8(target->collection), "filter", "{", "$or", BCON_ARRAY(fields),
+                 "}", "limit", BCON_INT32(100), "batchSize", BCON_INT32(100), "singleBatch",
+                 BCON_BOOL(true), "maxTimeMS", BCON_INT32(2000));
     return sl_cluster_run(connection, target->database, command, reply, NULL, error);
 }
 

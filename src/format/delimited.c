@@ -184,7 +184,8 @@ again:
         sl_record_refuse(parser, record);
         return true;
     }
-    if (parser->dialect->keys && !sl_record_apply_keys(parser, record, &end))
+    if (sl_record_is_empty(parser, record) ||
+        (parser->dialect->keys && !sl_record_apply_keys(parser, record, &end)))
         return true;
     if (parser->left_count > 0 && !sl_record_count_left(parser, record))
         return true;

@@ -410,6 +410,9 @@ again:
         sl_record_refuse(parser, record);
         return true;
     }
+    if (unlikely(record->end - record->start < parser->dialect->column_count) &&
+        sl_record_is_empty(parser, record))
+        return true;
     if (unlikely(parser->dialect->keys != NULL) && !sl_record_apply_keys(parser, record, &end))
         return true;
     if (unlikely(parser->left_count > 0) && !sl_record_count_left(parser, record))

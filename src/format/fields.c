@@ -252,6 +252,20 @@ sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject)
                                   : split_plain(parser, record, reject);
 }
 
+bool sl_record_is_empty(sl_parser *parser, const sl_record *record) {
+    const sl_dialect *d = parser->dialect;
+    const char *at = parser->block->text.bytes + record->start;
+    const size_t length = record->end - record->start;
+    if (d->column_count == 1 || length != d->column_count - 1 || d->null || d->stores_null)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        if (at[i] != d->delimiter)
+            return false;
+    }
+    parser->counts.blank_lines++;
+    return true;
+}
+
 /* ---- values ---- */
 
 bool sl_field_is_null(const sl_dialect *d, sl_text field, bool quoted) {

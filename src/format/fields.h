@@ -57,6 +57,10 @@ typedef enum sl_line { SL_LINE_RECORD, SL_LINE_BLANK, SL_LINE_HEADER, SL_LINE_BA
  * reason and column. */
 sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject);
 
+/* Has the record only delimiters, as spreadsheets write empty rows? Then it is counted as a blank
+ * line. No record of a notation in which empty fields are values. */
+bool sl_record_is_empty(sl_parser *parser, const sl_record *record);
+
 /* Writes the element of a field that a fast converter refused, or nothing if the value is missing
  * and not required, or is left out. Returns the end; NULL when the field is refused. */
 uint8_t *sl_put_unusual(sl_parser *parser, size_t column, sl_text field, bool quoted, uint8_t *out,

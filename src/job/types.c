@@ -302,7 +302,8 @@ bool sl_types_apply_to_entry(sl_job *job, const sl_source_block *block, sl_diale
 
 /* ---- the types of fields in documents ---- */
 
-#define FIELDS_MOST 1000u
+#define FIELDS_MOST 1000u /* different ones */
+#define FIELDS_READ 2000u /* of a document */
 #define FIELD_ROOM 200
 #define FIELD_LEVELS 4u
 #define EXAMPLE_ROOM 60
@@ -342,6 +343,7 @@ typedef struct typed_fields {
     const sl_key_names *ids; /* --id-field: columns that are the _id; may be NULL */
     typed_field *items;
     size_t count, room;
+    size_t read; /* of the document */
     size_t next; /* documents have their fields in the same order, so this one is likely */
 } typed_fields;
 
@@ -390,9 +392,10 @@ static void add_fields(typed_fields *fields, bson_iter_t *at, const char *before
     uint32_t known = 0;
     for (size_t i = 0; i < FIELD_KINDS; i++)
         known |= field_kinds[i].bson_types;
-    while (bson_iter_next(at)) {
+    while (fields->read < FIELDS_READ && bson_iter_next(at)) {
         char name[FIELD_ROOM];
         bson_iter_t inner;
+        fields->read++;
         const char *key = bson_iter_key(at), *dot = *before ? "." : "";
         const bool id = level == 0 && strcmp(key, "_id") == 0;
         const int type = type_of(at);
@@ -416,6 +419,7 @@ static void add_fields(typed_fields *fields, bson_iter_t *at, const char *before
 
 static void add_document(typed_fields *fields, const bson_t *document) {
     bson_iter_t at;
+    fields->read = 0;
     if (bson_iter_init(&at, document))
         add_fields(fields, &at, "", 0);
 }
@@ -490,17 +494,68 @@ static known_type *known_of(const known_types *known, const char *column, size_t
     return known->count > 0 ? known->items + low : NULL;
 }
 
-/* Adds the types of stored documents, in columns that are not listed. */
-static void known_sample(const sl_job *job, const sl_destination *destination, known_types *known) {
-    bson_t reply, documents;
-    sl_error ignored = {0};
-    known->stored.ids = job->keys ? &job->keys->id : NULL;
-    if (sl_documents_sample(destination->connection, &destination->target, &reply, &ignored) &&
-        sl_look_inside(&reply, "cursor.firstBatch", &documents)) {
-        for (sl_walk walk = sl_walk_of(&documents); sl_walk_next(&walk);)
-            add_document(&known->stored, &walk.item);
+/* Adds the documents of a reply, and destroys it. Returns their number. */
+static size_t add_reply(typed_fields *fields, bool ok, bson_t *reply) {
+    bson_t documents;
+    size_t count = 0;
+    if (ok && sl_look_inside(reply, "cursor.firstBatch", &documents)) {
+        for (sl_walk walk = sl_walk_of(&documents); sl_walk_next(&walk); count++)
+            add_document(fields, &walk.item);
     }
-    bson_destroy(&reply);
+    bson_destroy(reply);
+    return count;
+}
+
+#define LOOKED_FOR 200u /* columns */
+
+/* Appends conditions for columns of the load that no document seen has. Returns their number. */
+static size_t append_unseen(const sl_job *job, const typed_fields *seen, bson_t *conditions) {
+    const sl_plan *plan = typing_plan(job);
+    bson_t item, exists;
+    size_t count = 0;
+    for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
+        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
+        for (size_t i = 0; i < layout->count && count < LOOKED_FOR; i++) {
+            const char *name = layout->columns[i].name;
+            bool found = !*name || *name == '$' || strlen(name) >= FIELD_ROOM;
+            for (size_t f = 0; f < seen->count && !found; f++)
+                found = strcmp(seen->items[f].name, name) == 0;
+            if (found)
+                continue;
+            sl_record_begin_item(conditions, count++, &item);
+            BSON_APPEND_DOCUMENT_BEGIN(&item, name, &exists);
+            BSON_APPEND_BOOL(&exists, "$exists", true);
+            bson_append_document_end(&item, &exists);
+            bson_append_document_end(conditions, &item);
+        }
+    }
+    return count;
+}
+
+#define ROUNDS 4u
+
+/* Adds the types of stored documents, in columns that are not listed. Of columns that few documents
+ * have, documents with them are looked for. */
+static void known_sample(const sl_job *job, const sl_destination *destination, known_types *known) {
+    typed_fields *stored = &known->stored;
+    bson_t reply;
+    sl_error ignored = {0};
+    stored->ids = job->keys ? &job->keys->id : NULL;
+    bool ok = sl_documents_sample(destination->connection, &destination->target, &reply, &ignored);
+    size_t count = add_reply(stored, ok, &reply), left = SIZE_MAX, before = SIZE_MAX;
+    for (unsigned round = 0; round < ROUNDS && count >= SL_SAMPLE_DOCUMENTS; round++) {
+        bson_t conditions = BSON_INITIALIZER;
+        before = left;
+        left = append_unseen(job, stored, &conditions);
+        if (left > 0 && left < before) {
+            ok = sl_documents_having(destination->connection, &destination->target, &conditions,
+                                     &reply, &ignored);
+            add_reply(stored, ok, &reply);
+        } else {
+            count = 0;
+        }
+        bson_destroy(&conditions);
+    }
 }
 
 /* Reads the types that the registry lists; with `sampled` also those of other columns. Clear it in
@@ -780,7 +835,7 @@ static void record_column(recording *r, const char *name, const sl_schema_column
             continue;
         sl_column_type_read(one->type, &other);
         found = sl_column_same_kind(schema, &other);
-        r->contradicts = r->contradicts || (!found && !declared);
+        r->contradicts = r->contradicts || (!found && !declared && !one->sampled);
         found = found && (!contradict(schema, &other) || strcmp(one->type, type) == 0);
     }
     if (!found)

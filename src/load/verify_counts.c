@@ -290,9 +290,10 @@ static uint64_t certainly_missing(const sl_job *job, const sl_target *target,
         !ids_decide(job) || target->capped || job->has_pipe || config->sample < 1 ||
         ledger->found_incomplete)
         return 0;
-    sl_log_info("%" PRIu64 " documents fewer are stored than were inserted or found already stored:"
-                " reading the sources again, to see whether their _ids repeat",
-                fewer);
+    sl_log_info(
+        "%s fewer are stored than were inserted or found already stored: reading the sources "
+        "again, to see whether their _ids repeat",
+        sl_plural(fewer, "document"));
     pthread_mutex_init(&search.lock, NULL);
     if (read_again(job, &search) && !search.incomplete) {
         sort_ids(&search);

@@ -335,6 +335,16 @@ class Types(support.Case):
         for given in (("--quiet",), ("--header", "yes"), ("--header", "no")):
             self.assertNotIn("assumed", self.shardload(*words, *given).err)
 
+    def test_rows_without_values_are_blank_lines(self):
+        """Spreadsheets write them after the table. NULLs, and missing words, are values."""
+        for text, words, count in (("a;b;c\n1;2;3\n;;\n4;5;6\n;;\n", (), 2),
+                                   ("a,b\n1,2\n,\n", ("--null-as", "null"), 2),
+                                   ('a;b.c;d\n1;"x;y";3\n;;\n;;4\n', (), 2), ("a,b\n1,2\nNA,\n", (), 2),
+                                   ("a;b\n1;\xe4\n;\n".encode("latin-1"), ("--encoding", "latin-1"), 1)):
+            documents, work = self.documents(*words, self.file("x.csv", text))
+            self.assertEqual(len(documents), count, text)
+            self.assert_accounting(work, records=count, rejectedByParser=0)
+
     def test_lines_before_the_table_are_shown(self):
         """They may be records, in any file and any entry."""
         text = "name,n,m\nx,1,2\ny,3,4\n"

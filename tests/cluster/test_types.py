@@ -132,7 +132,7 @@ class Remembered(support.ClusterCase):
         self.assertIn("1 number, 1 date, 1 text", plan.text)
         self.load(third)
         self.assertEqual((self.types("plz"), self.types("n"), self.types("day")),
-                         ({"string": 3, "missing": 1}, {"double": 2, "missing": 2}, {"date": 2, "missing": 2}))
+                         ({"string": 3}, {"double": 2, "missing": 1}, {"date": 2, "missing": 1}))
         self.assertEqual(support.run_record(work)["types"][0]["types"], ["date %d.%m.%Y", "double", "text"])
         for path in (first, second, third):
             self.shardload("verify", *self.target(), "--content", path)
@@ -193,6 +193,17 @@ class Remembered(support.ClusterCase):
             self.assertRegex(outcome.err, f'column k: d.* and d.* in the collection, .* here, as "{third}"')
             self.shardload("load", *name, "--types", types, path)
             self.shardload("load", *name, self.csv(*[f"2;{second[0]}"] * 20, header="n;k"))
+
+    def test_a_field_that_few_documents_have(self):
+        """A random sample misses it."""
+        self.database.t.insert_many([{"_id": n, "sku": n, **({"gtin": f"400{n}", "rare": 1} if n == 2500 else {})}
+                                     for n in range(5000)])
+        path = self.csv(*(f"{n},{n},400{n},1" for n in range(5000)), header="id,sku,gtin,rare")
+        for _ in range(3):
+            outcome = self.shardload("plan", *self.target("t"), "--mode", "merge", "--id-field", "id", path)
+            self.assertIn("column gtin: text, as in the collection", outcome.err)
+        self.load("--mode", "merge", "--id-field", "id", path)
+        self.assertEqual(self.database.t.find_one({"_id": 2500})["gtin"], "4002500")
 
     def test_json_is_compared(self):
         """Numbers are comparable with numbers; a text beside numbers is a warning."""

@@ -135,7 +135,7 @@ class Standalone(OwnIds):
         source = self.file("twins.bson", making.dump([*twins, *twins]))
         self.load_killed_between_inserts(batch=25, source=source)
         outcome = self.resume(source=source).expect(support.EXIT_OK)
-        self.assertIn(f"{len(twins)} of the documents that were already stored are identical",
+        self.assertIn(f"{len(twins):,} of the documents that were already stored are identical",
                       outcome.err)
         self.assertEqual(self.database.t.count_documents({}), len(twins))
 
