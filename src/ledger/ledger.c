@@ -636,6 +636,8 @@ static bool recover(sl_job *job, sl_ledger *ledger, const sl_journal_entry *entr
                              .offset = entry->offset,
                              .entry_start = entry->entry_start != 0};
     bool possible;
+    if (source->compare)
+        source->uncompared++;
     if (!mark_done(source, entry->sequence, budget, &possible))
         return possible ? sl_error_memory(error, "recovering the journal")
                         : impossible(ledger, error);
@@ -811,21 +813,24 @@ bool sl_resume_block_fits(const sl_job *job, const sl_ledger *ledger, const sl_s
         return true;
     return sl_error_set(
         error, SL_EXIT_SOURCE,
-        "%s: the text at byte %llu differs from that of the interrupted run; give it "
-        "the same text again, or start a new load: with --drop, or without "
-        "--resume with another --work-dir",
+        "%s: the text at byte %llu differs from that of the interrupted run; give it the same text "
+        "again. If it is the same, and an earlier --resume was given another text, start a new "
+        "load: with --drop, or without --resume with another --work-dir",
         facts->shown, (unsigned long long)block->offset);
 }
 
 /* Blocks that were sent but not completed when the earlier run ended are not in the journal. If
  * their text has changed, other documents are stored under their _ids. */
 bool sl_resume_taken_fits(const sl_job *job, const sl_source_block *block, sl_error *error) {
-    return !job->resumed || !job->sources[block->source].compare ||
-           sl_error_set(
-               error, SL_EXIT_SOURCE,
-               "%s: the text after byte %llu differs from that of the interrupted run: other "
-               "documents "
-               "are stored under the ids of its documents; give it the same text again, or start a "
-               "new load with --drop",
-               sl_source_set_at(job->set, block->source)->shown, (unsigned long long)block->offset);
+    if (!job->resumed || !job->sources[block->source].compare)
+        return true;
+    sl_error_set(error, SL_EXIT_SOURCE,
+                 "%s: the text after byte %llu differs from that of the interrupted run: other "
+                 "documents are stored under the ids of its documents. The text before is the same "
+                 "as far as it was completed, but documents of both texts may be stored now: load "
+                 "one of them again, with --drop, or into another collection",
+                 sl_source_set_at(job->set, block->source)->shown,
+                 (unsigned long long)block->offset);
+    error->afresh = true;
+    return false;
 }

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 
+import journal_reader
 import resume_case
 import support
 from fault_case import Expected
@@ -70,6 +71,25 @@ class Resumed(PipeCase):
         self.assertEqual(sorted(self.stored()), before)
         self.file.write_bytes(good)
         self.assert_completed(self.resume())
+
+
+    def test_no_block_is_sent_before_all_in_the_journal_are_compared(self):
+        """Blocks of several threads are completed in any order: here the journal lacks the first one."""
+        self.load_killed_between_inserts(batch=20)
+        before = sorted(self.stored())
+        own = journal_reader.Journal(self.journal())
+        (self.work / "journal").write_bytes(journal_reader.encode(
+            own.documents, [entry for entry in own.entries if entry.sequence > 0]))
+        good = self.text
+        self.file.write_bytes(good.replace(b"SILVER", b"GOLDEN"))
+        self.addCleanup(self.file.write_bytes, good)
+        for threads in (1, 4):
+            outcome, batches = self.count_batches(self.begin("--resume", threads=threads).wait)
+            outcome.expect(support.EXIT_SOURCE, "differs from that of the interrupted run")
+            self.assertEqual((batches, sorted(self.stored())), (0, before))
+        self.file.write_bytes(good)
+        self.resume(threads=4)
+        self.assert_content()
 
 
 class Repeated(PipeCase):
