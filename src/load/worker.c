@@ -630,7 +630,9 @@ static sl_held *take_held(sl_run *run) {
 
 static bool finish_block(sl_worker *worker, const sl_source_block *block,
                          const sl_dialect *dialect) {
-    bool ok = block->done || parse_block(worker, block, block->unselected ? NULL : dialect);
+    bool ok =
+        block->done || (sl_resume_block_read(worker->job, worker->ledger, block, &worker->error) &&
+                        parse_block(worker, block, block->unselected ? NULL : dialect));
     if (ok)
         sl_sources_done_with(worker->job, block);
     return ok;
@@ -654,8 +656,6 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
      * block. */
     bool ok = sl_sources_dialect(job, block, &dialect, &worker->error) &&
               sl_resume_block_fits(job, ledger, block, &worker->error);
-    if (ok && block->done && source->compare)
-        atomic_fetch_sub(&source->uncompared, 1);
     bool held = ok && !block->done && block->text.bytes && atomic_load(&source->uncompared) > 0 &&
                 hold(run, block, dialect);
     ok = ok && (held || finish_block(worker, block, dialect)) && finish_held(worker);
@@ -774,6 +774,12 @@ bool sl_workers_run(sl_run *run, sl_destination *destination, sl_ledger *ledger,
     for (unsigned i = 0; i < made; i++)
         worker_clear(&workers[i]);
     free(workers);
+    if (ok && run->held && !atomic_load(&run->stop))
+        ok =
+            sl_error_set(error, SL_EXIT_SOURCE,
+                         "%s: ended before the text that the interrupted run had read; give it the "
+                         "full text again",
+                         sl_source_set_at(job->set, run->held->block.source)->shown);
     while (run->held) { /* of a load that was stopped */
         sl_held *next = run->held->next;
         held_free(run->held);
