@@ -42,7 +42,8 @@ typedef struct sl_job_source {
     uint64_t done_end; /* the offset at which the text of these blocks ends */
     bool compare;      /* these blocks are read again: the source is a pipe, or a possibly changed
                      file */
-    uint32_t pieces, leading; /* layout of its ids over shards; see sl_job_shard_of */
+    _Atomic uint64_t uncompared; /* of these blocks: how many have not been compared yet */
+    uint32_t pieces, leading;    /* layout of its ids over shards; see sl_job_shard_of */
 } sl_job_source;
 
 /* A file or archive entry that is not loaded. */

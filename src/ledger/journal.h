@@ -32,7 +32,8 @@ typedef struct sl_journal_entry {
     uint64_t source;      /* index into the load's sources */
     uint64_t sequence;    /* of the block */
     uint64_t offset;      /* of its text in the uncompressed stream */
-    uint64_t entry_start; /* 1: it is the first block of its source, or of an archive's entry */
+    uint64_t entry_start; /* 1: it is the first block of its source, or of an archive's entry. Or
+                             SL_JOURNAL_READ: the block was read, and this is not its outcome */
     uint64_t check;       /* hash of the text; 0 for generated records */
     uint64_t taken;       /* of server_rejects: because another document has the _id */
     uint64_t table_bytes; /* size of rejects.tsv after this block's rejects; 0: no rejects */
@@ -42,6 +43,7 @@ typedef struct sl_journal_entry {
     sl_parse_counts counts;
 } sl_journal_entry; /* of uint64_t only */
 
+#define SL_JOURNAL_READ 2u
 #define SL_JOURNAL_ENTRY_BYTES sizeof(sl_journal_entry)
 #define SL_JOURNAL_FORMAT 2u /* version 1 had no first record of type 3 */
 

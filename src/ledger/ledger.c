@@ -96,6 +96,17 @@ static int entry_order(const void *a, const void *b) {
     return (x->sequence > y->sequence) - (x->sequence < y->sequence);
 }
 
+/* Does the entry only show that a block was read? */
+static bool is_read_only(const sl_journal_entry *entry) {
+    return entry->entry_start == SL_JOURNAL_READ;
+}
+
+/* The same order; of entries of one block, the outcome first. */
+static int reading_order(const void *a, const void *b) {
+    const int order = entry_order(a, b);
+    return order != 0 ? order : (int)is_read_only(a) - (int)is_read_only(b);
+}
+
 /* The fields of `identity` of a source in the journal: 64-bit numbers. */
 static const struct {
     const char *name;
@@ -537,7 +548,11 @@ bool sl_resume_target(sl_job *job, sl_destination *destination, sl_ledger *ledge
 }
 
 bool sl_resume_has_blocks(const sl_ledger *ledger) {
-    return ledger->earlier && ledger->earlier->count > 0;
+    const sl_earlier_run *earlier = ledger->earlier;
+    size_t i = 0;
+    while (earlier && i < earlier->count && is_read_only(&earlier->entries[i]))
+        i++;
+    return earlier && i < earlier->count;
 }
 
 /* ---- recovering ---- */
@@ -621,6 +636,10 @@ static bool recover(sl_job *job, sl_ledger *ledger, const sl_journal_entry *entr
                     sl_error *error) {
     sl_recovered *recovered = &ledger->recovered;
     sl_job_source *source = &job->sources[entry->source];
+    if (source->compare)
+        source->uncompared++;
+    if (is_read_only(entry))
+        return true;
     if (entry->offset + entry->text_bytes > source->done_end)
         source->done_end = entry->offset + entry->text_bytes;
     recovered->blocks++;
@@ -669,7 +688,7 @@ bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error) {
     const char *directory = ledger->work_directory[0] ? ledger->work_directory : NULL;
     uint64_t table_bytes = 0;
     if (earlier && earlier->count > 0) {
-        qsort(earlier->entries, earlier->count, sizeof *earlier->entries, entry_order);
+        qsort(earlier->entries, earlier->count, sizeof *earlier->entries, reading_order);
         earlier->count = drop_repeated(earlier->entries, earlier->count);
     }
     for (size_t i = 0; earlier && i < earlier->count; i++) {
@@ -784,6 +803,20 @@ void sl_ledger_clear(sl_ledger *ledger) {
 
 /* ---- checks of blocks ---- */
 
+bool sl_resume_block_read(const sl_job *job, const sl_ledger *ledger, const sl_source_block *block,
+                          sl_error *error) {
+    if (!ledger->journal || block->last ||
+        sl_source_set_at(job->set, block->source)->kind != SL_SOURCE_PIPE)
+        return true;
+    const sl_journal_entry entry = {.source = block->source,
+                                    .sequence = block->sequence,
+                                    .offset = block->offset,
+                                    .entry_start = SL_JOURNAL_READ,
+                                    .check = sl_resume_check(block),
+                                    .text_bytes = block->text.length};
+    return sl_journal_add(ledger->journal, &entry) || sl_error_memory(error, "keeping the journal");
+}
+
 uint64_t sl_resume_check(const sl_source_block *block) {
     return block->text.bytes ? sl_hash_text(block->text.bytes, block->text.length) : 0;
 }
@@ -801,31 +834,39 @@ bool sl_resume_block_fits(const sl_job *job, const sl_ledger *ledger, const sl_s
                             "%llu; give it the full text again",
                             facts->shown, (unsigned long long)end,
                             (unsigned long long)source->done_end);
-    if (!block->done)
+    if (!block->done && !source->compare)
         return true;
     sl_journal_entry key = {.source = block->source, .sequence = block->sequence};
     const sl_journal_entry *entry =
         bsearch(&key, earlier->entries, earlier->count, sizeof key, entry_order);
-    if (entry && entry->offset == block->offset && entry->text_bytes == block->text.length &&
-        entry->check == sl_resume_check(block))
+    if (!entry && !block->done)
         return true;
+    if (entry && entry->offset == block->offset && entry->text_bytes == block->text.length &&
+        entry->check == sl_resume_check(block)) {
+        if (source->compare)
+            atomic_fetch_sub(&job->sources[block->source].uncompared, 1);
+        return true;
+    }
     return sl_error_set(
         error, SL_EXIT_SOURCE,
-        "%s: the text at byte %llu differs from that of the interrupted run; give it "
-        "the same text again, or start a new load: with --drop, or without "
-        "--resume with another --work-dir",
+        "%s: the text at byte %llu differs from that of the interrupted run; give it the same text "
+        "again. If it is the same, and an earlier --resume was given another text, start a new "
+        "load: with --drop, or without --resume with another --work-dir",
         facts->shown, (unsigned long long)block->offset);
 }
 
 /* Blocks that were sent but not completed when the earlier run ended are not in the journal. If
  * their text has changed, other documents are stored under their _ids. */
 bool sl_resume_taken_fits(const sl_job *job, const sl_source_block *block, sl_error *error) {
-    return !job->resumed || !job->sources[block->source].compare ||
-           sl_error_set(
-               error, SL_EXIT_SOURCE,
-               "%s: the text after byte %llu differs from that of the interrupted run: other "
-               "documents "
-               "are stored under the ids of its documents; give it the same text again, or start a "
-               "new load with --drop",
-               sl_source_set_at(job->set, block->source)->shown, (unsigned long long)block->offset);
+    if (!job->resumed || !job->sources[block->source].compare)
+        return true;
+    sl_error_set(error, SL_EXIT_SOURCE,
+                 "%s: the text after byte %llu differs from that of the interrupted run: other "
+                 "documents are stored under the ids of its documents. The text before is the same "
+                 "as far as it was completed, but documents of both texts may be stored now: load "
+                 "one of them again, with --drop, or into another collection",
+                 sl_source_set_at(job->set, block->source)->shown,
+                 (unsigned long long)block->offset);
+    error->afresh = true;
+    return false;
 }

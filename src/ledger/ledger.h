@@ -134,6 +134,11 @@ uint64_t sl_resume_check(const sl_source_block *block);
  * must not end before the last completed block. False sets the error. Any thread. */
 bool sl_resume_block_fits(const sl_job *job, const sl_ledger *ledger, const sl_source_block *block,
                           sl_error *error);
+/* Called before a block is parsed. Of a pipe, whose text may be another one when it is resumed, the
+ * next commit also lists the blocks that are not completed; but not its last block, which may be
+ * shorter because the program that writes the pipe was stopped. Any thread. */
+bool sl_resume_block_read(const sl_job *job, const sl_ledger *ledger, const sl_source_block *block,
+                          sl_error *error);
 /* Called when documents of a block were refused because other documents have their _ids. False,
  * with the error, if that means that the source's text has changed since the earlier run. Any
  * thread. */

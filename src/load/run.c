@@ -25,6 +25,7 @@ void sl_run_init(sl_run *run, sl_job *job) {
     sl_clock_init_condition(&run->all_ended);
     pthread_mutex_init(&run->working_lock, NULL);
     pthread_mutex_init(&run->failure_lock, NULL);
+    pthread_mutex_init(&run->held_lock, NULL);
     sl_pace_init(&run->pace, config->threads, config->batch_documents);
     sl_rate_limit_init(&run->own_limit, config->rate_limit);
     run->rate_limit = config->shared_limit ? config->shared_limit : &run->own_limit;
@@ -41,6 +42,7 @@ void sl_run_clear(sl_run *run) {
     pthread_cond_destroy(&run->all_ended);
     pthread_mutex_destroy(&run->working_lock);
     pthread_mutex_destroy(&run->failure_lock);
+    pthread_mutex_destroy(&run->held_lock);
     sl_pace_clear(&run->pace);
     sl_rate_limit_clear(&run->own_limit);
 }

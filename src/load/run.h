@@ -103,6 +103,10 @@ typedef struct sl_run {
     double seconds;       /* how long the workers ran, in wall-clock time */
     sl_earlier_totals earlier;
 
+    pthread_mutex_t held_lock;
+    struct sl_held *held; /* blocks to be parsed later (worker.c); under held_lock */
+    size_t held_bytes;    /* of their text; under held_lock */
+
     _Atomic bool begun;  /* something may have been created or changed on the cluster */
     _Atomic bool opened; /* the sink is open: its file is created or truncated */
     _Atomic bool stop;   /* workers end after their current block and batches */

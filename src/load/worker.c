@@ -556,19 +556,109 @@ static bool parse_block(sl_worker *worker, const sl_source_block *block,
     return open_block->parsed && sl_block_complete(worker, open_block);
 }
 
+/* ---- blocks that are held back ----
+ *
+ * If the text of a source may differ from that of the earlier run (it is a pipe, for example), the
+ * blocks in the journal show it. So no block of the source is sent before all these blocks have
+ * been compared. The earlier run completed its blocks in any order: those that are missing before
+ * its last one are held in memory meanwhile, as many as HELD_BYTES; more are sent. They are parsed
+ * by the worker that compares the last block, or by one that holds a block back just then: each
+ * looks for them after its block. */
+
+#define HELD_BYTES ((size_t)64 << 20)
+
+typedef struct sl_held {
+    struct sl_held *next;
+    sl_source_block block;
+    const sl_dialect *dialect;
+    char *entry, *text;
+} sl_held;
+
+static void held_free(sl_held *held) {
+    free(held->entry);
+    free(held->text);
+    free(held);
+}
+
+static size_t held_length(const sl_source_block *block) {
+    return block->known_length > block->text.length ? block->known_length : block->text.length;
+}
+
+/* Holds a block back; false: it cannot be held. */
+static bool hold(sl_run *run, const sl_source_block *block, const sl_dialect *dialect) {
+    const size_t length = block->text.length;
+    const size_t known = held_length(block), slack = length + SL_SLACK;
+    sl_held *held = calloc(1, sizeof *held);
+    char *text = calloc(1, known + SL_SLACK), *entry = block->entry ? strdup(block->entry) : NULL;
+    bool ok = held && text && (entry || !block->entry);
+    if (ok) {
+        *held = (sl_held){.block = *block, .dialect = dialect, .entry = entry, .text = text};
+        memcpy(text, block->text.bytes, known > slack ? known : slack);
+        held->block.text.bytes = text;
+        held->block.entry = entry;
+        pthread_mutex_lock(&run->held_lock);
+        ok = run->held_bytes + known <= HELD_BYTES;
+        if (ok) {
+            held->next = run->held;
+            run->held = held;
+            run->held_bytes += known;
+        }
+        pthread_mutex_unlock(&run->held_lock);
+    }
+    if (!ok) {
+        free(text);
+        free(entry);
+        free(held);
+    }
+    return ok;
+}
+
+/* Takes a block whose source has been compared; NULL: there is none. */
+static sl_held *take_held(sl_run *run) {
+    pthread_mutex_lock(&run->held_lock);
+    sl_held **link = &run->held, *taken;
+    while (*link && atomic_load(&run->job->sources[(*link)->block.source].uncompared) > 0)
+        link = &(*link)->next;
+    taken = *link;
+    if (taken) {
+        *link = taken->next;
+        run->held_bytes -= held_length(&taken->block);
+    }
+    pthread_mutex_unlock(&run->held_lock);
+    return taken;
+}
+
+static bool finish_block(sl_worker *worker, const sl_source_block *block,
+                         const sl_dialect *dialect) {
+    bool ok =
+        block->done || (sl_resume_block_read(worker->job, worker->ledger, block, &worker->error) &&
+                        parse_block(worker, block, block->unselected ? NULL : dialect));
+    if (ok)
+        sl_sources_done_with(worker->job, block);
+    return ok;
+}
+
+static bool finish_held(sl_worker *worker) {
+    bool ok = true;
+    for (sl_held *held; ok && (held = take_held(worker->run)) != NULL; held_free(held))
+        ok = finish_block(worker, &held->block, held->dialect);
+    return ok;
+}
+
 static bool handle_block(sl_worker *worker, const sl_source_block *block) {
     sl_job *job = worker->job;
     sl_ledger *ledger = worker->ledger;
     sl_run *run = worker->run;
+    sl_job_source *source = &job->sources[block->source];
     const sl_dialect *dialect;
     uint64_t rejects_before = rejects_of(worker->counters);
     /* Also for completed blocks: later blocks wait for the dialect from their entry's first
      * block. */
     bool ok = sl_sources_dialect(job, block, &dialect, &worker->error) &&
-              sl_resume_block_fits(job, ledger, block, &worker->error) &&
-              (block->done || parse_block(worker, block, block->unselected ? NULL : dialect));
-    if (ok)
-        sl_sources_done_with(job, block);
+              sl_resume_block_fits(job, ledger, block, &worker->error);
+    bool held = ok && !block->done && block->text.bytes && atomic_load(&source->uncompared) > 0 &&
+                hold(run, block, dialect);
+    ok = ok && (held || finish_block(worker, block, dialect)) && finish_held(worker);
     return ok && deliver_old(worker) &&
            !(rejects_of(worker->counters) > rejects_before &&
              sl_rejects_pass_limit(run, ledger, false, &worker->error));
@@ -684,6 +774,17 @@ bool sl_workers_run(sl_run *run, sl_destination *destination, sl_ledger *ledger,
     for (unsigned i = 0; i < made; i++)
         worker_clear(&workers[i]);
     free(workers);
+    if (ok && run->held && !atomic_load(&run->stop))
+        ok =
+            sl_error_set(error, SL_EXIT_SOURCE,
+                         "%s: ended before the text that the interrupted run had read; give it the "
+                         "full text again",
+                         sl_source_set_at(job->set, run->held->block.source)->shown);
+    while (run->held) { /* of a load that was stopped */
+        sl_held *next = run->held->next;
+        held_free(run->held);
+        run->held = next;
+    }
     sl_error closing = {0};
     if (sink_type->close && !sink_type->close(shared, &closing) && ok) {
         *error = closing;

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 
+import journal_reader
 import resume_case
 import support
 from fault_case import Expected
@@ -70,6 +71,45 @@ class Resumed(PipeCase):
         self.assertEqual(sorted(self.stored()), before)
         self.file.write_bytes(good)
         self.assert_completed(self.resume())
+
+
+    def test_no_block_is_sent_before_all_in_the_journal_are_compared(self):
+        """Blocks of several threads are completed in any order: here the journal lacks the first one."""
+        self.load_killed_between_inserts(batch=20)
+        before = sorted(self.stored())
+        own = journal_reader.Journal(self.journal())
+        (self.work / "journal").write_bytes(journal_reader.encode(
+            own.documents, [entry for entry in own.entries if entry.sequence > 0 and entry.entry_start < 2]))
+        good = self.text
+        self.file.write_bytes(good.replace(b"SILVER", b"GOLDEN"))
+        self.addCleanup(self.file.write_bytes, good)
+        for threads in (1, 4):
+            outcome, batches = self.count_batches(self.begin("--resume", threads=threads).wait)
+            outcome.expect(support.EXIT_SOURCE, "differs from that of the interrupted run")
+            self.assertEqual((batches, sorted(self.stored())), (0, before))
+        self.file.write_bytes(good)
+        self.resume(threads=4)
+        self.assert_content()
+
+    def test_other_text_in_a_block_that_was_not_completed(self):
+        """The journal lists the blocks that were read, without their outcome."""
+        self.load_killed_between_inserts(batch=20)
+        before = sorted(self.stored())
+        own = journal_reader.Journal(self.journal())
+        (self.work / "journal").write_bytes(journal_reader.encode(
+            own.documents, [entry for entry in own.entries if entry.entry_start == 2]))
+        good = self.text
+        self.file.write_bytes(good[:200000] + good[200000:].replace(b"SILVER", b"GOLDEN", 1))
+        self.addCleanup(self.file.write_bytes, good)
+        outcome, batches = self.count_batches(self.begin("--resume").wait)
+        outcome.expect(support.EXIT_SOURCE, "differs from that of the interrupted run")
+        self.assertEqual((batches, sorted(self.stored())), (0, before))
+        self.file.write_bytes(good)
+        end_of_block = good.index(b"\n", (1 << 20) - 1) + 1
+        self.begin("--resume", count=end_of_block).wait().expect(support.EXIT_SOURCE, "-: ended before the text that")
+        self.assertEqual(sorted(self.stored()), before)
+        self.resume()
+        self.assert_content()
 
 
 class Repeated(PipeCase):
