@@ -428,8 +428,28 @@ static void warn_of_expiries(sl_job *job, const sl_destination *destination) {
     bson_destroy(&indexes);
 }
 
+/* Warns if the collection that is dropped has another shard key than the new one. */
+static void warn_of_dropped_key(const sl_destination *destination) {
+    const sl_target *target = &destination->target;
+    bson_t key = BSON_INITIALIZER;
+    char word[600];
+    sl_error ignored;
+    if (sl_collection_shard_key(destination->connection, target, &key, &ignored) &&
+        !bson_empty(&key) && !(target->shard_key && bson_equal(&key, target->shard_key))) {
+        char *json = bson_as_relaxed_extended_json(&key, NULL);
+        sl_log_warning("--drop removes %s.%s, which has another shard key, with its zones, options "
+                       "and indexes; for the same key give --shard-key %s",
+                       target->database, target->collection,
+                       sl_shell_word(json ? json : "", word, sizeof word));
+        bson_free(json);
+    }
+    bson_destroy(&key);
+}
+
 void sl_decision_log(sl_job *job, const sl_destination *destination, const sl_target_view *view) {
     const sl_target *target = &destination->target;
+    if (target->drop)
+        warn_of_dropped_key(destination);
     if (view->change == SL_SHARDING_EXISTING)
         sl_log_warning("%s.%s exists and is not sharded: --shard-existing shards it now",
                        target->database, target->collection);

@@ -198,3 +198,11 @@ class Sharded(Standalone):
         self.assertIn("not authorized for this", outcome.err)
         self.assertEqual(self.database.t.count_documents({}), 300)
         self.assertEqual(self.balancer_mode(), "full")
+
+    def test_a_dropped_shard_key_is_announced(self):
+        path, key = self.file("a.csv", "plz,n\n01067,1\n20095,2\n"), '{ "plz" : 1 }'
+        self.load("--shard-key", key, path)
+        for words, announced in ((("--shard-key", key), False), ((), True), ((), False)):
+            outcome, _ = self.load("--drop", *words, path)
+            self.assertEqual(f"another shard key, with its zones, options and indexes; for the same key give "
+                             f"--shard-key '{key}'" in outcome.err, announced, outcome.err)
