@@ -8,7 +8,9 @@
 
 #include "bson/bson_lookup.h"
 #include "report/json.h"
+#include "report/run_record.h"
 #include "restoring.h"
+#include "util/clock.h"
 #include "util/interrupt.h"
 #include "util/log.h"
 #include "util/private_file.h"
@@ -299,16 +301,22 @@ static void remove_unpacked(const sl_restore *restore) {
         sl_private_folder_remove(folder);
 }
 
-static sl_exit compare_all(sl_restore *restore, bool content, uint64_t problems_shown) {
+static sl_exit compare_all(sl_restore *restore, bool content, uint64_t problems_shown,
+                           bson_t *record) {
+    bson_t array, one_item;
+    char name[2 * SL_NAME_ROOM];
     sl_error error = {0};
     size_t differing = 0, count = 0;
     sl_exit code = SL_EXIT_OK;
+    BSON_APPEND_ARRAY_BEGIN(record, "namespaces", &array);
     for (size_t i = 0; i < restore->dump.count; i++) {
         comparison c = {.restore = restore, .item = &restore->dump.items[i]};
         if (c.item->left_out)
             continue;
-        if (sl_interrupt_requested())
-            return SL_EXIT_INTERRUPTED;
+        if (sl_interrupt_requested()) {
+            code = SL_EXIT_INTERRUPTED;
+            break;
+        }
         c.target =
             (sl_target){.database = c.item->to_database, .collection = c.item->to_collection};
         sl_namespace_target(c.item, c.name);
@@ -316,10 +324,18 @@ static sl_exit compare_all(sl_restore *restore, bool content, uint64_t problems_
         if (c.item->unpacked && c.item->data)
             sl_private_file_remove(c.item->data);
         sl_print("%s: %s\n", c.name, one == SL_EXIT_OK ? "equal to the dump" : "differs");
-        count++;
+        sl_record_begin_item(&array, count++, &one_item);
+        BSON_APPEND_UTF8(&one_item, "dumpNamespace", sl_namespace_name(c.item, name));
+        BSON_APPEND_UTF8(&one_item, "namespace", c.name);
+        BSON_APPEND_UTF8(&one_item, "kind", sl_kinds[c.item->kind].name);
+        BSON_APPEND_BOOL(&one_item, "equal", one == SL_EXIT_OK);
+        bson_append_document_end(&array, &one_item);
         differing += one != SL_EXIT_OK;
         code = code == SL_EXIT_OK || code == SL_EXIT_VERIFICATION ? (one ? one : code) : code;
     }
+    bson_append_array_end(record, &array);
+    if (code == SL_EXIT_INTERRUPTED)
+        return code;
     sl_print("%zu of %zu namespaces are equal to the dump%s\n", count - differing, count,
              content ? "" : " (documents: only their number was compared)");
     if (!sl_restore_all_known(restore, &error)) {
@@ -331,8 +347,18 @@ static sl_exit compare_all(sl_restore *restore, bool content, uint64_t problems_
 
 static sl_exit run(sl_restore *restore, bool content, uint64_t problems_shown) {
     sl_error error = {0};
-    bool ok = prepare(restore, &error);
-    sl_exit code = ok ? compare_all(restore, content, problems_shown) : error.code;
+    const sl_load_config *load = restore->config->load;
+    bson_t record = BSON_INITIALIZER;
+    sl_record_head(&record, "verify", load->program_version, sl_wall_clock_ms(), load->options);
+    bool ok =
+        (!load->report || sl_json_may_write_file(load->report, &error)) && prepare(restore, &error);
+    sl_exit code = ok ? compare_all(restore, content, problems_shown, &record) : error.code;
+    sl_record_tail(&record, code);
+    if (ok && load->report && !sl_json_write_file(load->report, &record, &error)) {
+        sl_log_error(SL_LINES, error.message);
+        code = code == SL_EXIT_OK ? error.code : code;
+    }
+    bson_destroy(&record);
     remove_unpacked(restore);
     if (!ok) {
         sl_work_directory_abandon(restore->directory, &restore->lock);

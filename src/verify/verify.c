@@ -435,6 +435,13 @@ static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
                                  error))
         return false;
     found -= repeated;
+    uint64_t less = !verification->content && all < found ? found - all : 0;
+    for (size_t i = 0; i < job->range_count; i++) { /* which range lacks them is not known */
+        const uint64_t has = atomic_load(&verification->ranges[i].found),
+                       cut = has < less ? has : less;
+        atomic_store(&verification->ranges[i].found, has - cut);
+        less -= cut;
+    }
     atomic_store(&outside->missing, all < found && !verification->content ? found - all : repeated);
     if (repeated > 0)
         sl_log_warning("%" PRIu64 " records are missing: another record of the sources has an "

@@ -435,7 +435,11 @@ class Standalone(Restoring):
         self.database.t.delete_one({"_id": made[4]["_id"]})
         _, rows = self.restore(dump, code=support.EXIT_REJECTS)
         self.assertEqual((rows["t"]["alreadyStored"], rows["t"]["rejected"]), (298, 2))
-        self.shardload("verify", "--uri", self.uri, "--dump", dump, code=support.EXIT_VERIFICATION)
+        outcome = self.shardload("verify", "--uri", self.uri, "--dump", dump, "--report", "v.json",
+                                 code=support.EXIT_VERIFICATION)
+        self.assertRegex(outcome.text, r" 300 +299 +1 ")
+        report = support.json.loads((self.scratch / "v.json").read_text("utf-8"))
+        self.assertIn(False, [one["equal"] for one in report["namespaces"]])
 
     def test_options_and_indexes_are_left_out_on_request(self):
         dump = self.dump_folder(
