@@ -127,7 +127,8 @@ static void read_comment(sl_sql_dump *dump) {
     if (sl_sql_follows(text, "-- MySQL dump ") || sl_sql_follows(text, "-- MariaDB dump ")) {
         text->mysql = true;
         dump->end = "-- Dump completed";
-    } else if (sl_sql_follows(text, "/*!") || sl_sql_follows(text, "/*M!")) {
+    } else if (sl_sql_follows(text, "/*!") || sl_sql_follows(text, "/*M!") ||
+               sl_sql_follows(text, "-- phpMyAdmin SQL Dump")) {
         text->mysql = true;
     } else if (sl_sql_follows(text, "-- PostgreSQL database dump")) {
         dump->end = "-- PostgreSQL database dump complete";
@@ -316,7 +317,8 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
     char name[SL_SQL_TABLE_NAME_ROOM];
     sl_sql_next(text, &token);
     skip_words(text, &token, "TEMP|TEMPORARY|UNLOGGED|GLOBAL|LOCAL|OR|REPLACE");
-    if (sl_sql_is(&token, "DEFINER")) { /* =`root`@`localhost` TRIGGER */
+    if (sl_sql_is(&token, "DEFINER")) { /* =`root`@`localhost` TRIGGER, in MySQL */
+        text->mysql = true;
         while (token.kind != SL_SQL_END &&
                !sl_sql_is_one_of(&token, "TRIGGER|FUNCTION|PROCEDURE|EVENT|SQL|VIEW"))
             sl_sql_next(text, &token);
@@ -331,6 +333,7 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
             if (!table || !sl_sql_table_read(text, &token, table) ||
                 !check_names(dump, line, table))
                 return false;
+            text->mysql = text->mysql || sl_sql_is(&token, "ENGINE");
         }
         if (sl_sql_is(&token, ";"))
             return true;
@@ -1058,7 +1061,8 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
         return true;
     }
     sl_sql_next(text, &token);
-    if (text->mysql && sl_sql_is(&token, "DELIMITER")) {
+    if (sl_sql_is(&token, "DELIMITER")) { /* only MySQL has it */
+        text->mysql = true;
         sl_sql_peek(text, sizeof text->terminator + 1);
         size_t used = 0;
         for (int byte; (byte = sl_sql_peek(text, 0)) >= 0 && byte != '\n'; text->used++) {

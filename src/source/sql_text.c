@@ -126,7 +126,9 @@ void sl_sql_skip_blanks(sl_sql_text *text) {
     for (int byte; (byte = sl_sql_peek(text, 0)) >= 0;) {
         if (byte == ' ' || (byte >= '\t' && byte <= '\r'))
             text->used++;
-        else if ((byte == '-' && sl_sql_peek(text, 1) == '-') || (byte == '#' && text->mysql))
+        else if ((byte == '-' && sl_sql_peek(text, 1) == '-' &&
+                  (!text->mysql || sl_sql_peek(text, 2) <= ' ')) || /* 2--1 is 3 in MySQL */
+                 (byte == '#' && text->mysql))
             sl_sql_skip_line(text);
         else if (byte == '/' && sl_sql_peek(text, 1) == '*')
             sl_sql_skip_past(text, "*/");
@@ -204,9 +206,9 @@ void sl_sql_next(sl_sql_text *text, sl_sql_token *token) {
         token->kind = byte == '\'' ? SL_SQL_STRING : SL_SQL_NAME;
         token->quote = (char)byte;
         text->used++;
-        if (!read_quoted(text, byte == '[' ? ']' : byte, text->mysql && byte == '\'', token)) {
+        const bool escapes = text->mysql && (byte == '\'' || byte == '"');
+        if (!read_quoted(text, byte == '[' ? ']' : byte, escapes, token))
             token->kind = SL_SQL_END;
-        }
     } else if (byte == '$' && !text->mysql && read_dollar_quoted(text)) {
         token->kind = SL_SQL_STRING;
     } else {

@@ -23,7 +23,8 @@ typedef struct sl_sql_text {
     bool failed;    /* reading failed: `error` is set; from then on the text is at its end */
     uint64_t lines; /* line feeds before buffer[counted] */
     size_t counted;
-    bool mysql; /* backslashes in strings are escape characters; no dollar quotes */
+    bool mysql; /* backslashes in strings, also in double quotes, are escape characters; no dollar
+                   quotes */
     char terminator[SL_SQL_TERMINATOR_ROOM]; /* of statements */
     size_t kept;                             /* bytes of names and types of columns in memory */
     sl_reader_times *times;

@@ -326,6 +326,26 @@ class Dumps(support.ClusterCase):
         self.run_load("--drop", path, code=support.EXIT_REJECTS)
         self.assertEqual([one["id"] for one in self.found("orders")], [2])
 
+    def load_three(self, text):
+        """Loads a dump whose tables a, b and c have the same rows; returns their contents."""
+        self.run_load("--drop", "--again", self.file("three.sql", text))
+        return [self.found(name) for name in "abc"]
+
+    def test_quotes_within_triggers_of_mysql(self):
+        """A backslash also escapes within double quotes; no table is taken for a part of a string."""
+        trigger = "CREATE TRIGGER `%s_t` BEFORE INSERT ON `%s` FOR EACH ROW BEGIN\n" \
+                  "  SET NEW.t = REPLACE(NEW.t, \"\\\"\", \"\");\n  SET NEW.id = 2--1; END"
+        rows = "CREATE TABLE `%s` (`id` int, `t` text);\nINSERT INTO `%s` (`id`, `t`) VALUES\n(1, 'x'),\n(2, 'y');\n"
+        for begin in ("-- phpMyAdmin SQL Dump\n\nSET NAMES utf8;\n", "-- MySQL dump 8\n", "START TRANSACTION;\n"):
+            end = "-- Dump completed\n" if "dump 8" in begin else ""
+            triggers = (f"DELIMITER $$\n{trigger}\n$$\nDELIMITER ;\n", f"DELIMITER ;;\n{trigger} ;;\nDELIMITER ;\n",
+                        "CREATE DEFINER=`a`@`b` VIEW `%s_v` AS SELECT \"\\\"\" FROM `%s`;\n")
+            for after in triggers:
+                parts = (rows + after, after + rows)
+                for part in parts:
+                    text = begin + "".join(part % (name, name, name, name) for name in "abc") + end
+                    self.assertEqual(self.load_three(text), [[{"id": 1, "t": "x"}, {"id": 2, "t": "y"}]] * 3, text)
+
     def sqlite(self, *statements):
         return self.file("hostile.sql", "\n".join(("PRAGMA foreign_keys=OFF;", "BEGIN TRANSACTION;",
                                                    *statements, "COMMIT;\n")))
