@@ -780,10 +780,9 @@ static bool read_word_value(sl_sql_dump *dump, const sl_sql_column *column) {
         put_prefix(dump, column);
         read_digits(dump);
         return expect(dump, '\'');
-    } else if (string &&
-               (sl_sql_is(&token, "E") || sl_sql_is(&token, "N") || sl_sql_is(&token, "B"))) {
+    } else if (string && (sl_sql_is(&token, "N") || sl_sql_is(&token, "B"))) {
         text->used++;
-        return read_string(dump, text->mysql || sl_sql_is(&token, "E"), false);
+        return read_string(dump, text->mysql, false);
     } else if (token.text[0] == '_') { /* a character set of MySQL */
         return read_value(dump, column);
     } else if (sl_sql_is(&token, "replace")) {
@@ -817,6 +816,10 @@ static bool read_value(sl_sql_dump *dump, const sl_sql_column *column) {
             put_prefix(dump, column);
         text->used++;
         return read_string(dump, text->mysql, digits);
+    }
+    if ((byte | 0x20) == 'e' && next == '\'') {
+        text->used += 2;
+        return read_string(dump, true, false);
     }
     if (byte == '0' && next == 'x') {
         text->used += 2;
@@ -1121,7 +1124,13 @@ static bool read_to_rows(sl_sql_dump *dump, bool *begun) {
     *begun = false;
     while (!*begun && !dump->in_values) {
         skip_to_statement(dump);
-        if (dump->known && sl_sql_position(&dump->text) >= dump->known->rows.end)
+        const uint64_t end = dump->known ? dump->known->rows.end : UINT64_MAX;
+        if (sl_sql_position(&dump->text) > end) /* rows of the next table have been taken for text */
+            return sl_sql_fail(&dump->text, dump->line,
+                               "the statement that begins here extends into the rows of the table "
+                               "after %s, which a first reading found at byte %llu: export %s alone",
+                               dump->shown, (unsigned long long)end, dump->shown);
+        if (sl_sql_position(&dump->text) == end)
             return !dump->text.failed;
         if (begin_same_insert(dump))
             break;

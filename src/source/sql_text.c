@@ -198,6 +198,16 @@ void sl_sql_next(sl_sql_text *text, sl_sql_token *token) {
     token->kind = SL_SQL_MARK;
     if (byte < 0) {
         token->kind = SL_SQL_END;
+    } else if ((byte | 0x20) == 'e' && sl_sql_peek(text, 1) == '\'') {
+        text->used++;
+        token->kind = SL_SQL_STRING;
+        token->quote = '\'';
+        while (token->kind != SL_SQL_END && sl_sql_follows(text, "'")) { /* 'a' 'b' is one string */
+            text->used++;
+            if (!read_quoted(text, '\'', true, token))
+                token->kind = SL_SQL_END;
+            sl_sql_skip_blanks(text);
+        }
     } else if (is_word_byte(byte)) {
         token->kind = SL_SQL_WORD;
         read_word(text, token);
@@ -231,7 +241,7 @@ bool sl_sql_is_one_of(const sl_sql_token *token, const char *words) {
 /* ---- statements ---- */
 
 /* Skips buffered strings, words (unless `words` are wanted) and other bytes that neither end a
- * statement nor begin a comment or a quoted name. */
+ * statement nor begin a comment, a quoted name or a string such as E'\''. */
 static void skip_plain(sl_sql_text *text, bool words) {
     static const bool special[256] = {['"'] = true, ['`'] = true, ['-'] = true, ['/'] = true,
                                       ['#'] = true, ['$'] = true, ['['] = true};
@@ -246,7 +256,7 @@ static void skip_plain(sl_sql_text *text, bool words) {
         } else if (is_word_byte(*at)) {
             while (next < end && (is_word_byte(*next) || *next == '$' || sl_is_digit((char)*next)))
                 next++;
-            next = words ? end : next;
+            next = words || (next - at == 1 && (*at | 0x20) == 'e' && *next == '\'') ? end : next;
         } else if (special[*at] && !(*at == '-' && next < end && *next != '-')) {
             break;
         }

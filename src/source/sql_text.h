@@ -35,7 +35,7 @@ typedef enum sl_sql_kind {
     SL_SQL_END,
     SL_SQL_WORD,   /* not quoted */
     SL_SQL_NAME,   /* in double quotes, backquotes or brackets */
-    SL_SQL_STRING, /* in single quotes, or in dollar quotes */
+    SL_SQL_STRING, /* in single quotes, also E'...', or in dollar quotes */
     SL_SQL_MARK,   /* one byte; also digits and other bytes */
 } sl_sql_kind;
 

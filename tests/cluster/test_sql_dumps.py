@@ -346,6 +346,20 @@ class Dumps(support.ClusterCase):
                     text = begin + "".join(part % (name, name, name, name) for name in "abc") + end
                     self.assertEqual(self.load_three(text), [[{"id": 1, "t": "x"}, {"id": 2, "t": "y"}]] * 3, text)
 
+    def test_escape_strings_of_postgres(self):
+        """E'it\\'s' ends where PostgreSQL ends it, also in statements and rows that are passed over."""
+        create = "".join(f"CREATE TABLE {name} (id int, t text);\n" for name in "abc")
+        values = ["E'it\\'s'", "e'\\'; '", "E'it''s \\\\'", "'plain\\'"]
+        found = ["it's", "'; ", "it's \\", "plain\\"]
+        for last in range(4):
+            rows = "".join(f"INSERT INTO {name} VALUES {','.join(f'({n},{values[n]})' for n in (0, 1, 2, 3, last))};\n"
+                           "COMMENT ON TABLE x IS E'\\'';\nCOMMENT ON TABLE x IS e'a' -- it's\n '; \\'';\n"
+                           "SELECT 1 AS e, 'x\\';\n" for name in "abc")
+            self.assertEqual(self.load_three(create + rows),
+                             [[{"id": n, "t": found[n]} for n in (0, 1, 2, 3, last)]] * 3)
+            self.run_load("--drop", "--again", "--include", "c", self.scratch / "three.sql")
+            self.assertEqual([one["t"] for one in self.found("c")], [*found, found[last]])
+
     def sqlite(self, *statements):
         return self.file("hostile.sql", "\n".join(("PRAGMA foreign_keys=OFF;", "BEGIN TRANSACTION;",
                                                    *statements, "COMMIT;\n")))
