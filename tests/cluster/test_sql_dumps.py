@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """SQL dumps: each table becomes a collection, with the types of CREATE TABLE."""
+import contextlib
 import datetime
 import gzip
 import os
+import pathlib
 import re
+import signal
+import time
 import unittest
 import uuid
 
@@ -506,6 +510,39 @@ class Dumps(support.ClusterCase):
         path.write_text(path.read_text("utf-8").replace("x", "y"), "utf-8")
         running.wait().expect(support.EXIT_SOURCE, "was replaced or changed before the table t2 was loaded")
         self.assertNotIn("t2", self.collections())
+        self.assertIn("--resume cannot complete this load", running.text())
+        self.assertNotIn("with --resume", running.text())
+
+    def test_a_dump_that_is_replaced_while_its_tables_are_listed(self):
+        """The offsets of its tables are those of the file that was opened; the new file has others."""
+        def write(name, filler):
+            tables = "".join(f"CREATE TABLE {table} (id int);\n" for table in "abc")
+            rows = "".join(f"INSERT INTO {table} VALUES ({number});\n" for table in "bc" for number in range(1000))
+            return self.file(name, f"{tables}INSERT INTO a VALUES (1);\n{filler * 4_000_000}{rows}")
+
+        def position(running):
+            """How far the program has read the file; 0: it has not opened it."""
+            folder = pathlib.Path(f"/proc/{running.process.pid}")
+            with contextlib.suppress(FileNotFoundError):
+                for opened in (folder / "fd").iterdir():
+                    if os.readlink(opened) == str(path):
+                        return int(re.search(r"pos:\s*(\d+)", (folder / "fdinfo" / opened.name).read_text())[1])
+            return 0
+        for words in ((), ("--include", "[bc]")):
+            path = write("shop.sql", "SELECT 1;\n")
+            new = write("new.sql", "SELECT 1; \n")
+            running = self.start("shardload", "load", "--uri", self.uri, "-d", self.database_name, "--work-dir",
+                                 self.scratch / f"work-{next(self._counter)}", "--progress", "none", path, *words)
+            end = time.monotonic() + 60
+            while position(running) < 1 << 20 and time.monotonic() < end:
+                pass  # the table b is 38 MiB away
+            running.signal(signal.SIGSTOP)
+            self.assertTrue(0 < position(running) < path.stat().st_size - 100_000)
+            new.replace(path)
+            running.signal(signal.SIGCONT)
+            running.wait().expect(support.EXIT_SOURCE, "was replaced by another file")
+            self.assertNotIn("with --resume", running.text())
+            self.assertEqual(self.collections(), [])
 
     def test_types_that_would_have_no_effect_are_refused(self):
         path = self.file("shop.sql", POSTGRES)
