@@ -105,9 +105,15 @@ static bool begins_statement(const unsigned char *text, size_t length) {
            memmem(text, (size_t)(end - text), " FROM stdin", strlen(" FROM stdin"));
 }
 
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
+
 bool sl_sql_dump_begins(const unsigned char *bytes, size_t length) {
     static const char *const comments[] = {"--\n-- PostgreSQL database ", "-- MySQL dump ",
                                            "-- MariaDB dump ", "/*M!999999\\- ", "/*!40"};
+    if (begins_with(bytes, length, BYTE_ORDER_MARK)) {
+        bytes += strlen(BYTE_ORDER_MARK);
+        length -= strlen(BYTE_ORDER_MARK);
+    }
     for (size_t i = 0; i < sizeof comments / sizeof comments[0]; i++) {
         if (begins_with(bytes, length, comments[i]))
             return true;
@@ -117,7 +123,7 @@ bool sl_sql_dump_begins(const unsigned char *bytes, size_t length) {
         const unsigned char *feed = *at == '-' ? memchr(at, '\n', (size_t)(end - at)) : at;
         at = feed ? feed + 1 : end;
     }
-    return begins_statement(at, (size_t)(end - at));
+    return begins_statement(at, (size_t)(end - at)) || begins_with(at, (size_t)(end - at), "/*!40");
 }
 
 /* The comment, which begins a line here, may show what has written the dump, and that it is
@@ -141,6 +147,8 @@ static void read_comment(sl_sql_dump *dump) {
 /* Skips blanks and comments between statements. */
 static void skip_to_statement(sl_sql_dump *dump) {
     sl_sql_text *text = &dump->text;
+    if (sl_sql_position(text) == 0 && sl_sql_follows(text, BYTE_ORDER_MARK))
+        text->used += strlen(BYTE_ORDER_MARK);
     for (int byte; (byte = sl_sql_peek(text, 0)) >= 0;) {
         if (byte == ';' || byte == ' ' || (byte >= '\t' && byte <= '\r')) {
             text->used++; /* a semicolon follows on comments of MySQL */

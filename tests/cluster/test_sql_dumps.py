@@ -299,6 +299,24 @@ class Dumps(support.ClusterCase):
             self.assertEqual(self.found(f"c{n}"), [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}], begin)
             self.run_load(self.file("bare.sql", begin + insert), code=support.EXIT_SOURCE, message="no CREATE TABLE")
 
+    def test_dumps_with_a_byte_order_mark(self):
+        """Also in UTF-16, as the shell of Windows writes the output of mysqldump, and packed."""
+        for name, text in (("mysql", "-- MySQL dump 8\n" + MYSQL_ROWS + "-- Dump completed\n"),
+                           ("script", "-- a\n\n" + MYSQL_ROWS), ("bare", MYSQL_ROWS),
+                           ("heidi", "-- ----\n-- Host: é\n\n/*!40101 SET NAMES utf8 */;\n" + MYSQL_ROWS),
+                           ("postgres", "--\n-- PostgreSQL database dump\n--\nCREATE TABLE goods (id int);\n"
+                            "COPY goods (id) FROM stdin;\n1\n\\.\n-- PostgreSQL database dump complete\n")):
+            for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-be"):
+                for line_end in ("\n", "\r\n"):
+                    bytes_ = text.replace("\n", line_end).encode(encoding)
+                    bytes_ = b"\xfe\xff" + bytes_ if encoding == "utf-16-be" else bytes_
+                    with self.subTest(name=name, encoding=encoding, line_end=line_end):
+                        self.run_load("--drop", "--again", self.file(f"{name}.sql", bytes_))
+                        self.assertEqual(self.found("goods"), [{"id": 1}])
+                        self.assertNotIn(name, self.collections())
+            self.run_load("--drop", "--again", self.zipped(f"{name}.sql.gz", "\ufeff" + text))
+            self.assertEqual(self.found("goods"), [{"id": 1}])
+
     def test_bad_input(self):
         """Dumps that are cut off or not understood: an error with the line, before anything is stored."""
         cases = [(POSTGRES[:POSTGRES.index("2\t\t")], "line 24: the rows of orders, which begin here, have no end"),
