@@ -222,6 +222,7 @@ static bool skip_insert(sl_sql_dump *dump) {
 /* A dump of SQLite is one transaction; ROLLBACK ends it if the database could not be read. */
 static void note_transaction(sl_sql_dump *dump, const sl_sql_token *first) {
     dump->sqlite = dump->sqlite || sl_sql_is(first, "PRAGMA");
+    dump->text.brackets = dump->text.brackets || dump->sqlite;
     if (sl_sql_is(first, "BEGIN"))
         dump->open = true;
     else if (sl_sql_is(first, "COMMIT"))
@@ -264,7 +265,7 @@ static sl_sql_table *add_table(sl_sql_dump *dump, const char *name) {
 /* Skips words such as IF NOT EXISTS and ONLY before a name. */
 static void skip_words(sl_sql_text *text, sl_sql_token *token, const char *words) {
     while (sl_sql_is_one_of(token, words))
-        sl_sql_next(text, token);
+        sl_sql_next_name(text, token);
 }
 
 /* Fails if a table that is created, dropped or emptied has had rows: they were those of another
@@ -334,7 +335,7 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
     count_kind(dump, "CREATE", token.kind == SL_SQL_WORD ? token.text : "");
     bool body = sl_sql_is_one_of(&token, "TRIGGER|FUNCTION|PROCEDURE");
     if (sl_sql_is(&token, "TABLE")) {
-        sl_sql_next(text, &token);
+        sl_sql_next_name(text, &token);
         skip_words(text, &token, "IF|NOT|EXISTS");
         if (sl_sql_table_name(text, &token, name)) {
             sl_sql_table *table = had_no_rows(dump, line, name) ? add_table(dump, name) : NULL;
@@ -357,7 +358,7 @@ static bool read_alter(sl_sql_dump *dump, uint64_t line) {
     sl_sql_next(text, &token);
     count_kind(dump, "ALTER", token.kind == SL_SQL_WORD ? token.text : "");
     if (sl_sql_is(&token, "TABLE")) {
-        sl_sql_next(text, &token);
+        sl_sql_next_name(text, &token);
         skip_words(text, &token, "IF|EXISTS|ONLY");
         sl_sql_table *table =
             sl_sql_table_name(text, &token, name) ? table_named(dump, name) : NULL;
@@ -381,7 +382,7 @@ static bool read_columns(sl_sql_dump *dump, const sl_sql_table *table) {
     sl_sql_token token;
     dump->column_count = 0;
     do {
-        sl_sql_next(text, &token);
+        sl_sql_next_name(text, &token);
         const sl_sql_column *column =
             sl_sql_is_any_name(&token) ? sl_sql_table_column(table, token.text) : NULL;
         if (!column || dump->column_count == SL_SQL_COLUMNS_MAX)
@@ -430,7 +431,8 @@ static void note_rows(sl_sql_dump *dump, const char *name) {
                           .end = UINT64_MAX,
                           .lines = dump->line - 1,
                           .mysql = text->mysql,
-                          .sqlite = dump->sqlite};
+                          .sqlite = dump->sqlite,
+                          .brackets = text->brackets};
     memcpy(rows->terminator, text->terminator, sizeof rows->terminator);
 }
 
@@ -439,6 +441,7 @@ static void go_to_rows(sl_sql_dump *dump) {
     const sl_sql_rows *rows = &dump->known->rows;
     sl_sql_seek(&dump->text, rows->begin, rows->lines);
     dump->text.mysql = rows->mysql;
+    dump->text.brackets = rows->brackets;
     dump->sqlite = rows->sqlite;
     memcpy(dump->text.terminator, rows->terminator, sizeof rows->terminator);
 }

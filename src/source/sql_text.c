@@ -212,7 +212,7 @@ void sl_sql_next(sl_sql_text *text, sl_sql_token *token) {
         token->kind = SL_SQL_WORD;
         read_word(text, token);
     } else if (byte == '\'' || byte == '"' || byte == '`' ||
-               (byte == '[' && is_word_byte(sl_sql_peek(text, 1)))) { /* and no array */
+               (byte == '[' && text->brackets)) {
         token->kind = byte == '\'' ? SL_SQL_STRING : SL_SQL_NAME;
         token->quote = (char)byte;
         text->used++;
@@ -226,6 +226,12 @@ void sl_sql_next(sl_sql_text *text, sl_sql_token *token) {
         text->used++;
     }
     token->text[token->length] = '\0';
+}
+
+void sl_sql_next_name(sl_sql_text *text, sl_sql_token *token) {
+    sl_sql_skip_blanks(text);
+    text->brackets = text->brackets || sl_sql_peek(text, 0) == '[';
+    sl_sql_next(text, token);
 }
 
 bool sl_sql_is_one_of(const sl_sql_token *token, const char *words) {

@@ -25,6 +25,7 @@ typedef struct sl_sql_text {
     size_t counted;
     bool mysql; /* backslashes in strings, also in double quotes, are escape characters; no dollar
                    quotes */
+    bool brackets; /* quote names, as in SQLite; otherwise they are those of arrays */
     char terminator[SL_SQL_TERMINATOR_ROOM]; /* of statements */
     size_t kept;                             /* bytes of names and types of columns in memory */
     sl_reader_times *times;
@@ -84,6 +85,8 @@ void sl_sql_skip_line(sl_sql_text *text);
 
 /* Reads the next token after blanks and comments. */
 void sl_sql_next(sl_sql_text *text, sl_sql_token *token);
+/* A name must follow: a bracket there shows that brackets quote names in this text. */
+void sl_sql_next_name(sl_sql_text *text, sl_sql_token *token);
 static inline bool sl_sql_is(const sl_sql_token *token, const char *word) {
     return (token->kind == SL_SQL_WORD || token->kind == SL_SQL_MARK) &&
            strcasecmp(token->text, word) == 0;

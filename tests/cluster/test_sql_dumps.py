@@ -382,6 +382,21 @@ class Dumps(support.ClusterCase):
             self.run_load("--drop", "--again", "--include", "c", self.scratch / "three.sql")
             self.assertEqual([one["t"] for one in self.found("c")], [*found, found[last]])
 
+    def test_brackets(self):
+        """They quote names in dumps of SQLite, and are those of arrays in PostgreSQL."""
+        rows = "CREATE TABLE %s (id int, t text, x text[] DEFAULT ARRAY[[']', 'b'], ['[', \"t\"]]);\n" \
+               "INSERT INTO %s (id, t) VALUES (1, 'x'), (2, 'y');\n"
+        for view in ("CREATE VIEW v AS SELECT ARRAY[a.t, '[x]'::text] FROM a;\n", "SELECT x[a, ']'];\n",
+                     "CREATE INDEX i ON a USING gin ((ARRAY[t, '[x]'::text]));\n"):
+            for parts in (rows + view, view + rows):
+                text = "SET NAMES utf8;\n" + "".join(parts % (name, name) for name in "abc")
+                self.assertEqual(self.load_three(text), [[{"id": 1, "t": "x"}, {"id": 2, "t": "y"}]] * 3, text)
+        for begin in ("BEGIN TRANSACTION;\n", "PRAGMA foreign_keys=OFF;\n", ""):
+            rows = "CREATE TABLE [%s] ([id] int, \"t\" text, ['] text);\nINSERT INTO [%s] ([id], \"t\") VALUES (1, 'x');\n" \
+                   "CREATE INDEX i ON [%s] (['], [;]);\n"
+            text = begin + "".join(rows % (name, name, name) for name in "abc")
+            self.assertEqual(self.load_three(text), [[{"id": 1, "t": "x"}]] * 3)
+
     def sqlite(self, *statements):
         return self.file("hostile.sql", "\n".join(("PRAGMA foreign_keys=OFF;", "BEGIN TRANSACTION;",
                                                    *statements, "COMMIT;\n")))
