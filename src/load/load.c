@@ -21,6 +21,7 @@
 #include "ledger/ledger.h"
 #include "send/sink.h"
 #include "send/writer.h"
+#include "source/sql_dump.h"
 #include "util/clock.h"
 #include "util/interrupt.h"
 #include "util/load_counts.h"
@@ -119,6 +120,8 @@ static void log_how_to_complete(const sl_load *load, const sl_error *why) {
         atomic_load(&load->run.ended_by) == SL_ENDED_ALL_REJECTED)
         return;
     bool changed = load->job.set && sl_source_set_has_changed(load->job.set);
+    if (changed && config->map && config->map->table) /* other tables of the dump are loaded too */
+        return;
     char folder[SL_WORD_ROOM(SL_WORK_DIRECTORY_ROOM)];
     if (why->afresh)
         sl_log_warning("--resume cannot complete this load, because its source or its options must "

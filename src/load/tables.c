@@ -92,8 +92,7 @@ static table *add(tables *all, const char *name, const char *path, sl_error *err
     }
     all->items = items;
     table *item = &items[all->count++];
-    *item = (table){
-        .name = strdup(name), .path = strdup(path), .map.identity = sl_source_identity_at(path)};
+    *item = (table){.name = strdup(name), .path = strdup(path)};
     if (item->name && item->path)
         return item;
     sl_error_memory(error, "listing tables");
@@ -229,6 +228,17 @@ static bool copy_pipe(sl_stream *stream, const char *path, sl_error *error) {
     return ok;
 }
 
+/* The offsets of the tables of a dump are those of the file that was opened, as it was then. */
+static bool check_listed(const char *path, int file, const sl_source_identity *opened,
+                         sl_error *error) {
+    const sl_source_identity still = sl_source_identity_of(file), now = sl_source_identity_at(path);
+    return (sl_source_same_identity(opened, &still) && sl_source_same_identity(opened, &now)) ||
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s was replaced by another file or changed while its tables were listed; "
+                        "do not change sources until the command has ended",
+                        path);
+}
+
 /* Adds the tables of a source. */
 static bool add_source(tables *all, const sl_source *source, sl_error *error) {
     const bool pipe = source->kind == SL_SOURCE_PIPE;
@@ -270,8 +280,14 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
                           "%s: a pipe has no name for a collection: give --collection",
                           source->shown);
     }
-    if (ok)
-        ok = dump ? add_tables(all, dump, path, error) : add_file(all, path, error);
+    if (ok) {
+        const size_t first = all->count;
+        const sl_source_identity opened = sl_source_identity_of(sl_stream_file(stream));
+        ok = (dump ? add_tables(all, dump, path, error) : add_file(all, path, error)) &&
+             check_listed(path, sl_stream_file(stream), &opened, error);
+        for (size_t i = first; i < all->count; i++)
+            all->items[i].map.identity = opened;
+    }
     sl_stream_close(stream);
     return ok;
 }
@@ -406,6 +422,10 @@ static bool check_unchanged(const table *item, sl_error *error) {
                         item->path, item->name);
 }
 
+static bool is_complete(sl_exit code) {
+    return code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
+}
+
 static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run, void *context) {
     table *item = &all->items[index];
     sl_load_config config = *all->config;
@@ -442,6 +462,8 @@ static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run,
     config.loaded_before = &all->loaded_before;
     const unsigned before = all->loaded_before;
     sl_exit code = run(&config, context);
+    if (item->of_dump && !is_complete(code) && !check_unchanged(item, &error))
+        item->no_resume = true; /* nor its other tables */
     item->loaded_before = all->loaded_before > before;
     snprintf(file, sizeof file, "%s/" SL_WORK_RECORD, folder);
     if (!bson_empty(&record)) {
@@ -452,10 +474,6 @@ static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run,
     }
     bson_destroy(&record);
     return code;
-}
-
-static bool is_complete(sl_exit code) {
-    return code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
 }
 
 /* The more severe code. */

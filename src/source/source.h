@@ -50,6 +50,8 @@ const char *sl_file_time_shown(int64_t ns, char out[SL_FILE_TIME_ROOM]);
 bool sl_source_same_identity(const sl_source_identity *a, const sl_source_identity *b);
 /* The identity of the file at `path` now; all zero if there is no regular file. */
 sl_source_identity sl_source_identity_at(const char *path);
+/* That of an open file. */
+sl_source_identity sl_source_identity_of(int file);
 
 typedef struct sl_source {
     const char *path;      /* as given, or below a given folder; "-" is standard input */

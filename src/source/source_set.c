@@ -416,6 +416,11 @@ sl_source_identity sl_source_identity_at(const char *path) {
     return stat(path, &facts) == 0 ? identity_of(&facts) : (sl_source_identity){0};
 }
 
+sl_source_identity sl_source_identity_of(int file) {
+    struct stat facts;
+    return fstat(file, &facts) == 0 ? identity_of(&facts) : (sl_source_identity){0};
+}
+
 _Static_assert(sizeof(sl_source_identity) == 5 * sizeof(uint64_t), "memcmp must not see padding");
 
 bool sl_source_same_identity(const sl_source_identity *a, const sl_source_identity *b) {

@@ -105,9 +105,15 @@ static bool begins_statement(const unsigned char *text, size_t length) {
            memmem(text, (size_t)(end - text), " FROM stdin", strlen(" FROM stdin"));
 }
 
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
+
 bool sl_sql_dump_begins(const unsigned char *bytes, size_t length) {
     static const char *const comments[] = {"--\n-- PostgreSQL database ", "-- MySQL dump ",
                                            "-- MariaDB dump ", "/*M!999999\\- ", "/*!40"};
+    if (begins_with(bytes, length, BYTE_ORDER_MARK)) {
+        bytes += strlen(BYTE_ORDER_MARK);
+        length -= strlen(BYTE_ORDER_MARK);
+    }
     for (size_t i = 0; i < sizeof comments / sizeof comments[0]; i++) {
         if (begins_with(bytes, length, comments[i]))
             return true;
@@ -117,7 +123,7 @@ bool sl_sql_dump_begins(const unsigned char *bytes, size_t length) {
         const unsigned char *feed = *at == '-' ? memchr(at, '\n', (size_t)(end - at)) : at;
         at = feed ? feed + 1 : end;
     }
-    return begins_statement(at, (size_t)(end - at));
+    return begins_statement(at, (size_t)(end - at)) || begins_with(at, (size_t)(end - at), "/*!40");
 }
 
 /* The comment, which begins a line here, may show what has written the dump, and that it is
@@ -127,7 +133,8 @@ static void read_comment(sl_sql_dump *dump) {
     if (sl_sql_follows(text, "-- MySQL dump ") || sl_sql_follows(text, "-- MariaDB dump ")) {
         text->mysql = true;
         dump->end = "-- Dump completed";
-    } else if (sl_sql_follows(text, "/*!") || sl_sql_follows(text, "/*M!")) {
+    } else if (sl_sql_follows(text, "/*!") || sl_sql_follows(text, "/*M!") ||
+               sl_sql_follows(text, "-- phpMyAdmin SQL Dump")) {
         text->mysql = true;
     } else if (sl_sql_follows(text, "-- PostgreSQL database dump")) {
         dump->end = "-- PostgreSQL database dump complete";
@@ -140,6 +147,8 @@ static void read_comment(sl_sql_dump *dump) {
 /* Skips blanks and comments between statements. */
 static void skip_to_statement(sl_sql_dump *dump) {
     sl_sql_text *text = &dump->text;
+    if (sl_sql_position(text) == 0 && sl_sql_follows(text, BYTE_ORDER_MARK))
+        text->used += strlen(BYTE_ORDER_MARK);
     for (int byte; (byte = sl_sql_peek(text, 0)) >= 0;) {
         if (byte == ';' || byte == ' ' || (byte >= '\t' && byte <= '\r')) {
             text->used++; /* a semicolon follows on comments of MySQL */
@@ -213,6 +222,7 @@ static bool skip_insert(sl_sql_dump *dump) {
 /* A dump of SQLite is one transaction; ROLLBACK ends it if the database could not be read. */
 static void note_transaction(sl_sql_dump *dump, const sl_sql_token *first) {
     dump->sqlite = dump->sqlite || sl_sql_is(first, "PRAGMA");
+    dump->text.brackets = dump->text.brackets || dump->sqlite;
     if (sl_sql_is(first, "BEGIN"))
         dump->open = true;
     else if (sl_sql_is(first, "COMMIT"))
@@ -255,7 +265,7 @@ static sl_sql_table *add_table(sl_sql_dump *dump, const char *name) {
 /* Skips words such as IF NOT EXISTS and ONLY before a name. */
 static void skip_words(sl_sql_text *text, sl_sql_token *token, const char *words) {
     while (sl_sql_is_one_of(token, words))
-        sl_sql_next(text, token);
+        sl_sql_next_name(text, token);
 }
 
 /* Fails if a table that is created, dropped or emptied has had rows: they were those of another
@@ -316,7 +326,8 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
     char name[SL_SQL_TABLE_NAME_ROOM];
     sl_sql_next(text, &token);
     skip_words(text, &token, "TEMP|TEMPORARY|UNLOGGED|GLOBAL|LOCAL|OR|REPLACE");
-    if (sl_sql_is(&token, "DEFINER")) { /* =`root`@`localhost` TRIGGER */
+    if (sl_sql_is(&token, "DEFINER")) { /* =`root`@`localhost` TRIGGER, in MySQL */
+        text->mysql = true;
         while (token.kind != SL_SQL_END &&
                !sl_sql_is_one_of(&token, "TRIGGER|FUNCTION|PROCEDURE|EVENT|SQL|VIEW"))
             sl_sql_next(text, &token);
@@ -324,13 +335,14 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
     count_kind(dump, "CREATE", token.kind == SL_SQL_WORD ? token.text : "");
     bool body = sl_sql_is_one_of(&token, "TRIGGER|FUNCTION|PROCEDURE");
     if (sl_sql_is(&token, "TABLE")) {
-        sl_sql_next(text, &token);
+        sl_sql_next_name(text, &token);
         skip_words(text, &token, "IF|NOT|EXISTS");
         if (sl_sql_table_name(text, &token, name)) {
             sl_sql_table *table = had_no_rows(dump, line, name) ? add_table(dump, name) : NULL;
             if (!table || !sl_sql_table_read(text, &token, table) ||
                 !check_names(dump, line, table))
                 return false;
+            text->mysql = text->mysql || sl_sql_is(&token, "ENGINE");
         }
         if (sl_sql_is(&token, ";"))
             return true;
@@ -346,7 +358,7 @@ static bool read_alter(sl_sql_dump *dump, uint64_t line) {
     sl_sql_next(text, &token);
     count_kind(dump, "ALTER", token.kind == SL_SQL_WORD ? token.text : "");
     if (sl_sql_is(&token, "TABLE")) {
-        sl_sql_next(text, &token);
+        sl_sql_next_name(text, &token);
         skip_words(text, &token, "IF|EXISTS|ONLY");
         sl_sql_table *table =
             sl_sql_table_name(text, &token, name) ? table_named(dump, name) : NULL;
@@ -370,7 +382,7 @@ static bool read_columns(sl_sql_dump *dump, const sl_sql_table *table) {
     sl_sql_token token;
     dump->column_count = 0;
     do {
-        sl_sql_next(text, &token);
+        sl_sql_next_name(text, &token);
         const sl_sql_column *column =
             sl_sql_is_any_name(&token) ? sl_sql_table_column(table, token.text) : NULL;
         if (!column || dump->column_count == SL_SQL_COLUMNS_MAX)
@@ -419,7 +431,8 @@ static void note_rows(sl_sql_dump *dump, const char *name) {
                           .end = UINT64_MAX,
                           .lines = dump->line - 1,
                           .mysql = text->mysql,
-                          .sqlite = dump->sqlite};
+                          .sqlite = dump->sqlite,
+                          .brackets = text->brackets};
     memcpy(rows->terminator, text->terminator, sizeof rows->terminator);
 }
 
@@ -428,6 +441,7 @@ static void go_to_rows(sl_sql_dump *dump) {
     const sl_sql_rows *rows = &dump->known->rows;
     sl_sql_seek(&dump->text, rows->begin, rows->lines);
     dump->text.mysql = rows->mysql;
+    dump->text.brackets = rows->brackets;
     dump->sqlite = rows->sqlite;
     memcpy(dump->text.terminator, rows->terminator, sizeof rows->terminator);
 }
@@ -777,10 +791,9 @@ static bool read_word_value(sl_sql_dump *dump, const sl_sql_column *column) {
         put_prefix(dump, column);
         read_digits(dump);
         return expect(dump, '\'');
-    } else if (string &&
-               (sl_sql_is(&token, "E") || sl_sql_is(&token, "N") || sl_sql_is(&token, "B"))) {
+    } else if (string && (sl_sql_is(&token, "N") || sl_sql_is(&token, "B"))) {
         text->used++;
-        return read_string(dump, text->mysql || sl_sql_is(&token, "E"), false);
+        return read_string(dump, text->mysql, false);
     } else if (token.text[0] == '_') { /* a character set of MySQL */
         return read_value(dump, column);
     } else if (sl_sql_is(&token, "replace")) {
@@ -814,6 +827,10 @@ static bool read_value(sl_sql_dump *dump, const sl_sql_column *column) {
             put_prefix(dump, column);
         text->used++;
         return read_string(dump, text->mysql, digits);
+    }
+    if ((byte | 0x20) == 'e' && next == '\'') {
+        text->used += 2;
+        return read_string(dump, true, false);
     }
     if (byte == '0' && next == 'x') {
         text->used += 2;
@@ -1058,7 +1075,8 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
         return true;
     }
     sl_sql_next(text, &token);
-    if (text->mysql && sl_sql_is(&token, "DELIMITER")) {
+    if (sl_sql_is(&token, "DELIMITER")) { /* only MySQL has it */
+        text->mysql = true;
         sl_sql_peek(text, sizeof text->terminator + 1);
         size_t used = 0;
         for (int byte; (byte = sl_sql_peek(text, 0)) >= 0 && byte != '\n'; text->used++) {
@@ -1117,7 +1135,13 @@ static bool read_to_rows(sl_sql_dump *dump, bool *begun) {
     *begun = false;
     while (!*begun && !dump->in_values) {
         skip_to_statement(dump);
-        if (dump->known && sl_sql_position(&dump->text) >= dump->known->rows.end)
+        const uint64_t end = dump->known ? dump->known->rows.end : UINT64_MAX;
+        if (sl_sql_position(&dump->text) > end) /* rows of the next table have been taken for text */
+            return sl_sql_fail(&dump->text, dump->line,
+                               "the statement that begins here extends into the rows of the table "
+                               "after %s, which a first reading found at byte %llu: export %s alone",
+                               dump->shown, (unsigned long long)end, dump->shown);
+        if (sl_sql_position(&dump->text) == end)
             return !dump->text.failed;
         if (begin_same_insert(dump))
             break;

@@ -61,13 +61,14 @@ static void make_array(sl_sql_column *column) {
     column->class = SL_SQL_TEXT;
 }
 
-/* Skips from an opening parenthesis to after the closing one; `token` is then the next one. */
+/* Skips from an opening parenthesis or bracket to after the closing one; `token` is then the next one. */
 static bool skip_parentheses(sl_sql_text *text, sl_sql_token *token) {
     int depth = 0;
     do {
         if (token->kind == SL_SQL_END)
             return false;
-        depth += token->kind != SL_SQL_MARK ? 0 : (token->text[0] == '(') - (token->text[0] == ')');
+        const char mark = token->kind == SL_SQL_MARK ? token->text[0] : '\0';
+        depth += (mark == '(' || mark == '[') - (mark == ')' || mark == ']');
         sl_sql_next(text, token);
     } while (depth > 0);
     return true;
@@ -120,7 +121,7 @@ static bool read_constraints(sl_sql_text *text, sl_sql_token *token, sl_sql_tabl
         bool primary = sl_sql_is(token, "PRIMARY");
         if (mark && token->text[0] == '[' && strcmp(column->type, "array") != 0)
             make_array(column);
-        if (mark && token->text[0] == '(') {
+        if (mark && (token->text[0] == '(' || token->text[0] == '[')) {
             if (!skip_parentheses(text, token))
                 return false;
             continue;
@@ -144,7 +145,7 @@ bool sl_sql_table_name(sl_sql_text *text, sl_sql_token *token, char name[SL_SQL_
     sl_sql_next(text, token);
     if (!sl_sql_is(token, "."))
         return true;
-    sl_sql_next(text, token);
+    sl_sql_next_name(text, token);
     if (!sl_sql_is_any_name(token))
         return false;
     const bool usual = strcmp(name, "public") == 0 || strcmp(name, "main") == 0;
@@ -227,7 +228,7 @@ bool sl_sql_table_read(sl_sql_text *text, sl_sql_token *token, sl_sql_table *tab
     if (!sl_sql_is(token, "("))
         return true;
     do {
-        sl_sql_next(text, token);
+        sl_sql_next_name(text, token);
         bool column = sl_sql_is_any_name(token) && !begins_constraint(token, text->mysql);
         if (token->cut)
             return sl_sql_fail(text, line,

@@ -126,7 +126,9 @@ void sl_sql_skip_blanks(sl_sql_text *text) {
     for (int byte; (byte = sl_sql_peek(text, 0)) >= 0;) {
         if (byte == ' ' || (byte >= '\t' && byte <= '\r'))
             text->used++;
-        else if ((byte == '-' && sl_sql_peek(text, 1) == '-') || (byte == '#' && text->mysql))
+        else if ((byte == '-' && sl_sql_peek(text, 1) == '-' &&
+                  (!text->mysql || sl_sql_peek(text, 2) <= ' ')) || /* 2--1 is 3 in MySQL */
+                 (byte == '#' && text->mysql))
             sl_sql_skip_line(text);
         else if (byte == '/' && sl_sql_peek(text, 1) == '*')
             sl_sql_skip_past(text, "*/");
@@ -196,17 +198,27 @@ void sl_sql_next(sl_sql_text *text, sl_sql_token *token) {
     token->kind = SL_SQL_MARK;
     if (byte < 0) {
         token->kind = SL_SQL_END;
+    } else if ((byte | 0x20) == 'e' && sl_sql_peek(text, 1) == '\'') {
+        text->used++;
+        token->kind = SL_SQL_STRING;
+        token->quote = '\'';
+        while (token->kind != SL_SQL_END && sl_sql_follows(text, "'")) { /* 'a' 'b' is one string */
+            text->used++;
+            if (!read_quoted(text, '\'', true, token))
+                token->kind = SL_SQL_END;
+            sl_sql_skip_blanks(text);
+        }
     } else if (is_word_byte(byte)) {
         token->kind = SL_SQL_WORD;
         read_word(text, token);
     } else if (byte == '\'' || byte == '"' || byte == '`' ||
-               (byte == '[' && is_word_byte(sl_sql_peek(text, 1)))) { /* and no array */
+               (byte == '[' && text->brackets)) {
         token->kind = byte == '\'' ? SL_SQL_STRING : SL_SQL_NAME;
         token->quote = (char)byte;
         text->used++;
-        if (!read_quoted(text, byte == '[' ? ']' : byte, text->mysql && byte == '\'', token)) {
+        const bool escapes = text->mysql && (byte == '\'' || byte == '"');
+        if (!read_quoted(text, byte == '[' ? ']' : byte, escapes, token))
             token->kind = SL_SQL_END;
-        }
     } else if (byte == '$' && !text->mysql && read_dollar_quoted(text)) {
         token->kind = SL_SQL_STRING;
     } else {
@@ -214,6 +226,12 @@ void sl_sql_next(sl_sql_text *text, sl_sql_token *token) {
         text->used++;
     }
     token->text[token->length] = '\0';
+}
+
+void sl_sql_next_name(sl_sql_text *text, sl_sql_token *token) {
+    sl_sql_skip_blanks(text);
+    text->brackets = text->brackets || sl_sql_peek(text, 0) == '[';
+    sl_sql_next(text, token);
 }
 
 bool sl_sql_is_one_of(const sl_sql_token *token, const char *words) {
@@ -229,7 +247,7 @@ bool sl_sql_is_one_of(const sl_sql_token *token, const char *words) {
 /* ---- statements ---- */
 
 /* Skips buffered strings, words (unless `words` are wanted) and other bytes that neither end a
- * statement nor begin a comment or a quoted name. */
+ * statement nor begin a comment, a quoted name or a string such as E'\''. */
 static void skip_plain(sl_sql_text *text, bool words) {
     static const bool special[256] = {['"'] = true, ['`'] = true, ['-'] = true, ['/'] = true,
                                       ['#'] = true, ['$'] = true, ['['] = true};
@@ -244,7 +262,7 @@ static void skip_plain(sl_sql_text *text, bool words) {
         } else if (is_word_byte(*at)) {
             while (next < end && (is_word_byte(*next) || *next == '$' || sl_is_digit((char)*next)))
                 next++;
-            next = words ? end : next;
+            next = words || (next - at == 1 && (*at | 0x20) == 'e' && *next == '\'') ? end : next;
         } else if (special[*at] && !(*at == '-' && next < end && *next != '-')) {
             break;
         }

@@ -23,7 +23,9 @@ typedef struct sl_sql_text {
     bool failed;    /* reading failed: `error` is set; from then on the text is at its end */
     uint64_t lines; /* line feeds before buffer[counted] */
     size_t counted;
-    bool mysql; /* backslashes in strings are escape characters; no dollar quotes */
+    bool mysql; /* backslashes in strings, also in double quotes, are escape characters; no dollar
+                   quotes */
+    bool brackets; /* quote names, as in SQLite; otherwise they are those of arrays */
     char terminator[SL_SQL_TERMINATOR_ROOM]; /* of statements */
     size_t kept;                             /* bytes of names and types of columns in memory */
     sl_reader_times *times;
@@ -34,7 +36,7 @@ typedef enum sl_sql_kind {
     SL_SQL_END,
     SL_SQL_WORD,   /* not quoted */
     SL_SQL_NAME,   /* in double quotes, backquotes or brackets */
-    SL_SQL_STRING, /* in single quotes, or in dollar quotes */
+    SL_SQL_STRING, /* in single quotes, also E'...', or in dollar quotes */
     SL_SQL_MARK,   /* one byte; also digits and other bytes */
 } sl_sql_kind;
 
@@ -83,6 +85,8 @@ void sl_sql_skip_line(sl_sql_text *text);
 
 /* Reads the next token after blanks and comments. */
 void sl_sql_next(sl_sql_text *text, sl_sql_token *token);
+/* A name must follow: a bracket there shows that brackets quote names in this text. */
+void sl_sql_next_name(sl_sql_text *text, sl_sql_token *token);
 static inline bool sl_sql_is(const sl_sql_token *token, const char *word) {
     return (token->kind == SL_SQL_WORD || token->kind == SL_SQL_MARK) &&
            strcasecmp(token->text, word) == 0;

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """SQL dumps: each table becomes a collection, with the types of CREATE TABLE."""
+import contextlib
 import datetime
 import gzip
 import os
+import pathlib
 import re
+import signal
+import time
 import unittest
 import uuid
 
@@ -295,6 +299,24 @@ class Dumps(support.ClusterCase):
             self.assertEqual(self.found(f"c{n}"), [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}], begin)
             self.run_load(self.file("bare.sql", begin + insert), code=support.EXIT_SOURCE, message="no CREATE TABLE")
 
+    def test_dumps_with_a_byte_order_mark(self):
+        """Also in UTF-16, as the shell of Windows writes the output of mysqldump, and packed."""
+        for name, text in (("mysql", "-- MySQL dump 8\n" + MYSQL_ROWS + "-- Dump completed\n"),
+                           ("script", "-- a\n\n" + MYSQL_ROWS), ("bare", MYSQL_ROWS),
+                           ("heidi", "-- ----\n-- Host: é\n\n/*!40101 SET NAMES utf8 */;\n" + MYSQL_ROWS),
+                           ("postgres", "--\n-- PostgreSQL database dump\n--\nCREATE TABLE goods (id int);\n"
+                            "COPY goods (id) FROM stdin;\n1\n\\.\n-- PostgreSQL database dump complete\n")):
+            for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-be"):
+                for line_end in ("\n", "\r\n"):
+                    bytes_ = text.replace("\n", line_end).encode(encoding)
+                    bytes_ = b"\xfe\xff" + bytes_ if encoding == "utf-16-be" else bytes_
+                    with self.subTest(name=name, encoding=encoding, line_end=line_end):
+                        self.run_load("--drop", "--again", self.file(f"{name}.sql", bytes_))
+                        self.assertEqual(self.found("goods"), [{"id": 1}])
+                        self.assertNotIn(name, self.collections())
+            self.run_load("--drop", "--again", self.zipped(f"{name}.sql.gz", "\ufeff" + text))
+            self.assertEqual(self.found("goods"), [{"id": 1}])
+
     def test_bad_input(self):
         """Dumps that are cut off or not understood: an error with the line, before anything is stored."""
         cases = [(POSTGRES[:POSTGRES.index("2\t\t")], "line 24: the rows of orders, which begin here, have no end"),
@@ -325,6 +347,55 @@ class Dumps(support.ClusterCase):
         path = self.file("latin.sql", POSTGRES.replace("a\\tb", "ä").encode("latin-1"))
         self.run_load("--drop", path, code=support.EXIT_REJECTS)
         self.assertEqual([one["id"] for one in self.found("orders")], [2])
+
+    def load_three(self, text):
+        """Loads a dump whose tables a, b and c have the same rows; returns their contents."""
+        self.run_load("--drop", "--again", self.file("three.sql", text))
+        return [self.found(name) for name in "abc"]
+
+    def test_quotes_within_triggers_of_mysql(self):
+        """A backslash also escapes within double quotes; no table is taken for a part of a string."""
+        trigger = "CREATE TRIGGER `%s_t` BEFORE INSERT ON `%s` FOR EACH ROW BEGIN\n" \
+                  "  SET NEW.t = REPLACE(NEW.t, \"\\\"\", \"\");\n  SET NEW.id = 2--1; END"
+        rows = "CREATE TABLE `%s` (`id` int, `t` text);\nINSERT INTO `%s` (`id`, `t`) VALUES\n(1, 'x'),\n(2, 'y');\n"
+        for begin in ("-- phpMyAdmin SQL Dump\n\nSET NAMES utf8;\n", "-- MySQL dump 8\n", "START TRANSACTION;\n"):
+            end = "-- Dump completed\n" if "dump 8" in begin else ""
+            triggers = (f"DELIMITER $$\n{trigger}\n$$\nDELIMITER ;\n", f"DELIMITER ;;\n{trigger} ;;\nDELIMITER ;\n",
+                        "CREATE DEFINER=`a`@`b` VIEW `%s_v` AS SELECT \"\\\"\" FROM `%s`;\n")
+            for after in triggers:
+                parts = (rows + after, after + rows)
+                for part in parts:
+                    text = begin + "".join(part % (name, name, name, name) for name in "abc") + end
+                    self.assertEqual(self.load_three(text), [[{"id": 1, "t": "x"}, {"id": 2, "t": "y"}]] * 3, text)
+
+    def test_escape_strings_of_postgres(self):
+        """E'it\\'s' ends where PostgreSQL ends it, also in statements and rows that are passed over."""
+        create = "".join(f"CREATE TABLE {name} (id int, t text);\n" for name in "abc")
+        values = ["E'it\\'s'", "e'\\'; '", "E'it''s \\\\'", "'plain\\'"]
+        found = ["it's", "'; ", "it's \\", "plain\\"]
+        for last in range(4):
+            rows = "".join(f"INSERT INTO {name} VALUES {','.join(f'({n},{values[n]})' for n in (0, 1, 2, 3, last))};\n"
+                           "COMMENT ON TABLE x IS E'\\'';\nCOMMENT ON TABLE x IS e'a' -- it's\n '; \\'';\n"
+                           "SELECT 1 AS e, 'x\\';\n" for name in "abc")
+            self.assertEqual(self.load_three(create + rows),
+                             [[{"id": n, "t": found[n]} for n in (0, 1, 2, 3, last)]] * 3)
+            self.run_load("--drop", "--again", "--include", "c", self.scratch / "three.sql")
+            self.assertEqual([one["t"] for one in self.found("c")], [*found, found[last]])
+
+    def test_brackets(self):
+        """They quote names in dumps of SQLite, and are those of arrays in PostgreSQL."""
+        rows = "CREATE TABLE %s (id int, t text, x text[] DEFAULT ARRAY[[']', 'b'], ['[', \"t\"]]);\n" \
+               "INSERT INTO %s (id, t) VALUES (1, 'x'), (2, 'y');\n"
+        for view in ("CREATE VIEW v AS SELECT ARRAY[a.t, '[x]'::text] FROM a;\n", "SELECT x[a, ']'];\n",
+                     "CREATE INDEX i ON a USING gin ((ARRAY[t, '[x]'::text]));\n"):
+            for parts in (rows + view, view + rows):
+                text = "SET NAMES utf8;\n" + "".join(parts % (name, name) for name in "abc")
+                self.assertEqual(self.load_three(text), [[{"id": 1, "t": "x"}, {"id": 2, "t": "y"}]] * 3, text)
+        for begin in ("BEGIN TRANSACTION;\n", "PRAGMA foreign_keys=OFF;\n", ""):
+            rows = "CREATE TABLE [%s] ([id] int, \"t\" text, ['] text);\nINSERT INTO [%s] ([id], \"t\") VALUES (1, 'x');\n" \
+                   "CREATE INDEX i ON [%s] (['], [;]);\n"
+            text = begin + "".join(rows % (name, name, name) for name in "abc")
+            self.assertEqual(self.load_three(text), [[{"id": 1, "t": "x"}]] * 3)
 
     def sqlite(self, *statements):
         return self.file("hostile.sql", "\n".join(("PRAGMA foreign_keys=OFF;", "BEGIN TRANSACTION;",
@@ -472,6 +543,39 @@ class Dumps(support.ClusterCase):
         path.write_text(path.read_text("utf-8").replace("x", "y"), "utf-8")
         running.wait().expect(support.EXIT_SOURCE, "was replaced or changed before the table t2 was loaded")
         self.assertNotIn("t2", self.collections())
+        self.assertIn("--resume cannot complete this load", running.text())
+        self.assertNotIn("with --resume", running.text())
+
+    def test_a_dump_that_is_replaced_while_its_tables_are_listed(self):
+        """The offsets of its tables are those of the file that was opened; the new file has others."""
+        def write(name, filler):
+            tables = "".join(f"CREATE TABLE {table} (id int);\n" for table in "abc")
+            rows = "".join(f"INSERT INTO {table} VALUES ({number});\n" for table in "bc" for number in range(1000))
+            return self.file(name, f"{tables}INSERT INTO a VALUES (1);\n{filler * 4_000_000}{rows}")
+
+        def position(running):
+            """How far the program has read the file; 0: it has not opened it."""
+            folder = pathlib.Path(f"/proc/{running.process.pid}")
+            with contextlib.suppress(FileNotFoundError):
+                for opened in (folder / "fd").iterdir():
+                    if os.readlink(opened) == str(path):
+                        return int(re.search(r"pos:\s*(\d+)", (folder / "fdinfo" / opened.name).read_text())[1])
+            return 0
+        for words in ((), ("--include", "[bc]")):
+            path = write("shop.sql", "SELECT 1;\n")
+            new = write("new.sql", "SELECT 1; \n")
+            running = self.start("shardload", "load", "--uri", self.uri, "-d", self.database_name, "--work-dir",
+                                 self.scratch / f"work-{next(self._counter)}", "--progress", "none", path, *words)
+            end = time.monotonic() + 60
+            while position(running) < 1 << 20 and time.monotonic() < end:
+                pass  # the table b is 38 MiB away
+            running.signal(signal.SIGSTOP)
+            self.assertTrue(0 < position(running) < path.stat().st_size - 100_000)
+            new.replace(path)
+            running.signal(signal.SIGCONT)
+            running.wait().expect(support.EXIT_SOURCE, "was replaced by another file")
+            self.assertNotIn("with --resume", running.text())
+            self.assertEqual(self.collections(), [])
 
     def test_types_that_would_have_no_effect_are_refused(self):
         path = self.file("shop.sql", POSTGRES)

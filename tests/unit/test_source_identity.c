@@ -369,3 +369,32 @@ TEST(only_the_rows_of_a_known_table_are_read) {
         sl_sql_tables_destroy(tables);
     }
 }
+
+/* A row of a known table that extends into the rows of the next one shows that the text has been
+ * read in another way before. */
+TEST(a_known_table_ends_where_it_ended_before) {
+    const char *path = unit_path("crossed.sql");
+    char text[] = "CREATE TABLE a (x text);\nINSERT INTO a VALUES ('1');\nCREATE TABLE b (x text);\n"
+                  "INSERT INTO b VALUES ('2');\nINSERT INTO b VALUES ('3');\n";
+    sl_error error = {0};
+    sl_source_set *set;
+    sl_reader *reader;
+    sl_source_block block;
+    write_file(path, text, sizeof text - 1, false);
+    sl_sql_table *tables = tables_of(path);
+    memcpy(strstr(text, "'1'"), "'1 ", 3);
+    memcpy(strstr(text, "('2"), " (2", 3);
+    write_file(path, text, sizeof text - 1, false);
+    const sl_sql_table *a = strcmp(tables->name, "a") == 0 ? tables : tables->next;
+    sl_sql_map map = {.identity = sl_source_identity_at(path), .table = a};
+    assert_true(sl_source_set_create(&path, 1, "a", &set, &error));
+    sl_source_set_use_map(set, &map);
+    assert_true(sl_reader_create(set, &reader, &error));
+    assert_int_equal(sl_reader_next(reader, &block, &error), SL_READ_FAILED);
+    assert_int_equal(error.code, SL_EXIT_SOURCE);
+    assert_non_null(strstr(error.message, "crossed.sql, line 2: the statement that begins here "
+                                          "extends into the rows of the table after a"));
+    sl_reader_destroy(reader);
+    sl_source_set_destroy(set);
+    sl_sql_tables_destroy(tables);
+}
