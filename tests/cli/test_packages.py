@@ -151,7 +151,7 @@ class Packages(support.Case):
                    "module = importlib.util.module_from_spec(importlib.util.spec_from_loader("
                    "'localcluster', loader))\n"
                    "loader.exec_module(module)\n"
-                   "print(module.build_programs())")
+                   "print(module.build_programs(['shardload-router', 'shardload-clusterctl']))")
         found = output("python3", "-B", "-c", program, script, env=support.clean_environment())
         self.assertEqual(found.strip(), str(self.roots["shardload"] / "usr/libexec/shardload"))
 
