@@ -22,7 +22,7 @@
 #define HASHES 1024u /* of names of tables */
 #define WORDS_MAX 8u /* of a value: replace(replace(...)) */
 #define KIND_ROOM 40u
-#define INSERT_HEAD_MAX ((size_t)1024)
+#define INSERT_HEAD_MAX ((size_t)64 << 10)
 /* Text of a row. The reader cuts and rejects a longer line, so a row may lose bytes above it. */
 #define ROW_BYTES_MAX (SL_RECORD_BYTES_MAX + ((size_t)4 << 20))
 
@@ -380,11 +380,11 @@ static bool read_alter(sl_sql_dump *dump, uint64_t line) {
 static bool read_columns(sl_sql_dump *dump, const sl_sql_table *table) {
     sl_sql_text *text = &dump->text;
     sl_sql_token token;
+    const sl_sql_column *column = NULL;
     dump->column_count = 0;
     do {
         sl_sql_next_name(text, &token);
-        const sl_sql_column *column =
-            sl_sql_is_any_name(&token) ? sl_sql_table_column(table, token.text) : NULL;
+        column = sl_sql_is_any_name(&token) ? sl_sql_table_column(table, column, token.text) : NULL;
         if (!column || dump->column_count == SL_SQL_COLUMNS_MAX)
             return sl_sql_fail(
                 text, dump->line,
@@ -1043,17 +1043,17 @@ static bool begin_insert(sl_sql_dump *dump, bool *other) {
     return begin_values(dump, &token);
 }
 
-/* Begins an INSERT statement, whose first word of `length` bytes has been read and is buffered, and
- * keeps its text up to the first row. */
-static bool read_insert(sl_sql_dump *dump, size_t length, bool *other) {
-    sl_sql_text *text = &dump->text;
-    const size_t first = text->used - length, left = text->length - first;
-    const size_t room = left < INSERT_HEAD_MAX ? left : INSERT_HEAD_MAX;
-    memcpy(dump->head, text->buffer + first, room);
+/* Begins an INSERT statement, whose first word has been read, and keeps its text up to the first row
+ * if that is still buffered. */
+static bool read_insert(sl_sql_dump *dump, bool *other) {
+    const sl_sql_text *text = &dump->text;
     if (!begin_insert(dump, other))
         return false;
-    length = sl_sql_position(text) - dump->statement;
-    dump->head_length = dump->in_values && length <= room ? length : 0;
+    const uint64_t length = sl_sql_position(text) - dump->statement;
+    if (!dump->in_values || length > INSERT_HEAD_MAX || dump->statement < text->moved)
+        return true;
+    dump->head_length = (size_t)length;
+    memcpy(dump->head, text->buffer + (dump->statement - text->moved), dump->head_length);
     return true;
 }
 
@@ -1092,7 +1092,7 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
     if (insert || sl_sql_is(&token, "COPY"))
         dump->line = line;
     if (insert)
-        return read_insert(dump, token.length, begun);
+        return read_insert(dump, begun);
     if (sl_sql_is(&token, "COPY"))
         return read_copy(dump, begun);
     if (sl_sql_is(&token, "CREATE"))

@@ -51,7 +51,7 @@ typedef struct sl_sql_token {
 bool sl_sql_text_init(sl_sql_text *text, sl_input *input, sl_error *error);
 void sl_sql_text_clear(sl_sql_text *text);
 
-/* Buffers at least `count` bytes (up to 4096); false: fewer are left. */
+/* Buffers at least `count` bytes (up to 64 KiB); false: fewer are left. */
 bool sl_sql_fill(sl_sql_text *text, size_t count);
 
 /* The byte `ahead` bytes after the next one; -1: the text has ended. */

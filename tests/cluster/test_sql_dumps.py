@@ -397,6 +397,18 @@ class Dumps(support.ClusterCase):
             text = begin + "".join(rows % (name, name, name) for name in "abc")
             self.assertEqual(self.load_three(text), [[{"id": 1, "t": "x"}]] * 3)
 
+    def test_lists_of_many_columns(self):
+        """They are compared with the list before as a text, and name by name if they are longer."""
+        for length, step, blanks in ((2, 1, ""), (60, -1, ""), (300, 1, ""), (300, 1, " " * 100)):
+            names = [f"c{number:0>{length}}" for number in range(200)]
+            listed = f",{blanks}".join(names[::step])
+            values = ",".join(str(int(name[1:])) for name in names[::step])
+            rows = "".join(f"INSERT INTO t ({listed}, id) VALUES ({values},{row});\n" for row in range(3))
+            columns = "".join(f", {name} int" for name in names)
+            self.run_load("--drop", "--again", self.file("wide.sql", f"CREATE TABLE t (id int{columns});\n{rows}"))
+            self.assertEqual(self.found("t"), [{**{name: int(name[1:]) for name in names}, "id": row}
+                                               for row in range(3)])
+
     def sqlite(self, *statements):
         return self.file("hostile.sql", "\n".join(("PRAGMA foreign_keys=OFF;", "BEGIN TRANSACTION;",
                                                    *statements, "COMMIT;\n")))
