@@ -1043,8 +1043,8 @@ static bool begin_insert(sl_sql_dump *dump, bool *other) {
     return begin_values(dump, &token);
 }
 
-/* Begins an INSERT statement, whose first word has been read, and keeps its text up to the first row
- * if that is still buffered. */
+/* Begins an INSERT statement, whose first word has been read, and keeps its text up to the first
+ * row if that is still buffered. */
 static bool read_insert(sl_sql_dump *dump, bool *other) {
     const sl_sql_text *text = &dump->text;
     if (!begin_insert(dump, other))
@@ -1136,11 +1136,13 @@ static bool read_to_rows(sl_sql_dump *dump, bool *begun) {
     while (!*begun && !dump->in_values) {
         skip_to_statement(dump);
         const uint64_t end = dump->known ? dump->known->rows.end : UINT64_MAX;
-        if (sl_sql_position(&dump->text) > end) /* rows of the next table have been taken for text */
-            return sl_sql_fail(&dump->text, dump->line,
-                               "the statement that begins here extends into the rows of the table "
-                               "after %s, which a first reading found at byte %llu: export %s alone",
-                               dump->shown, (unsigned long long)end, dump->shown);
+        if (sl_sql_position(&dump->text) >
+            end) /* rows of the next table have been taken for text */
+            return sl_sql_fail(
+                &dump->text, dump->line,
+                "the statement that begins here extends into the rows of the table "
+                "after %s, which a first reading found at byte %llu: export %s alone",
+                dump->shown, (unsigned long long)end, dump->shown);
         if (sl_sql_position(&dump->text) == end)
             return !dump->text.failed;
         if (begin_same_insert(dump))

@@ -61,7 +61,8 @@ static void make_array(sl_sql_column *column) {
     column->class = SL_SQL_TEXT;
 }
 
-/* Skips from an opening parenthesis or bracket to after the closing one; `token` is then the next one. */
+/* Skips from an opening parenthesis or bracket to after the closing one; `token` is then the next
+ * one. */
 static bool skip_parentheses(sl_sql_text *text, sl_sql_token *token) {
     int depth = 0;
     do {

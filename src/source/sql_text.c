@@ -211,8 +211,7 @@ void sl_sql_next(sl_sql_text *text, sl_sql_token *token) {
     } else if (is_word_byte(byte)) {
         token->kind = SL_SQL_WORD;
         read_word(text, token);
-    } else if (byte == '\'' || byte == '"' || byte == '`' ||
-               (byte == '[' && text->brackets)) {
+    } else if (byte == '\'' || byte == '"' || byte == '`' || (byte == '[' && text->brackets)) {
         token->kind = byte == '\'' ? SL_SQL_STRING : SL_SQL_NAME;
         token->quote = (char)byte;
         text->used++;

@@ -392,8 +392,8 @@ class Dumps(support.ClusterCase):
                 text = "SET NAMES utf8;\n" + "".join(parts % (name, name) for name in "abc")
                 self.assertEqual(self.load_three(text), [[{"id": 1, "t": "x"}, {"id": 2, "t": "y"}]] * 3, text)
         for begin in ("BEGIN TRANSACTION;\n", "PRAGMA foreign_keys=OFF;\n", ""):
-            rows = "CREATE TABLE [%s] ([id] int, \"t\" text, ['] text);\nINSERT INTO [%s] ([id], \"t\") VALUES (1, 'x');\n" \
-                   "CREATE INDEX i ON [%s] (['], [;]);\n"
+            rows = "CREATE TABLE [%s] ([id] int, \"t\" text, ['] text);\n" \
+                   "INSERT INTO [%s] ([id], \"t\") VALUES (1, 'x');\nCREATE INDEX i ON [%s] (['], [;]);\n"
             text = begin + "".join(rows % (name, name, name) for name in "abc")
             self.assertEqual(self.load_three(text), [[{"id": 1, "t": "x"}]] * 3)
 
