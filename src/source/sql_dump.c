@@ -432,6 +432,7 @@ static void note_rows(sl_sql_dump *dump, const char *name) {
                           .lines = dump->line - 1,
                           .mysql = text->mysql,
                           .sqlite = dump->sqlite,
+                          .escapes = text->escapes,
                           .brackets = text->brackets};
     memcpy(rows->terminator, text->terminator, sizeof rows->terminator);
 }
@@ -441,6 +442,7 @@ static void go_to_rows(sl_sql_dump *dump) {
     const sl_sql_rows *rows = &dump->known->rows;
     sl_sql_seek(&dump->text, rows->begin, rows->lines);
     dump->text.mysql = rows->mysql;
+    dump->text.escapes = rows->escapes;
     dump->text.brackets = rows->brackets;
     dump->sqlite = rows->sqlite;
     memcpy(dump->text.terminator, rows->terminator, sizeof rows->terminator);
@@ -634,6 +636,32 @@ static unsigned char escaped_byte(int letter) {
     return (unsigned char)(found ? bytes[found - letters] : letter);
 }
 
+/* Reads what follows on a backslash in PostgreSQL; returns the byte. False: a number of Unicode. */
+static bool read_escape(sl_sql_text *text, int *byte) {
+    static const char letters[] = "bfnrt", bytes[] = "\b\f\n\r\t";
+    const char *found = strchr(letters, *byte);
+    int most = *byte >= '0' && *byte <= '7' ? 2 : 0, base = 8;
+    if (*byte == 'u' || *byte == 'U')
+        return false;
+    if (*byte == 'x' && sl_hex_digit((char)sl_sql_peek(text, 0)) >= 0) {
+        most = 2;
+        base = 16;
+        *byte = '0';
+    }
+    if (most > 0)
+        *byte -= '0';
+    else if (found)
+        *byte = bytes[found - letters];
+    for (int i = 0; i < most; i++) {
+        const int next = sl_sql_peek(text, 0), digit = next < 0 ? -1 : sl_hex_digit((char)next);
+        if (digit < 0 || digit >= base)
+            break;
+        *byte = (*byte * base + digit) & 0xFF;
+        text->used++;
+    }
+    return true;
+}
+
 /* Reads a string whose opening quote has been read. */
 static bool read_string(sl_sql_dump *dump, bool escapes, bool digits) {
     sl_sql_text *text = &dump->text;
@@ -652,9 +680,13 @@ static bool read_string(sl_sql_dump *dump, bool escapes, bool digits) {
             text->used++;
         } else if (byte == '\\' && escapes && (byte = sl_sql_peek(text, 0)) >= 0) {
             text->used++;
-            if (byte == '%' || byte == '_')
+            if (!text->mysql && !read_escape(text, &byte))
+                return sl_sql_fail(text, sl_sql_line(text),
+                                   "a value of the table %s is not understood: \\%c in a string",
+                                   dump->shown, byte);
+            if (text->mysql && (byte == '%' || byte == '_'))
                 put_value_byte(dump, '\\', digits);
-            byte = escaped_byte(byte);
+            byte = text->mysql ? escaped_byte(byte) : byte;
         }
         put_value_byte(dump, (unsigned char)byte, digits);
     }
@@ -826,7 +858,7 @@ static bool read_value(sl_sql_dump *dump, const sl_sql_column *column) {
         if (digits)
             put_prefix(dump, column);
         text->used++;
-        return read_string(dump, text->mysql, digits);
+        return read_string(dump, sl_sql_escapes(text), digits);
     }
     if ((byte | 0x20) == 'e' && next == '\'') {
         text->used += 2;
@@ -876,7 +908,7 @@ static const unsigned char *copy_string(const sl_sql_text *text, const unsigned 
             }
             *out++ = '\'';
             at += 2;
-        } else if (mark == '\\' && text->mysql) {
+        } else if (mark == '\\' && sl_sql_escapes(text)) {
             const unsigned char letter = at[1];
             if (letter == 'n' || letter == 'r' || letter == 't' || letter == '\\')
                 *out++ = '\\';
@@ -1057,6 +1089,19 @@ static bool read_insert(sl_sql_dump *dump, bool *other) {
     return true;
 }
 
+/* SET standard_conforming_strings = off */
+static bool read_setting(sl_sql_dump *dump, uint64_t line) {
+    sl_sql_text *text = &dump->text;
+    sl_sql_token token;
+    sl_sql_next(text, &token);
+    const bool strings = sl_sql_is(&token, "standard_conforming_strings");
+    for (int i = 0; i < 2 && strings && token.kind != SL_SQL_END; i++)
+        sl_sql_next(text, &token);
+    if (strings)
+        text->escapes = strcasecmp(token.text, "off") == 0 || strcasecmp(token.text, "false") == 0;
+    return sl_sql_is(&token, ";") || skip_statement(dump, line, false);
+}
+
 /* ---- the dump ---- */
 
 /* Reads statements up to the rows of a table, or to the end. `*begun`: rows of another table than
@@ -1111,6 +1156,8 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
     }
     note_transaction(dump, &token);
     count_kind(dump, token.text, "");
+    if (sl_sql_is(&token, "SET"))
+        return read_setting(dump, line);
     return sl_sql_is_one_of(&token, "DROP|DELETE|TRUNCATE")
                ? read_removal(dump, line, sl_sql_is(&token, "DROP"))
                : skip_statement(dump, line, false);

@@ -28,7 +28,7 @@ typedef struct sl_sql_rows {
     uint64_t begin, end; /* offsets: of the first statement with rows, and of that of the next table
                             (UINT64_MAX: none) */
     uint64_t lines;      /* line feeds before `begin` */
-    bool mysql, sqlite, brackets;
+    bool mysql, escapes, sqlite, brackets;
     char terminator[SL_SQL_TERMINATOR_ROOM];
 } sl_sql_rows;
 

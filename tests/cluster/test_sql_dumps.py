@@ -382,6 +382,19 @@ class Dumps(support.ClusterCase):
             self.run_load("--drop", "--again", "--include", "c", self.scratch / "three.sql")
             self.assertEqual([one["t"] for one in self.found("c")], [*found, found[last]])
 
+    def test_escapes_of_postgres(self):
+        """In E'...', and in all strings after SET standard_conforming_strings = off."""
+        rows = "CREATE TABLE %s (id int, t text);\nCOMMENT ON TABLE x IS E'\\'';\nINSERT INTO %s VALUES " \
+               "(1, E'a\\_\\%%\\f\\x41\\x4\\101\\60\\Z\\'\\t\\n\\\\'), (2, E'\\\\x');\n"
+        found = [{"id": 1, "t": "a_%\fA\x04A0Z'\t\n\\"}, {"id": 2, "t": "\\x"}]
+        for begin, letter in (("SET standard_conforming_strings = off;\n", ""),
+                              ("SET standard_conforming_strings TO 'off';\n", ""),
+                              ("SET standard_conforming_strings = on;\n", "E"), ("", "E")):
+            text = "SET client_encoding = 'UTF8';\n" + begin + "".join(rows % (name, name) for name in "abc")
+            self.assertEqual(self.load_three(text.replace("E'", letter + "'")), [found] * 3)
+        self.run_load(self.file("u.sql", "CREATE TABLE u (t text);\nINSERT INTO u VALUES (E'\\u0041');\n"),
+                      code=support.EXIT_SOURCE, message="line 2: a value of the table u is not understood: \\u in")
+
     def test_brackets(self):
         """They quote names in dumps of SQLite, and are those of arrays in PostgreSQL."""
         rows = "CREATE TABLE %s (id int, t text, x text[] DEFAULT ARRAY[[']', 'b'], ['[', \"t\"]]);\n" \
