@@ -23,9 +23,9 @@ typedef struct sl_sql_text {
     bool failed;    /* reading failed: `error` is set; from then on the text is at its end */
     uint64_t lines; /* line feeds before buffer[counted] */
     size_t counted;
-    bool mysql; /* backslashes in strings, also in double quotes, are escape characters; no dollar
+    bool mysql;   /* backslashes in strings, also in double quotes, are escape characters; no dollar
                    quotes */
-    bool escapes;  /* so are they in strings of PostgreSQL: standard_conforming_strings is off */
+    bool escapes; /* so are they in strings of PostgreSQL: standard_conforming_strings is off */
     bool brackets; /* quote names, as in SQLite; otherwise they are those of arrays */
     char terminator[SL_SQL_TERMINATOR_ROOM]; /* of statements */
     size_t kept;                             /* bytes of names and types of columns in memory */
