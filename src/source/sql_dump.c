@@ -22,7 +22,7 @@
 #define HASHES 1024u /* of names of tables */
 #define WORDS_MAX 8u /* of a value: replace(replace(...)) */
 #define KIND_ROOM 40u
-#define INSERT_HEAD_MAX ((size_t)1024)
+#define INSERT_HEAD_MAX ((size_t)64 << 10)
 /* Text of a row. The reader cuts and rejects a longer line, so a row may lose bytes above it. */
 #define ROW_BYTES_MAX (SL_RECORD_BYTES_MAX + ((size_t)4 << 20))
 
@@ -380,11 +380,11 @@ static bool read_alter(sl_sql_dump *dump, uint64_t line) {
 static bool read_columns(sl_sql_dump *dump, const sl_sql_table *table) {
     sl_sql_text *text = &dump->text;
     sl_sql_token token;
+    const sl_sql_column *column = NULL;
     dump->column_count = 0;
     do {
         sl_sql_next_name(text, &token);
-        const sl_sql_column *column =
-            sl_sql_is_any_name(&token) ? sl_sql_table_column(table, token.text) : NULL;
+        column = sl_sql_is_any_name(&token) ? sl_sql_table_column(table, column, token.text) : NULL;
         if (!column || dump->column_count == SL_SQL_COLUMNS_MAX)
             return sl_sql_fail(
                 text, dump->line,
@@ -432,6 +432,7 @@ static void note_rows(sl_sql_dump *dump, const char *name) {
                           .lines = dump->line - 1,
                           .mysql = text->mysql,
                           .sqlite = dump->sqlite,
+                          .escapes = text->escapes,
                           .brackets = text->brackets};
     memcpy(rows->terminator, text->terminator, sizeof rows->terminator);
 }
@@ -441,6 +442,7 @@ static void go_to_rows(sl_sql_dump *dump) {
     const sl_sql_rows *rows = &dump->known->rows;
     sl_sql_seek(&dump->text, rows->begin, rows->lines);
     dump->text.mysql = rows->mysql;
+    dump->text.escapes = rows->escapes;
     dump->text.brackets = rows->brackets;
     dump->sqlite = rows->sqlite;
     memcpy(dump->text.terminator, rows->terminator, sizeof rows->terminator);
@@ -634,6 +636,32 @@ static unsigned char escaped_byte(int letter) {
     return (unsigned char)(found ? bytes[found - letters] : letter);
 }
 
+/* Reads what follows on a backslash in PostgreSQL; returns the byte. False: a number of Unicode. */
+static bool read_escape(sl_sql_text *text, int *byte) {
+    static const char letters[] = "bfnrt", bytes[] = "\b\f\n\r\t";
+    const char *found = strchr(letters, *byte);
+    int most = *byte >= '0' && *byte <= '7' ? 2 : 0, base = 8;
+    if (*byte == 'u' || *byte == 'U')
+        return false;
+    if (*byte == 'x' && sl_hex_digit((char)sl_sql_peek(text, 0)) >= 0) {
+        most = 2;
+        base = 16;
+        *byte = '0';
+    }
+    if (most > 0)
+        *byte -= '0';
+    else if (found)
+        *byte = bytes[found - letters];
+    for (int i = 0; i < most; i++) {
+        const int next = sl_sql_peek(text, 0), digit = next < 0 ? -1 : sl_hex_digit((char)next);
+        if (digit < 0 || digit >= base)
+            break;
+        *byte = (*byte * base + digit) & 0xFF;
+        text->used++;
+    }
+    return true;
+}
+
 /* Reads a string whose opening quote has been read. */
 static bool read_string(sl_sql_dump *dump, bool escapes, bool digits) {
     sl_sql_text *text = &dump->text;
@@ -652,9 +680,13 @@ static bool read_string(sl_sql_dump *dump, bool escapes, bool digits) {
             text->used++;
         } else if (byte == '\\' && escapes && (byte = sl_sql_peek(text, 0)) >= 0) {
             text->used++;
-            if (byte == '%' || byte == '_')
+            if (!text->mysql && !read_escape(text, &byte))
+                return sl_sql_fail(text, sl_sql_line(text),
+                                   "a value of the table %s is not understood: \\%c in a string",
+                                   dump->shown, byte);
+            if (text->mysql && (byte == '%' || byte == '_'))
                 put_value_byte(dump, '\\', digits);
-            byte = escaped_byte(byte);
+            byte = text->mysql ? escaped_byte(byte) : byte;
         }
         put_value_byte(dump, (unsigned char)byte, digits);
     }
@@ -826,7 +858,7 @@ static bool read_value(sl_sql_dump *dump, const sl_sql_column *column) {
         if (digits)
             put_prefix(dump, column);
         text->used++;
-        return read_string(dump, text->mysql, digits);
+        return read_string(dump, sl_sql_escapes(text), digits);
     }
     if ((byte | 0x20) == 'e' && next == '\'') {
         text->used += 2;
@@ -876,7 +908,7 @@ static const unsigned char *copy_string(const sl_sql_text *text, const unsigned 
             }
             *out++ = '\'';
             at += 2;
-        } else if (mark == '\\' && text->mysql) {
+        } else if (mark == '\\' && sl_sql_escapes(text)) {
             const unsigned char letter = at[1];
             if (letter == 'n' || letter == 'r' || letter == 't' || letter == '\\')
                 *out++ = '\\';
@@ -1043,18 +1075,31 @@ static bool begin_insert(sl_sql_dump *dump, bool *other) {
     return begin_values(dump, &token);
 }
 
-/* Begins an INSERT statement, whose first word of `length` bytes has been read and is buffered, and
- * keeps its text up to the first row. */
-static bool read_insert(sl_sql_dump *dump, size_t length, bool *other) {
-    sl_sql_text *text = &dump->text;
-    const size_t first = text->used - length, left = text->length - first;
-    const size_t room = left < INSERT_HEAD_MAX ? left : INSERT_HEAD_MAX;
-    memcpy(dump->head, text->buffer + first, room);
+/* Begins an INSERT statement, whose first word has been read, and keeps its text up to the first
+ * row if that is still buffered. */
+static bool read_insert(sl_sql_dump *dump, bool *other) {
+    const sl_sql_text *text = &dump->text;
     if (!begin_insert(dump, other))
         return false;
-    length = sl_sql_position(text) - dump->statement;
-    dump->head_length = dump->in_values && length <= room ? length : 0;
+    const uint64_t length = sl_sql_position(text) - dump->statement;
+    if (!dump->in_values || length > INSERT_HEAD_MAX || dump->statement < text->moved)
+        return true;
+    dump->head_length = (size_t)length;
+    memcpy(dump->head, text->buffer + (dump->statement - text->moved), dump->head_length);
     return true;
+}
+
+/* SET standard_conforming_strings = off */
+static bool read_setting(sl_sql_dump *dump, uint64_t line) {
+    sl_sql_text *text = &dump->text;
+    sl_sql_token token;
+    sl_sql_next(text, &token);
+    const bool strings = sl_sql_is(&token, "standard_conforming_strings");
+    for (int i = 0; i < 2 && strings && token.kind != SL_SQL_END; i++)
+        sl_sql_next(text, &token);
+    if (strings)
+        text->escapes = strcasecmp(token.text, "off") == 0 || strcasecmp(token.text, "false") == 0;
+    return sl_sql_is(&token, ";") || skip_statement(dump, line, false);
 }
 
 /* ---- the dump ---- */
@@ -1092,7 +1137,7 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
     if (insert || sl_sql_is(&token, "COPY"))
         dump->line = line;
     if (insert)
-        return read_insert(dump, token.length, begun);
+        return read_insert(dump, begun);
     if (sl_sql_is(&token, "COPY"))
         return read_copy(dump, begun);
     if (sl_sql_is(&token, "CREATE"))
@@ -1111,6 +1156,8 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
     }
     note_transaction(dump, &token);
     count_kind(dump, token.text, "");
+    if (sl_sql_is(&token, "SET"))
+        return read_setting(dump, line);
     return sl_sql_is_one_of(&token, "DROP|DELETE|TRUNCATE")
                ? read_removal(dump, line, sl_sql_is(&token, "DROP"))
                : skip_statement(dump, line, false);
@@ -1136,11 +1183,13 @@ static bool read_to_rows(sl_sql_dump *dump, bool *begun) {
     while (!*begun && !dump->in_values) {
         skip_to_statement(dump);
         const uint64_t end = dump->known ? dump->known->rows.end : UINT64_MAX;
-        if (sl_sql_position(&dump->text) > end) /* rows of the next table have been taken for text */
-            return sl_sql_fail(&dump->text, dump->line,
-                               "the statement that begins here extends into the rows of the table "
-                               "after %s, which a first reading found at byte %llu: export %s alone",
-                               dump->shown, (unsigned long long)end, dump->shown);
+        if (sl_sql_position(&dump->text) >
+            end) /* rows of the next table have been taken for text */
+            return sl_sql_fail(
+                &dump->text, dump->line,
+                "the statement that begins here extends into the rows of the table "
+                "after %s, which a first reading found at byte %llu: export %s alone",
+                dump->shown, (unsigned long long)end, dump->shown);
         if (sl_sql_position(&dump->text) == end)
             return !dump->text.failed;
         if (begin_same_insert(dump))

@@ -61,7 +61,8 @@ static void make_array(sl_sql_column *column) {
     column->class = SL_SQL_TEXT;
 }
 
-/* Skips from an opening parenthesis or bracket to after the closing one; `token` is then the next one. */
+/* Skips from an opening parenthesis or bracket to after the closing one; `token` is then the next
+ * one. */
 static bool skip_parentheses(sl_sql_text *text, sl_sql_token *token) {
     int depth = 0;
     do {
@@ -259,8 +260,12 @@ void sl_sql_tables_destroy(sl_sql_table *first) {
     }
 }
 
-const sl_sql_column *sl_sql_table_column(const sl_sql_table *table, const char *name) {
+const sl_sql_column *sl_sql_table_column(const sl_sql_table *table, const sl_sql_column *before,
+                                         const char *name) {
     const sl_sql_column *alike = NULL; /* in PostgreSQL, "Key" and "key" may be two columns */
+    const size_t next = before ? (size_t)(before - table->columns) + 1 : 0;
+    if (next < table->count && strcmp(table->columns[next].name, name) == 0)
+        return &table->columns[next];
     for (size_t i = 0; i < table->count; i++) {
         const sl_sql_column *column = &table->columns[i];
         if (strcmp(column->name, name) == 0)

@@ -28,7 +28,7 @@ typedef struct sl_sql_rows {
     uint64_t begin, end; /* offsets: of the first statement with rows, and of that of the next table
                             (UINT64_MAX: none) */
     uint64_t lines;      /* line feeds before `begin` */
-    bool mysql, sqlite, brackets;
+    bool mysql, escapes, sqlite, brackets;
     char terminator[SL_SQL_TERMINATOR_ROOM];
 } sl_sql_rows;
 
@@ -57,8 +57,9 @@ bool sl_sql_table_read_key(sl_sql_text *text, sl_sql_table *table);
 void sl_sql_table_clear(sl_sql_table *table);
 void sl_sql_tables_destroy(sl_sql_table *first); /* it, and all that follow; NULL is fine */
 
-/* The column of this name; NULL: none. */
-const sl_sql_column *sl_sql_table_column(const sl_sql_table *table, const char *name);
+/* The column of this name, which is often that after `before` (may be NULL); NULL: none. */
+const sl_sql_column *sl_sql_table_column(const sl_sql_table *table, const sl_sql_column *before,
+                                         const char *name);
 
 /* A schema for COPY text; for COPY text of columns that may have values of any type, as in SQLite;
  * for a file of mysqldump --tab, which has bytes as they are. */

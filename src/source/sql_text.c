@@ -211,12 +211,11 @@ void sl_sql_next(sl_sql_text *text, sl_sql_token *token) {
     } else if (is_word_byte(byte)) {
         token->kind = SL_SQL_WORD;
         read_word(text, token);
-    } else if (byte == '\'' || byte == '"' || byte == '`' ||
-               (byte == '[' && text->brackets)) {
+    } else if (byte == '\'' || byte == '"' || byte == '`' || (byte == '[' && text->brackets)) {
         token->kind = byte == '\'' ? SL_SQL_STRING : SL_SQL_NAME;
         token->quote = (char)byte;
         text->used++;
-        const bool escapes = text->mysql && (byte == '\'' || byte == '"');
+        const bool escapes = byte == '\'' ? sl_sql_escapes(text) : text->mysql && byte == '"';
         if (!read_quoted(text, byte == '[' ? ']' : byte, escapes, token))
             token->kind = SL_SQL_END;
     } else if (byte == '$' && !text->mysql && read_dollar_quoted(text)) {
@@ -257,7 +256,7 @@ static void skip_plain(sl_sql_text *text, bool words) {
         const unsigned char *next = at + 1;
         if (*at == '\'') {
             while (next < end && *next != '\'')
-                next += 1 + (*next == '\\' && text->mysql);
+                next += 1 + (*next == '\\' && sl_sql_escapes(text));
             next++;
         } else if (is_word_byte(*at)) {
             while (next < end && (is_word_byte(*next) || *next == '$' || sl_is_digit((char)*next)))

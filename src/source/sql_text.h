@@ -23,8 +23,9 @@ typedef struct sl_sql_text {
     bool failed;    /* reading failed: `error` is set; from then on the text is at its end */
     uint64_t lines; /* line feeds before buffer[counted] */
     size_t counted;
-    bool mysql; /* backslashes in strings, also in double quotes, are escape characters; no dollar
+    bool mysql;   /* backslashes in strings, also in double quotes, are escape characters; no dollar
                    quotes */
+    bool escapes; /* so are they in strings of PostgreSQL: standard_conforming_strings is off */
     bool brackets; /* quote names, as in SQLite; otherwise they are those of arrays */
     char terminator[SL_SQL_TERMINATOR_ROOM]; /* of statements */
     size_t kept;                             /* bytes of names and types of columns in memory */
@@ -51,7 +52,7 @@ typedef struct sl_sql_token {
 bool sl_sql_text_init(sl_sql_text *text, sl_input *input, sl_error *error);
 void sl_sql_text_clear(sl_sql_text *text);
 
-/* Buffers at least `count` bytes (up to 4096); false: fewer are left. */
+/* Buffers at least `count` bytes (up to 64 KiB); false: fewer are left. */
 bool sl_sql_fill(sl_sql_text *text, size_t count);
 
 /* The byte `ahead` bytes after the next one; -1: the text has ended. */
@@ -59,6 +60,11 @@ static inline int sl_sql_peek(sl_sql_text *text, size_t ahead) {
     if (text->used + ahead < text->length || sl_sql_fill(text, ahead + 1))
         return text->buffer[text->used + ahead];
     return -1;
+}
+
+/* Are backslashes in single quotes escape characters? */
+static inline bool sl_sql_escapes(const sl_sql_text *text) {
+    return text->mysql || text->escapes;
 }
 
 /* The offset of the next byte. */

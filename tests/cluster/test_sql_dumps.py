@@ -382,6 +382,19 @@ class Dumps(support.ClusterCase):
             self.run_load("--drop", "--again", "--include", "c", self.scratch / "three.sql")
             self.assertEqual([one["t"] for one in self.found("c")], [*found, found[last]])
 
+    def test_escapes_of_postgres(self):
+        """In E'...', and in all strings after SET standard_conforming_strings = off."""
+        rows = "CREATE TABLE %s (id int, t text);\nCOMMENT ON TABLE x IS E'\\'';\nINSERT INTO %s VALUES " \
+               "(1, E'a\\_\\%%\\f\\x41\\x4\\101\\60\\Z\\'\\t\\n\\\\'), (2, E'\\\\x');\n"
+        found = [{"id": 1, "t": "a_%\fA\x04A0Z'\t\n\\"}, {"id": 2, "t": "\\x"}]
+        for begin, letter in (("SET standard_conforming_strings = off;\n", ""),
+                              ("SET standard_conforming_strings TO 'off';\n", ""),
+                              ("SET standard_conforming_strings = on;\n", "E"), ("", "E")):
+            text = "SET client_encoding = 'UTF8';\n" + begin + "".join(rows % (name, name) for name in "abc")
+            self.assertEqual(self.load_three(text.replace("E'", letter + "'")), [found] * 3)
+        self.run_load(self.file("u.sql", "CREATE TABLE u (t text);\nINSERT INTO u VALUES (E'\\u0041');\n"),
+                      code=support.EXIT_SOURCE, message="line 2: a value of the table u is not understood: \\u in")
+
     def test_brackets(self):
         """They quote names in dumps of SQLite, and are those of arrays in PostgreSQL."""
         rows = "CREATE TABLE %s (id int, t text, x text[] DEFAULT ARRAY[[']', 'b'], ['[', \"t\"]]);\n" \
@@ -392,10 +405,22 @@ class Dumps(support.ClusterCase):
                 text = "SET NAMES utf8;\n" + "".join(parts % (name, name) for name in "abc")
                 self.assertEqual(self.load_three(text), [[{"id": 1, "t": "x"}, {"id": 2, "t": "y"}]] * 3, text)
         for begin in ("BEGIN TRANSACTION;\n", "PRAGMA foreign_keys=OFF;\n", ""):
-            rows = "CREATE TABLE [%s] ([id] int, \"t\" text, ['] text);\nINSERT INTO [%s] ([id], \"t\") VALUES (1, 'x');\n" \
-                   "CREATE INDEX i ON [%s] (['], [;]);\n"
+            rows = "CREATE TABLE [%s] ([id] int, \"t\" text, ['] text);\n" \
+                   "INSERT INTO [%s] ([id], \"t\") VALUES (1, 'x');\nCREATE INDEX i ON [%s] (['], [;]);\n"
             text = begin + "".join(rows % (name, name, name) for name in "abc")
             self.assertEqual(self.load_three(text), [[{"id": 1, "t": "x"}]] * 3)
+
+    def test_lists_of_many_columns(self):
+        """They are compared with the list before as a text, and name by name if they are longer."""
+        for length, step, blanks in ((2, 1, ""), (60, -1, ""), (300, 1, ""), (300, 1, " " * 100)):
+            names = [f"c{number:0>{length}}" for number in range(200)]
+            listed = f",{blanks}".join(names[::step])
+            values = ",".join(str(int(name[1:])) for name in names[::step])
+            rows = "".join(f"INSERT INTO t ({listed}, id) VALUES ({values},{row});\n" for row in range(3))
+            columns = "".join(f", {name} int" for name in names)
+            self.run_load("--drop", "--again", self.file("wide.sql", f"CREATE TABLE t (id int{columns});\n{rows}"))
+            self.assertEqual(self.found("t"), [{**{name: int(name[1:]) for name in names}, "id": row}
+                                               for row in range(3)])
 
     def sqlite(self, *statements):
         return self.file("hostile.sql", "\n".join(("PRAGMA foreign_keys=OFF;", "BEGIN TRANSACTION;",

@@ -374,8 +374,9 @@ TEST(only_the_rows_of_a_known_table_are_read) {
  * read in another way before. */
 TEST(a_known_table_ends_where_it_ended_before) {
     const char *path = unit_path("crossed.sql");
-    char text[] = "CREATE TABLE a (x text);\nINSERT INTO a VALUES ('1');\nCREATE TABLE b (x text);\n"
-                  "INSERT INTO b VALUES ('2');\nINSERT INTO b VALUES ('3');\n";
+    char text[] =
+        "CREATE TABLE a (x text);\nINSERT INTO a VALUES ('1');\nCREATE TABLE b (x text);\n"
+        "INSERT INTO b VALUES ('2');\nINSERT INTO b VALUES ('3');\n";
     sl_error error = {0};
     sl_source_set *set;
     sl_reader *reader;
