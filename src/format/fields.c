@@ -570,8 +570,11 @@ static void record_explain(const sl_parser *parser, const sl_record *record, sl_
 bool sl_record_count_left(sl_parser *parser, const sl_record *record) {
     const uint32_t count = parser->left_count;
     sl_sink *sink = parser->sink;
+    bool left_out = false; /* kept texts are no sign of a header: in dumps it is a row */
+    for (uint32_t i = 0; i < count; i++)
+        left_out = left_out || !(parser->left[i] & SL_KEPT_AS_TEXT);
     parser->left_count = 0;
-    if (is_header(parser, record)) {
+    if (left_out && is_header(parser, record)) {
         parser->counts.headers++;
         return false;
     }

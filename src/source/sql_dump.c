@@ -342,6 +342,8 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
             if (!table || !sl_sql_table_read(text, &token, table) ||
                 !check_names(dump, line, table))
                 return false;
+            if (sl_sql_is(&token, ")"))
+                sl_sql_next(text, &token);
             text->mysql = text->mysql || sl_sql_is(&token, "ENGINE");
         }
         if (sl_sql_is(&token, ";"))
@@ -366,7 +368,7 @@ static bool read_alter(sl_sql_dump *dump, uint64_t line) {
             bool primary = sl_sql_is(&token, "PRIMARY");
             sl_sql_next(text, &token);
             if (primary && sl_sql_is(&token, "KEY"))
-                sl_sql_table_read_key(text, table);
+                sl_sql_table_read_key(text, &token, table);
         }
         if (sl_sql_is(&token, ";"))
             return true;
@@ -804,6 +806,23 @@ static void put_prefix(sl_sql_dump *dump, const sl_sql_column *column) {
         put_text(dump, "\\\\x", 3);
 }
 
+/* Reads '0101' of MySQL, after the letter b, as bytes. */
+static bool read_bits(sl_sql_dump *dump, const sl_sql_column *column) {
+    sl_sql_text *text = &dump->text;
+    uint64_t bits = 0;
+    unsigned count = 0;
+    text->used++;
+    for (int byte; (byte = sl_sql_peek(text, 0)) == '0' || byte == '1'; text->used++, count++)
+        bits = bits << 1 | (byte == '1');
+    if (count > 64)
+        return sl_sql_fail(text, sl_sql_line(text), "a value of the table %s has more than 64 bits",
+                           dump->shown);
+    put_prefix(dump, column);
+    for (unsigned left = (count + 7) / 8; left-- > 0;)
+        put_value_byte(dump, (unsigned char)(bits >> 8 * left), true);
+    return expect(dump, '\'');
+}
+
 /* Reads a value that begins with a word: NULL, TRUE, X'00ff', _binary '...', a function. */
 static bool read_word_value(sl_sql_dump *dump, const sl_sql_column *column) {
     sl_sql_text *text = &dump->text;
@@ -823,6 +842,8 @@ static bool read_word_value(sl_sql_dump *dump, const sl_sql_column *column) {
         put_prefix(dump, column);
         read_digits(dump);
         return expect(dump, '\'');
+    } else if (string && sl_sql_is(&token, "B") && column->class == SL_SQL_BYTES) {
+        return read_bits(dump, column);
     } else if (string && (sl_sql_is(&token, "N") || sl_sql_is(&token, "B"))) {
         text->used++;
         return read_string(dump, text->mysql, false);

@@ -156,24 +156,24 @@ bool sl_sql_table_name(sl_sql_text *text, sl_sql_token *token, char name[SL_SQL_
     return true;
 }
 
-bool sl_sql_table_read_key(sl_sql_text *text, sl_sql_table *table) {
+bool sl_sql_table_read_key(sl_sql_text *text, sl_sql_token *token, sl_sql_table *table) {
     char names[2 * SL_SQL_NAME_MAX] = "";
-    sl_sql_token token;
     size_t used = 0;
     bool usable = true; /* as a list */
     do
-        sl_sql_next(text, &token); /* USING BTREE */
-    while (token.kind == SL_SQL_WORD);
-    if (!sl_sql_is(&token, "("))
+        sl_sql_next(text, token); /* USING BTREE */
+    while (token->kind == SL_SQL_WORD);
+    if (!sl_sql_is(token, "("))
         return false;
-    for (int depth = 1; depth > 0 && token.kind != SL_SQL_END;) {
-        sl_sql_next(text, &token);
-        if (token.kind == SL_SQL_MARK) {
-            depth += (token.text[0] == '(') - (token.text[0] == ')');
-        } else if (depth == 1 && !sl_sql_is(&token, "ASC") && !sl_sql_is(&token, "DESC")) {
-            usable = usable && sl_sql_is_any_name(&token) && !strchr(token.text, ',') &&
-                     used + token.length + 1 < sizeof names;
-            used += usable ? (size_t)sprintf(names + used, "%s%s", used ? "," : "", token.text) : 0;
+    for (int depth = 1; depth > 0 && token->kind != SL_SQL_END;) {
+        sl_sql_next(text, token);
+        if (token->kind == SL_SQL_MARK) {
+            depth += (token->text[0] == '(') - (token->text[0] == ')');
+        } else if (depth == 1 && !sl_sql_is(token, "ASC") && !sl_sql_is(token, "DESC")) {
+            usable = usable && sl_sql_is_any_name(token) && !strchr(token->text, ',') &&
+                     used + token->length + 1 < sizeof names;
+            used +=
+                usable ? (size_t)sprintf(names + used, "%s%s", used ? "," : "", token->text) : 0;
         }
     }
     free(table->primary_key);
@@ -196,7 +196,7 @@ static bool read_constraint(sl_sql_text *text, sl_sql_token *token, sl_sql_table
             break;
         sl_sql_next(text, token);
         if (primary && sl_sql_is(token, "KEY")) {
-            sl_sql_table_read_key(text, table);
+            sl_sql_table_read_key(text, token, table);
             sl_sql_next(text, token);
         }
     }

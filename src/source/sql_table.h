@@ -52,8 +52,9 @@ bool sl_sql_table_name(sl_sql_text *text, sl_sql_token *token, char name[SL_SQL_
 /* Reads what follows on the name in CREATE TABLE, from `token` on, up to the closing parenthesis. A
  * statement without columns leaves the table without any. False with the text's error. */
 bool sl_sql_table_read(sl_sql_text *text, sl_sql_token *token, sl_sql_table *table);
-/* Reads the columns after PRIMARY KEY. They replace an earlier primary key. */
-bool sl_sql_table_read_key(sl_sql_text *text, sl_sql_table *table);
+/* Reads the columns after PRIMARY KEY, up to the closing parenthesis. They replace an earlier
+ * primary key. False if no parenthesis follows; `token` is what does. */
+bool sl_sql_table_read_key(sl_sql_text *text, sl_sql_token *token, sl_sql_table *table);
 void sl_sql_table_clear(sl_sql_table *table);
 void sl_sql_tables_destroy(sl_sql_table *first); /* it, and all that follow; NULL is fine */
 

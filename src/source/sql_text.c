@@ -182,9 +182,15 @@ static bool read_dollar_quoted(sl_sql_text *text) {
     return true;
 }
 
+/* Is a $ part of a word? Not where it may begin the terminator, as in `END$$`. */
+static bool joins_dollar(const sl_sql_text *text) {
+    return text->terminator[0] != '$';
+}
+
 static void read_word(sl_sql_text *text, sl_sql_token *token) {
+    const bool dollar = joins_dollar(text);
     for (int byte; (byte = sl_sql_peek(text, 0)) >= 0; text->used++) {
-        if (!is_word_byte(byte) && byte != '$' && !sl_is_digit((char)byte))
+        if (!is_word_byte(byte) && !(dollar && byte == '$') && !sl_is_digit((char)byte))
             return;
         put(token, byte);
     }
@@ -220,6 +226,7 @@ void sl_sql_next(sl_sql_text *text, sl_sql_token *token) {
             token->kind = SL_SQL_END;
     } else if (byte == '$' && !text->mysql && read_dollar_quoted(text)) {
         token->kind = SL_SQL_STRING;
+        token->quote = '$';
     } else {
         put(token, byte);
         text->used++;
@@ -251,6 +258,7 @@ static void skip_plain(sl_sql_text *text, bool words) {
     static const bool special[256] = {['"'] = true, ['`'] = true, ['-'] = true, ['/'] = true,
                                       ['#'] = true, ['$'] = true, ['['] = true};
     const unsigned char stop = (unsigned char)text->terminator[0];
+    const bool dollar = joins_dollar(text);
     const unsigned char *at = text->buffer + text->used, *end = text->buffer + text->length;
     while (at < end && *at != stop) {
         const unsigned char *next = at + 1;
@@ -259,7 +267,8 @@ static void skip_plain(sl_sql_text *text, bool words) {
                 next += 1 + (*next == '\\' && sl_sql_escapes(text));
             next++;
         } else if (is_word_byte(*at)) {
-            while (next < end && (is_word_byte(*next) || *next == '$' || sl_is_digit((char)*next)))
+            while (next < end &&
+                   (is_word_byte(*next) || (dollar && *next == '$') || sl_is_digit((char)*next)))
                 next++;
             next = words || (next - at == 1 && (*at | 0x20) == 'e' && *next == '\'') ? end : next;
         } else if (special[*at] && !(*at == '-' && next < end && *next != '-')) {

@@ -181,6 +181,13 @@ class Dumps(support.ClusterCase):
             {"id": 1, "name": "a'b\nc\\d\r", "r": 1.5, "b": b"\0\xffA", "odd col": "x", "ok": True},
             {"id": 2, "name": "\n\\n", "r": float("-inf"), "b": "text", "odd col": "5", "ok": False}])
 
+    def test_a_row_of_the_names_of_the_columns(self):
+        """As .import of SQLite stores the header of a file."""
+        self.run_load(self.sqlite("CREATE TABLE t(id INT, name TEXT, amount REAL);",
+                                  "INSERT INTO t VALUES('id','name','amount');", "INSERT INTO t VALUES(1,'a',2.5);"))
+        self.assertEqual(self.found("t"), [{"id": "id", "name": "name", "amount": "amount"},
+                                           {"id": 1, "name": "a", "amount": 2.5}])
+
     def test_sqlite_full_text_indexes(self):
         """SQLite writes the names of their tables and columns in single quotes."""
         path = self.scratch / "text.db"
@@ -360,13 +367,26 @@ class Dumps(support.ClusterCase):
         rows = "CREATE TABLE `%s` (`id` int, `t` text);\nINSERT INTO `%s` (`id`, `t`) VALUES\n(1, 'x'),\n(2, 'y');\n"
         for begin in ("-- phpMyAdmin SQL Dump\n\nSET NAMES utf8;\n", "-- MySQL dump 8\n", "START TRANSACTION;\n"):
             end = "-- Dump completed\n" if "dump 8" in begin else ""
-            triggers = (f"DELIMITER $$\n{trigger}\n$$\nDELIMITER ;\n", f"DELIMITER ;;\n{trigger} ;;\nDELIMITER ;\n",
+            triggers = (f"DELIMITER $$\n{trigger}\n$$\nDELIMITER ;\n", f"DELIMITER $$\n{trigger}$$\nDELIMITER ;\n", f"DELIMITER ;;\n{trigger} ;;\nDELIMITER ;\n",
                         "CREATE DEFINER=`a`@`b` VIEW `%s_v` AS SELECT \"\\\"\" FROM `%s`;\n")
             for after in triggers:
                 parts = (rows + after, after + rows)
                 for part in parts:
                     text = begin + "".join(part % (name, name, name, name) for name in "abc") + end
                     self.assertEqual(self.load_three(text), [[{"id": 1, "t": "x"}, {"id": 2, "t": "y"}]] * 3, text)
+
+    def test_bits_of_mysql(self):
+        rows = "CREATE TABLE `%s` (`id` int, `f` bit(12));\n" \
+               "INSERT INTO `%s` (`id`, `f`) VALUES (1, b'10100101'), (2, b'1'), (3, b'000000000101');\n"
+        self.assertEqual(self.load_three("-- phpMyAdmin SQL Dump\n\n" + "".join(rows % (name, name) for name in "abc")),
+                         [[{"id": 1, "f": b"\xa5"}, {"id": 2, "f": b"\1"}, {"id": 3, "f": b"\0\5"}]] * 3)
+
+    def test_mysql_without_a_header(self):
+        """ENGINE shows it; no statement after a constraint without columns is passed over."""
+        rows = "CREATE TABLE %s (id int, t text) ENGINE=InnoDB;\nALTER TABLE %s DROP PRIMARY KEY;\n" \
+               "INSERT INTO %s VALUES (1,'a\\nb');\nINSERT INTO %s VALUES (2,'C:\\\\x');\n"
+        self.assertEqual(self.load_three("".join(rows % (name, name, name, name) for name in "abc")),
+                         [[{"id": 1, "t": "a\nb"}, {"id": 2, "t": "C:\\x"}]] * 3)
 
     def test_escape_strings_of_postgres(self):
         """E'it\\'s' ends where PostgreSQL ends it, also in statements and rows that are passed over."""
