@@ -114,6 +114,10 @@ typedef struct sl_target_view {
 bool sl_target_look(sl_connection *connection, const sl_target *target, sl_target_view *view,
                     sl_error *error);
 
+/* Do both have the same fields in the same order with equal values? Numbers of different types are
+ * compared by value. */
+bool sl_keys_equal(const bson_t *a, const bson_t *b);
+
 /* Is the key {_id: 1}? */
 bool sl_key_is_id(const bson_t *key);
 

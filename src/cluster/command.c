@@ -438,7 +438,9 @@ bool sl_documents_having(sl_connection *connection, const sl_target *target, con
         BCON_NEW("find", BCON_UTF8(target->collection), "filter", "{", "$or", BCON_ARRAY(fields),
                  "}", "limit", BCON_INT32(100), "batchSize", BCON_INT32(100), "singleBatch",
                  BCON_BOOL(true), "maxTimeMS", BCON_INT32(2000));
-    return sl_cluster_run(connection, target->database, command, reply, NULL, error);
+    bool ok = sl_connection_command(connection, target->database, command, reply, NULL, error);
+    bson_destroy(command);
+    return ok;
 }
 
 static void append_concern(const sl_connection *connection, bson_t *command, const char *concern) {

@@ -452,9 +452,7 @@ static bool create_collection(sl_connection *connection, const sl_target *target
 
 /* ---- shard ---- */
 
-/* Do both have the same fields in the same order with equal values? Numbers of different types are
- * compared by value. */
-static bool keys_equal(const bson_t *a, const bson_t *b) {
+bool sl_keys_equal(const bson_t *a, const bson_t *b) {
     bson_iter_t in_a, in_b;
     if (!bson_iter_init(&in_a, a) || !bson_iter_init(&in_b, b))
         return false;
@@ -480,7 +478,7 @@ static bool check_key(sl_connection *connection, const sl_target *target, bool *
     sl_sharding sharding;
     bool ok = sl_sharding_read(connection, target, &sharding, error);
     *sharded = ok && sharding.sharded;
-    if (*sharded && target->shard_key_given && !keys_equal(&sharding.key, target->shard_key)) {
+    if (*sharded && target->shard_key_given && !sl_keys_equal(&sharding.key, target->shard_key)) {
         char *is = bson_as_relaxed_extended_json(&sharding.key, NULL);
         char *asked = bson_as_relaxed_extended_json(target->shard_key, NULL);
         ok = sl_error_set(error, SL_EXIT_CLUSTER,
@@ -731,7 +729,7 @@ static bool check_unique_indexes(sl_connection *connection, const sl_target *tar
         bson_t key;
         bool same = by == target->shard_key && !target->shard_key_unique &&
                     sl_look_flag(indexes[i], "unique") && sl_look_inside(indexes[i], "key", &key) &&
-                    keys_equal(&key, by);
+                    sl_keys_equal(&key, by);
         if (!same && !is_obstacle(indexes[i], by))
             continue;
         char *index = sl_index_shown(indexes[i]), *shown = bson_as_relaxed_extended_json(by, NULL);
@@ -774,7 +772,7 @@ static beside beside_of(const sl_server *server, const bson_t *found, const bson
     bool same_name = strcmp(sl_look_string(found, "name"), name) == 0;
     if (!sl_look_inside(found, "key", &own) || !sl_look_inside(index, "key", &wanted))
         return BESIDE_BUILT;
-    if (!keys_equal(&own, &wanted) || !same_option(found, index, "partialFilterExpression"))
+    if (!sl_keys_equal(&own, &wanted) || !same_option(found, index, "partialFilterExpression"))
         return same_name ? BESIDE_RENAMED : BESIDE_BUILT;
     if (!same_option(found, index, "unique") || !same_option(found, index, "sparse")) {
         if (sl_server_at_least(server, 5, 0))

@@ -435,7 +435,7 @@ static void warn_of_dropped_key(const sl_destination *destination) {
     char word[600];
     sl_error ignored;
     if (sl_collection_shard_key(destination->connection, target, &key, &ignored) &&
-        !bson_empty(&key) && !(target->shard_key && bson_equal(&key, target->shard_key))) {
+        !bson_empty(&key) && !(target->shard_key && sl_keys_equal(&key, target->shard_key))) {
         char *json = bson_as_relaxed_extended_json(&key, NULL);
         sl_log_warning("--drop removes %s.%s, which has another shard key, with its zones, options "
                        "and indexes; for the same key give --shard-key %s",

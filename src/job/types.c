@@ -508,8 +508,18 @@ static size_t add_reply(typed_fields *fields, bool ok, bson_t *reply) {
 
 #define LOOKED_FOR 200u /* columns */
 
-/* Appends conditions for columns of the load that no document seen has. Returns their number. */
-static size_t append_unseen(const sl_job *job, const typed_fields *seen, bson_t *conditions) {
+static bool is_listed(const known_types *known, const char *column) {
+    for (sl_walk walk = sl_walk_of(&known->list); sl_walk_next(&walk);) {
+        if (strcmp(sl_look_string(&walk.item, "column"), column) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Appends conditions for columns with values that are not listed, and that no document seen has.
+ * Returns their number. */
+static size_t append_unseen(const sl_job *job, const known_types *known, bson_t *conditions) {
+    const typed_fields *seen = &known->stored;
     const sl_plan *plan = typing_plan(job);
     bson_t item, exists;
     size_t count = 0;
@@ -517,7 +527,8 @@ static size_t append_unseen(const sl_job *job, const typed_fields *seen, bson_t 
         const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
         for (size_t i = 0; i < layout->count && count < LOOKED_FOR; i++) {
             const char *name = layout->columns[i].name;
-            bool found = !*name || *name == '$' || strlen(name) >= FIELD_ROOM;
+            bool found = !*name || *name == '$' || strlen(name) >= FIELD_ROOM ||
+                         layout->columns[i].guess.values == 0 || is_listed(known, name);
             for (size_t f = 0; f < seen->count && !found; f++)
                 found = strcmp(seen->items[f].name, name) == 0;
             if (found)
@@ -546,7 +557,7 @@ static void known_sample(const sl_job *job, const sl_destination *destination, k
     for (unsigned round = 0; round < ROUNDS && count >= SL_SAMPLE_DOCUMENTS; round++) {
         bson_t conditions = BSON_INITIALIZER;
         before = left;
-        left = append_unseen(job, stored, &conditions);
+        left = append_unseen(job, known, &conditions);
         if (left > 0 && left < before) {
             ok = sl_documents_having(destination->connection, &destination->target, &conditions,
                                      &reply, &ignored);
@@ -638,9 +649,10 @@ static bool contradict(const sl_schema_column *a, const sl_schema_column *b) {
 /* Finds the type, of those that the collection has, which stores the sampled values without loss;
  * otherwise one of the same kind as the inferred type, which is then kept. False if there is none.
  * Of an unlisted column the inferred type is kept before: another program stores 1 and 1.5; and a
- * type that is only declared is not used. None, too, if two types read the values differently. */
+ * type that is only declared is not used. None, too, if two types read the values differently, but
+ * when the load is compared: it took the first one, the only one then. */
 static bool choose(const known_type *types, size_t count, const sl_typed_column *column,
-                   sl_schema_column *chosen) {
+                   bool comparing, sl_schema_column *chosen) {
     const bool empty = column->guess.values == 0;
     bool same = empty, found = false;
     *chosen = column->schema;
@@ -653,7 +665,7 @@ static bool choose(const known_type *types, size_t count, const sl_typed_column 
         bool fits = read && !keep && sl_column_guess_fits(&column->guess, &type);
         bool doubtful = sl_column_class(&column->schema) == SL_CLASS_TEXT ||
                         sl_column_guess_is_grouped(&column->guess);
-        if (fits && found && doubtful && !empty && contradict(chosen, &type))
+        if (fits && found && doubtful && !empty && !comparing && contradict(chosen, &type))
             return false;
         if (fits && !found)
             *chosen = type;
@@ -745,7 +757,7 @@ static void adopt_column(const sl_job *job, const known_types *known, sl_typed_l
     if (count == 0 || column->schema.declared ||
         (column->guess.values == 0 && !one_kind(types, count)))
         return;
-    bool fits = choose(types, count, column, &chosen);
+    bool fits = choose(types, count, column, comparing, &chosen);
     bool other = fits && !sl_column_same_kind(&chosen, &column->schema);
     if (!comparing &&
         (!fits || !one_kind(types, count) || (other && is_joined(job, column->name)))) {
@@ -962,7 +974,7 @@ static bool record_once(const sl_job *job, const sl_destination *destination, un
     recording r = {.known = &known};
     size_t listed, count = 0;
     bool ok = known_read(job, destination, true, &known, error);
-    if (destination->target_gone && destination->created)
+    if (destination->target_gone && (read_only || destination->created))
         known.count = 0; /* of the collection that another program has dropped */
     if (ok) {
         record_columns(job, &r);

@@ -69,14 +69,26 @@ static char *list_fields(const bson_t *document, char *out, size_t room) {
     return out;
 }
 
-/* Does the header or the schema name all these fields? Then later records may have them. */
+/* Does the header or the schema name the field, or the JSON that contains it? */
+static bool is_column(const sl_job_source *source, const char *name) {
+    char part[400];
+    if (source->format->key_of(source->dialect, name))
+        return true;
+    const size_t length = strcspn(name, ".");
+    if (!name[length] || length >= sizeof part)
+        return false;
+    memcpy(part, name, length);
+    part[length] = '\0';
+    return source->format->key_of(source->dialect, part) != NULL;
+}
+
+/* Are all these fields columns? Then later records may have them. */
 static bool are_columns(const sl_job *job, const sl_job_source *source, const char *const *names,
                         size_t count) {
     const bool ids = job->config->format_options.id_fields != NULL;
     size_t known = 0;
     while (known < count && source->format->key_of &&
-           ((ids && strncmp(names[known], "_id", 3) == 0) ||
-            source->format->key_of(source->dialect, names[known])))
+           ((ids && strncmp(names[known], "_id", 3) == 0) || is_column(source, names[known])))
         known++;
     return known == count;
 }

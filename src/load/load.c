@@ -373,7 +373,7 @@ static bool prepare(sl_load *load, sl_error *error) {
         return false;
     job->by_range = sl_shard_map_by_id(destination->map);
     job->shards = (uint32_t)destination->topology->count;
-    if (key)
+    if (key && !job->config->part_of_trial)
         sl_ids_warn(job, &destination->target, key);
     if (!sl_ranges_lay_out(job, destination, error))
         return false;
@@ -881,7 +881,9 @@ sl_exit sl_load_run(const sl_load_config *config) {
     sl_job_init(&load.job, config);
     sl_run_init(&load.run, &load.job);
     pthread_mutex_init(&load.balancer_lock, NULL);
-    sl_log_level level = config->part_of_trial ? sl_log_set_level(SL_LOG_WARNING) : SL_LOG_DETAIL;
+    sl_log_level level = config->part_of_trial
+                             ? sl_log_set_level(config->search ? SL_LOG_ERROR : SL_LOG_WARNING)
+                             : SL_LOG_DETAIL;
     load.record = sl_run_record_create();
     bool ok = load.record || sl_error_memory(&error, "starting");
     bool listening = ok && sl_interrupt_listen(on_first_request, on_second_request, &load, &error);

@@ -70,7 +70,7 @@ sl_progress *sl_progress_start(const sl_run *run, const sl_destination *destinat
     const sl_context *context = sl_context_current();
     made->receiver = context ? sl_context_surroundings(context) : NULL;
     bool received = made->receiver && made->receiver->progress;
-    made->kind = received ? SL_PROGRESS_JSON : job->config->progress;
+    made->kind = received && !job->config->search ? SL_PROGRESS_JSON : job->config->progress;
     if (made->kind == SL_PROGRESS_AUTO)
         made->kind = sl_screen_is_terminal() ? SL_PROGRESS_TERMINAL : SL_PROGRESS_PLAIN;
     made->start = sl_clock_ns();

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bson/bson_number.h"
 #include "bson/bson_writer.h"
 #include "format/key_fields.h"
 #include "ledger/unregistered.h"
@@ -174,7 +175,16 @@ static int hash_order(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
+/* Equal for _ids that a server takes for one, such as the numbers 1 and 1.0. */
 static uint64_t hash_of_id(const uint8_t *document) {
+    bson_t whole;
+    bson_iter_t id;
+    if (bson_init_static(&whole, document, sl_bson_length(document)) &&
+        bson_iter_init_find(&id, &whole, "_id")) {
+        const sl_number number = sl_number_of(&id);
+        if (number.kind == SL_NUMBER_INTEGER)
+            return sl_hash_mix((uint64_t)number.value.integer, SL_HASH_B);
+    }
     uint8_t type = 0;
     const uint8_t *value = NULL;
     size_t length = 0;
@@ -182,12 +192,16 @@ static uint64_t hash_of_id(const uint8_t *document) {
     return sl_hash_mix(sl_hash_text((const char *)value, length), SL_HASH_B ^ type);
 }
 
+static int block_order(const void *left, const void *right) {
+    const struct sl_found_block *a = left, *b = right;
+    return a->source != b->source ? (a->source > b->source) - (a->source < b->source)
+                                  : (a->sequence > b->sequence) - (a->sequence < b->sequence);
+}
+
 static bool was_found(const sl_ledger *ledger, const sl_source_block *block) {
-    size_t i = 0;
-    while (i < ledger->found_count && (ledger->found[i].source != block->source ||
-                                       ledger->found[i].sequence != block->sequence))
-        i++;
-    return i < ledger->found_count;
+    const struct sl_found_block key = {block->source, block->sequence};
+    return ledger->found_count > 0 &&
+           bsearch(&key, ledger->found, ledger->found_count, sizeof key, block_order);
 }
 
 static void collect(sl_id_search *search, uint64_t hash) {
@@ -295,6 +309,8 @@ static uint64_t certainly_missing(const sl_job *job, const sl_target *target,
         "again, to see whether their _ids repeat",
         sl_plural(fewer, "document"));
     pthread_mutex_init(&search.lock, NULL);
+    if (ledger->found_count > 0)
+        qsort(ledger->found, ledger->found_count, sizeof *ledger->found, block_order);
     if (read_again(job, &search) && !search.incomplete) {
         sort_ids(&search);
         search.counting = true;

@@ -774,12 +774,16 @@ bool sl_workers_run(sl_run *run, sl_destination *destination, sl_ledger *ledger,
     for (unsigned i = 0; i < made; i++)
         worker_clear(&workers[i]);
     free(workers);
-    if (ok && run->held && !atomic_load(&run->stop))
-        ok =
-            sl_error_set(error, SL_EXIT_SOURCE,
-                         "%s: ended before the text that the interrupted run had read; give it the "
-                         "full text again",
-                         sl_source_set_at(job->set, run->held->block.source)->shown);
+    for (size_t i = 0; ok && i < sl_source_set_count(job->set) && !atomic_load(&run->stop); i++) {
+        const sl_source *source = sl_source_set_at(job->set, i);
+        if (atomic_load(&job->sources[i].uncompared) > 0 &&
+            (source->kind == SL_SOURCE_PIPE || run->held))
+            ok =
+                sl_error_set(error, SL_EXIT_SOURCE,
+                             "%s: ended before the text that the interrupted run had read; give it "
+                             "the full text again",
+                             source->shown);
+    }
     while (run->held) { /* of a load that was stopped */
         sl_held *next = run->held->next;
         held_free(run->held);

@@ -186,13 +186,30 @@ class Remembered(support.ClusterCase):
                 (["01/25/2024"], ["25/01/2024"], "05/02/2024", "k=date:%d/%m/%Y"),
                 (["1.234,50", "2,5"], ["1,234.50", "2.5"], "1.301", "k=double:1,234.5")):
             name = self.target(types[2:5])
-            for values in (first, second):
-                self.shardload("load", *name, self.csv(*(f'1;{value}' for value in values * 20), header="n;k"))
-            path = self.csv(*[f"1;{third}"] * 20, header="n;k")
+            for values in (first, [third], second):
+                loaded = self.csv(*(f'1;{value}' for value in values * 20), header="n;k")
+                self.shardload("load", *name, loaded)
+                self.shardload("verify", "--content", *name, loaded)
+            path = self.csv(*[f"3;{third}"] * 20, header="n;k")
             outcome = self.shardload("load", *name, path, code=support.EXIT_SOURCE)
             self.assertRegex(outcome.err, f'column k: d.* and d.* in the collection, .* here, as "{third}"')
             self.shardload("load", *name, "--types", types, path)
             self.shardload("load", *name, self.csv(*[f"2;{second[0]}"] * 20, header="n;k"))
+
+    def test_plan_after_another_program_has_dropped_the_collection(self):
+        self.load(self.csv("1,1,2016-01-15"))
+        self.database.t.drop()
+        plan = self.shardload("plan", *self.target(), self.csv("a,b", header="n,more"))
+        self.assertNotIn("other columns", plan.text)
+
+    def test_documents_are_not_searched_for_columns_without_values(self):
+        self.database.t.insert_many([{"_id": n, "n": n} for n in range(300)])
+        self.database.command("profile", 2)
+        self.load("--id-field", "id", self.csv("900,1,,x", header="id,n,none,new"))
+        self.database.command("profile", 0)
+        asked = [list(one)[0] for found in self.database.system.profile.find({"command.filter.$or": {"$exists": True}})
+                 for one in found["command"]["filter"]["$or"]]
+        self.assertEqual(set(asked), {"new"})
 
     def test_a_field_that_few_documents_have(self):
         """A random sample misses it."""

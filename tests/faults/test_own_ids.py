@@ -130,6 +130,12 @@ class Standalone(OwnIds):
         outcome = self.resume().expect(support.EXIT_OK)
         self.assertIn("or 50 documents are missing: shardload verify --content", outcome.err)
 
+    def test_equal_ids_of_different_types_are_not_missing(self):
+        twins = [{"_id": kind(n), "n": n, "pad": "x" * 900} for kind in (int, float) for n in range(4000)]
+        source = self.file("equal.bson", making.dump(twins))
+        self.load_killed_between_inserts("--mode", "upsert", batch=25, source=source)
+        self.resume("--mode", "upsert", source=source).expect(support.EXIT_OK)
+
     def test_records_that_repeat_are_not_missing(self):
         twins = [one for one in self.made if "_id" in one]
         source = self.file("twins.bson", making.dump([*twins, *twins]))
