@@ -367,7 +367,8 @@ class Dumps(support.ClusterCase):
         rows = "CREATE TABLE `%s` (`id` int, `t` text);\nINSERT INTO `%s` (`id`, `t`) VALUES\n(1, 'x'),\n(2, 'y');\n"
         for begin in ("-- phpMyAdmin SQL Dump\n\nSET NAMES utf8;\n", "-- MySQL dump 8\n", "START TRANSACTION;\n"):
             end = "-- Dump completed\n" if "dump 8" in begin else ""
-            triggers = (f"DELIMITER $$\n{trigger}\n$$\nDELIMITER ;\n", f"DELIMITER $$\n{trigger}$$\nDELIMITER ;\n", f"DELIMITER ;;\n{trigger} ;;\nDELIMITER ;\n",
+            triggers = (f"DELIMITER $$\n{trigger}\n$$\nDELIMITER ;\n", f"DELIMITER $$\n{trigger}$$\nDELIMITER ;\n",
+                        f"DELIMITER ;;\n{trigger} ;;\nDELIMITER ;\n",
                         "CREATE DEFINER=`a`@`b` VIEW `%s_v` AS SELECT \"\\\"\" FROM `%s`;\n")
             for after in triggers:
                 parts = (rows + after, after + rows)
