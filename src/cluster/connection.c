@@ -487,7 +487,7 @@ bool sl_cursor_failed(const sl_cursor_reading *reading, bson_error_t *why) {
     return true;
 }
 
-/* As sl_connection_find_each; `limit`: of the bytes of all documents, or 0. */
+/* As sl_connection_find_each. */
 static bool find_within(sl_connection *connection, const char *const place[2], const bson_t *filter,
                         const bson_t *options, uint64_t limit, sl_found_document *each,
                         void *context, sl_error *error) {
@@ -517,9 +517,10 @@ static bool find_within(sl_connection *connection, const char *const place[2], c
 
 bool sl_connection_find_each(sl_connection *connection, const char *database,
                              const char *collection, const bson_t *filter, const bson_t *options,
-                             sl_found_document *each, void *context, sl_error *error) {
+                             uint64_t limit, sl_found_document *each, void *context,
+                             sl_error *error) {
     const char *const place[2] = {database, collection};
-    return find_within(connection, place, filter, options, 0, each, context, error);
+    return find_within(connection, place, filter, options, limit, each, context, error);
 }
 
 typedef struct kept_documents {

@@ -171,11 +171,12 @@ bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t
 
 /* Calls `each` for every document of a find, which may be too many to keep, until it returns false.
  * The document is valid during the call. `filter` and `options` (find options; may be NULL) are
- * borrowed. */
+ * borrowed. More than `limit` bytes of documents are an error. */
 typedef bool sl_found_document(void *context, const bson_t *document);
 bool sl_connection_find_each(sl_connection *connection, const char *database,
                              const char *collection, const bson_t *filter, const bson_t *options,
-                             sl_found_document *each, void *context, sl_error *error);
+                             uint64_t limit, sl_found_document *each, void *context,
+                             sl_error *error);
 
 /* Reads all documents of a find into an array document {"0": {...}, ...}, which is always
  * initialised. `filter` and `options` (find options; may be NULL) are borrowed. For small

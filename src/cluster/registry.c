@@ -373,9 +373,10 @@ bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *coun
     bson_t *filter = BCON_NEW("number", "{", "$exists", BCON_BOOL(true), "}");
     bson_t *options =
         BCON_NEW("projection", "{", "_id", BCON_INT32(0), "number", BCON_INT32(1), "}");
-    bool ok = registry->none || sl_connection_find_each(registry->connection, registry->database,
-                                                        registry->collection, filter, options,
-                                                        sl_registry_add_number, &list, error);
+    bool ok = registry->none ||
+              sl_connection_find_each(registry->connection, registry->database,
+                                      registry->collection, filter, options, SL_CURSOR_KEPT_MAX,
+                                      sl_registry_add_number, &list, error);
     bson_destroy(options);
     bson_destroy(filter);
     if (ok && list.error.code) {
@@ -467,6 +468,8 @@ static bool look_for_namesake(void *context, const bson_t *document) {
     return true;
 }
 
+#define NAMESAKES_BYTES_MAX ((uint64_t)8 << 30) /* of 8 million sources, 1,000 bytes each */
+
 bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entries, size_t count,
                            sl_registry_found *found, void *context, sl_error *error) {
     const bson_t everything = BSON_INITIALIZER;
@@ -484,10 +487,10 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
                  BCON_INT32(1), "beginning", BCON_INT32(1), "state", BCON_INT32(1), "inRange",
                  BCON_INT32(1), "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "}");
     /* A registry may have millions of sources, which are not kept. */
-    bool ok =
-        all.count == 0 || registry->none ||
-        sl_connection_find_each(registry->connection, registry->database, registry->collection,
-                                &everything, options, look_for_namesake, &all, error);
+    bool ok = all.count == 0 || registry->none ||
+              sl_connection_find_each(registry->connection, registry->database,
+                                      registry->collection, &everything, options,
+                                      NAMESAKES_BYTES_MAX, look_for_namesake, &all, error);
     bson_destroy(options);
     free(all.sorted);
     return ok;

@@ -231,7 +231,7 @@ class Agreement(OnlyShardsCase):
         self.only(self.first, self.source)
         self.database.t.delete_one({"_id": self.database.t.find_one({})["_id"]})
         outcome, _ = self.only(self.second, self.source, code=support.EXIT_VERIFICATION)
-        self.assertRegex(outcome.err, "2 parts have loaded 6000 documents, and 5999 are")
+        self.assertRegex(outcome.err, "2 parts have loaded 6,000 documents, and 5,999 are")
         self.assertEqual(self.states(), {"started"})
 
     def test_a_loader_that_was_killed_is_resumed_for_the_same_shards(self):

@@ -92,7 +92,7 @@ class LoneServer(fault_case.ProxyCase):
         self.insert(SOURCE_1 + 0.5)
         outcome = self.begin("--part", "2/2").wait()
         self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
-        self.assertIn("its 2 parts have loaded 1193 documents, and 1194 are stored", outcome.err)
+        self.assertIn("its 2 parts have loaded 1,193 documents, and 1,194 are stored", outcome.err)
         self.database.t.delete_one({"_id": SOURCE_1 + 0.5})
         self.assertEqual(self.begin("--part", "2/2", "--resume").wait().code, support.EXIT_REJECTS)
         self.assert_content()
