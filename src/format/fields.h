@@ -69,8 +69,8 @@ uint8_t *sl_put_unusual(sl_parser *parser, size_t column, sl_text field, bool qu
 /* The field does not fit. True: the column demands that its value is left out; this is recorded. */
 bool sl_leave_out(sl_parser *parser, size_t column);
 
-/* Counts the values that have been left out of a document, or kept as text. False: the record is a
- * repeated header, none of whose words fits; it is counted as such. */
+/* Counts the values that have been left out of a document, or kept as text. False: the record
+ * repeats the header, whose words do not fit the columns; it is counted as a header. */
 bool sl_record_count_left(sl_parser *parser, const sl_record *record);
 
 /* Is the value missing: is the field empty, NULL, or a word for a missing value? In notations that

@@ -510,9 +510,9 @@ static void on_alike(void *context, const sl_registry_entry *entry, const bson_t
         add_found(&a->versions, entry, " begins with the text of", document);
 }
 
-/* A source that begins like the entry has been looked at. In another folder, only a file whose
- * size differs by at most 1 % is taken for a version of it: each month may have a folder with files
- * of one name. */
+/* Notes a source with the entry's file name, unless both begin with the same text: then it has been
+ * noted already. In another folder, only a file whose size differs by at most 1 % is taken for a
+ * version of the file, because each month may have a folder with files of one name. */
 static void on_namesake(void *context, const sl_registry_entry *entry, const bson_t *document) {
     alike *a = context;
     const uint64_t beginning = (uint64_t)sl_look_int64(document, "beginning", 0);

@@ -302,34 +302,30 @@ bool sl_types_apply_to_entry(sl_job *job, const sl_source_block *block, sl_diale
 
 /* ---- the types of fields in documents ---- */
 
-#define FIELDS_MOST 1000u /* different ones */
-#define FIELDS_READ 2000u /* of a document */
+#define FIELDS_MOST 1000u /* fields with different names that are noted */
+#define FIELDS_READ 2000u /* fields of one document that are read */
 #define FIELD_ROOM 200
 #define FIELD_LEVELS 4u
 #define EXAMPLE_ROOM 60
 #define LOOKED_AT 1000u /* documents of a block */
-
-/* The types that values have only by declaration. */
-#define DECLARED_TYPES                                                                             \
-    (1u << BSON_TYPE_OID | 1u << BSON_TYPE_DOCUMENT | 1u << BSON_TYPE_ARRAY |                      \
-     1u << BSON_TYPE_BINARY | 1u << UUID)
 
 #define UUID 30 /* binary data of this subtype; not a type of BSON */
 
 static const struct field_kind {
     const char *type;    /* as sl_column_type_read reads it */
     uint32_t bson_types; /* bit set */
+    bool declared;       /* a column has the type only by declaration */
 } field_kinds[] = {
-    {"double", 1u << BSON_TYPE_DOUBLE},
-    {"decimal128", 1u << BSON_TYPE_DECIMAL128},
-    {"int", 1u << BSON_TYPE_INT32 | 1u << BSON_TYPE_INT64},
-    {"date", 1u << BSON_TYPE_DATE_TIME},
-    {"flag true false", 1u << BSON_TYPE_BOOL},
-    {"text", 1u << BSON_TYPE_UTF8},
-    {"objectid", 1u << BSON_TYPE_OID},
-    {"json", 1u << BSON_TYPE_DOCUMENT | 1u << BSON_TYPE_ARRAY},
-    {"uuid", 1u << UUID},
-    {"hex", 1u << BSON_TYPE_BINARY},
+    {"double", 1u << BSON_TYPE_DOUBLE, false},
+    {"decimal128", 1u << BSON_TYPE_DECIMAL128, false},
+    {"int", 1u << BSON_TYPE_INT32 | 1u << BSON_TYPE_INT64, false},
+    {"date", 1u << BSON_TYPE_DATE_TIME, false},
+    {"flag true false", 1u << BSON_TYPE_BOOL, false},
+    {"text", 1u << BSON_TYPE_UTF8, false},
+    {"objectid", 1u << BSON_TYPE_OID, true},
+    {"json", 1u << BSON_TYPE_DOCUMENT | 1u << BSON_TYPE_ARRAY, true},
+    {"uuid", 1u << UUID, true},
+    {"hex", 1u << BSON_TYPE_BINARY, true},
 };
 #define FIELD_KINDS (sizeof field_kinds / sizeof field_kinds[0])
 
@@ -389,9 +385,11 @@ static int type_of(const bson_iter_t *value) {
 /* Adds the fields at `at`, and those of embedded documents. */
 static void add_fields(typed_fields *fields, bson_iter_t *at, const char *before, unsigned level) {
     const size_t ids = fields->ids ? fields->ids->count : 0;
-    uint32_t known = 0;
-    for (size_t i = 0; i < FIELD_KINDS; i++)
+    uint32_t inferred = 0, known = 0; /* bit sets of types */
+    for (size_t i = 0; i < FIELD_KINDS; i++) {
         known |= field_kinds[i].bson_types;
+        inferred |= field_kinds[i].declared ? 0 : field_kinds[i].bson_types;
+    }
     while (fields->read < FIELDS_READ && bson_iter_next(at)) {
         char name[FIELD_ROOM];
         bson_iter_t inner;
@@ -406,7 +404,7 @@ static void add_fields(typed_fields *fields, bson_iter_t *at, const char *before
         sl_print_text(name, sizeof name, "%s%s%s", before, dot, id && ids > 1 ? "" : key);
         if (type == BSON_TYPE_DOCUMENT && level + 1 < FIELD_LEVELS && bson_iter_recurse(at, &inner))
             add_fields(fields, &inner, name, level + 1);
-        const uint32_t types = id ? known & ~DECLARED_TYPES : known; /* ids: see decision.c */
+        const uint32_t types = id ? inferred : known; /* decision.c compares the others of an _id */
         if (*name && type > 0 && type < 32 && types >> type & 1) {
             typed_field *field = field_named(fields, name);
             if (field && field->types == 0)

@@ -113,7 +113,8 @@ bool sl_source_set_add_generated(sl_source_set *set, const char *name, uint64_t 
                                  uint32_t record_bytes, sl_error *error);
 
 struct sl_sql_map;
-/* If the source is this SQL dump, only the rows of this table are read. The map is borrowed. */
+/* If the source is this SQL dump, it is read from the rows of this table on, up to those of the
+ * next selected table. The map is borrowed. */
 void sl_source_set_use_map(sl_source_set *set, const struct sl_sql_map *map);
 
 /* Finds the lines of SQL dumps at which rows begin. All zero: nothing is open. One thread. */

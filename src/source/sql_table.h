@@ -25,9 +25,10 @@ typedef struct sl_sql_column {
 
 /* Where the rows of a table are in a dump, and how the statements there are read. */
 typedef struct sl_sql_rows {
-    uint64_t begin, end; /* offsets: of the first statement with rows, and of that of the next table
+    uint64_t begin,
+        end;        /* offsets: of the first statement with rows, and of that of the next selected
                             (UINT64_MAX: none) */
-    uint64_t lines;      /* line feeds before `begin` */
+    uint64_t lines; /* line feeds before `begin` */
     bool mysql, escapes, sqlite, brackets;
     char terminator[SL_SQL_TERMINATOR_ROOM];
 } sl_sql_rows;

@@ -132,7 +132,7 @@ char *sl_value_text(double value, sl_unit unit, char out[SL_HUMAN_ROOM]);
 char *sl_human_bytes(double bytes, char out[SL_HUMAN_ROOM]);
 /* "1,234,567". */
 char *sl_human_count(uint64_t count, char out[SL_HUMAN_ROOM]);
-/* The same, and "1 document", "40,000 documents", in memory of the block in which they are. */
+/* The same, and "1 document", "40,000 documents"; valid until the end of the enclosing block. */
 #define sl_number_text(count) sl_human_count(count, (char[SL_HUMAN_ROOM]){0})
 #define sl_plural(count, noun) sl_plural_text(count, noun, (char[SL_PLURAL_ROOM]){0})
 #define SL_PLURAL_ROOM 64

@@ -29,6 +29,7 @@ LIMITS = [
     ("security", "{} entries of a list in the registry", "cluster/registry.c", "LIST_MOST", 1),
     ("security", "at most {} successive batches", "cluster/connection.h", "SL_CURSOR_EMPTY_MAX", 1),
     ("security", "a DNS name of at most {} bytes", "cluster/uri.c", "NAME_MAX_BYTES", 1),
+    ("delimited", "a random sample of {} documents", "cluster/cluster.h", "SL_SAMPLE_DOCUMENTS", 1),
     ("hostile-input", "a record of more than {} MiB, such as", "source/source.h", "SL_RECORD_BYTES_MAX", MIB),
     ("hostile-input", "zstd data that needs more than {} MiB", "source/unpack.h", "SL_DECODER_MEMORY_MAX", MIB),
     ("hostile-input", "rejects are larger than {} MiB and four times", "ledger/rejects.c", "BYTES_BASE", MIB),

@@ -206,7 +206,6 @@ class Remembered(support.ClusterCase):
         self.database.t.insert_many([{"_id": n, "n": n} for n in range(300)])
         self.database.command("profile", 2)
         self.load("--id-field", "id", self.csv("900,1,,x", header="id,n,none,new"))
-        self.database.command("profile", 0)
         asked = [list(one)[0] for found in self.database.system.profile.find({"command.filter.$or": {"$exists": True}})
                  for one in found["command"]["filter"]["$or"]]
         self.assertEqual(set(asked), {"new"})
