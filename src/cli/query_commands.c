@@ -127,8 +127,7 @@ static void run_query(sl_query_session *s, sl_query *query, sl_query_options *op
 static void print_heading(const sl_query_session *s, const sl_suite *suite,
                           const sl_query_options *options) {
     sl_query_print_heading(s, suite, options->documents);
-    sl_print("%u run%s after %u to warm up\n\n", options->repeat, options->repeat == 1 ? "" : "s",
-             options->warm_up);
+    sl_print("%s after %u to warm up\n\n", sl_plural(options->repeat, "run"), options->warm_up);
 }
 
 /* All runs of a suite; the elements at one index belong together. */

@@ -65,8 +65,8 @@ static void check_versions(const sl_examined *examined, sl_check_findings *findi
         silent += !version[0];
         if (!version[0] || earlier > 0)
             continue;
-        used += sl_print_text(list + used, sizeof list - used, "%s%s on %zu server%s",
-                              kinds++ > 0 ? ", " : "", version, same, same == 1 ? "" : "s");
+        used += sl_print_text(list + used, sizeof list - used, "%s%s on %s",
+                              kinds++ > 0 ? ", " : "", version, sl_plural(same, "server"));
     }
     sl_check_finding *finding =
         sl_find(findings, kinds > 1 ? SL_CHECK_WARNING : SL_CHECK_OK,
@@ -142,8 +142,8 @@ static void find_members(const sl_examined *examined, const char *shard,
         meaning = "one copy of the data: the load stops while this server is down";
     }
     sl_check_finding *finding =
-        sl_find(findings, verdict, meaning, "%s: %zu of %zu member%s answer%s, %s primary%s%s",
-                shard, data + roles[SL_ROLE_ARBITER], all, all == 1 ? "" : "s", all == 1 ? "s" : "",
+        sl_find(findings, verdict, meaning, "%s: %zu of %s answer%s, %s primary%s%s", shard,
+                data + roles[SL_ROLE_ARBITER], sl_plural(all, "member"), all == 1 ? "s" : "",
                 roles[SL_ROLE_PRIMARY] ? "with a" : "no", silent[0] ? "; not: " : "", silent);
     BSON_APPEND_UTF8(finding->values, "shard", shard);
     BSON_APPEND_INT64(finding->values, "members", (int64_t)all);
@@ -162,8 +162,8 @@ static void check_members(const sl_examined *examined, sl_check_findings *findin
                 : all <= 1 ? "all batches pass through it: name all routers in --uri, or give "
                              "--route direct"
                            : "the load is spread over them",
-                "%zu of %zu router%s of --uri answer%s%s%s", routers[SL_ROLE_ROUTER], all,
-                all == 1 ? "" : "s", all == 1 ? "s" : "", silent[0] ? "; not: " : "", silent);
+                "%zu of %s of --uri answer%s%s%s", routers[SL_ROLE_ROUTER],
+                sl_plural(all, "router"), all == 1 ? "s" : "", silent[0] ? "; not: " : "", silent);
         if (!examined->topology)
             sl_find_unknown(findings, examined->topology_why.message,
                             "the shards are not examined");
@@ -451,10 +451,10 @@ static void check_operations(const sl_examined_server *server, sl_check_findings
                 : verdict == SL_CHECK_OK
                     ? "no long operation runs, and no transaction is open"
                     : "they hold snapshots, which fill the cache, and compete for the disk",
-                "%s: %s%zu operation%s of a minute or longer%s%s, %.0f open transaction%s, %.0f "
-                "writers waiting",
-                server->shard, locked ? "WRITES ARE LOCKED, " : "", count, count == 1 ? "" : "s",
-                count > 0 ? ", the first: " : "", first, open, open == 1 ? "" : "s", waiting);
+                "%s: %s%s of a minute or longer%s%s, %s, %.0f writers waiting", server->shard,
+                locked ? "WRITES ARE LOCKED, " : "", sl_plural(count, "operation"),
+                count > 0 ? ", the first: " : "", first,
+                sl_plural((uint64_t)open, "open transaction"), waiting);
     BSON_APPEND_UTF8(finding->values, "shard", server->shard);
     BSON_APPEND_BOOL(finding->values, "locked", locked);
     BSON_APPEND_INT64(finding->values, "longOperations", (int64_t)count);
@@ -873,9 +873,10 @@ static void check_leftovers(const sl_examined *examined, sl_check_findings *find
                   "it, or drop them. A registry without its collection still counts its sources "
                   "as loaded"
                 : "a load that was killed has stopped the balancer: the next load restores it",
-            "%zu collection%s of earlier commands%s%s%s; %u killed load%s that hold%s the balancer",
-            left.count, left.count == 1 ? "" : "s", left.count > 0 ? ": " : "", left.shown,
-            left.count > SHOWN ? ", ..." : "", dead, dead == 1 ? "" : "s", dead == 1 ? "s" : "");
+            "%s of earlier commands%s%s%s; %s that hold%s the balancer",
+            sl_plural(left.count, "collection"), left.count > 0 ? ": " : "", left.shown,
+            left.count > SHOWN ? ", ..." : "", sl_plural(dead, "killed load"),
+            dead == 1 ? "s" : "");
         BSON_APPEND_ARRAY(finding->values, "collections", &left.names);
         BSON_APPEND_INT32(finding->values, "deadHolders", (int32_t)dead);
     } else if (!left.why[0]) {

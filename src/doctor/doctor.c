@@ -163,10 +163,10 @@ static void print_text(const sl_examined *examined, const sl_check_findings *fin
         length = group_length(findings, i);
         print_group(&findings->items[i], length, out);
     }
-    sl_print_to(out, "\n%zu problem%s, %zu warning%s, %zu unknown, %zu ok\n",
-                counts[SL_CHECK_PROBLEM], counts[SL_CHECK_PROBLEM] == 1 ? "" : "s",
-                counts[SL_CHECK_WARNING], counts[SL_CHECK_WARNING] == 1 ? "" : "s",
-                counts[SL_CHECK_UNKNOWN], counts[SL_CHECK_OK]);
+    sl_print_to(out, "\n%s, %s, %zu unknown, %zu ok\n",
+                sl_plural(counts[SL_CHECK_PROBLEM], "problem"),
+                sl_plural(counts[SL_CHECK_WARNING], "warning"), counts[SL_CHECK_UNKNOWN],
+                counts[SL_CHECK_OK]);
 }
 
 /* ---- the page, as JSON ---- */

@@ -598,10 +598,9 @@ char *sl_delimited_describe(const sl_dialect *dialect, char *out, size_t room) {
     const bool named = d->notation && (d->notation_given || d->why[0]);
     char why[SL_NOTATION_WHY_ROOM + 4];
     snprintf(why, sizeof why, " (%s)", d->why);
-    snprintf(out, room, "%s%s%s: %s, %s, %zu column%s%s%s%s%s%s", d->kind,
-             d->letter[0] ? ", dialect " : "", d->letter, delimiter_name(d->delimiter),
-             d->header_length > 0 ? "header" : "no header", d->column_count,
-             d->column_count == 1 ? "" : "s", named ? "; dialect " : "",
+    snprintf(out, room, "%s%s%s: %s, %s, %s%s%s%s%s%s", d->kind, d->letter[0] ? ", dialect " : "",
+             d->letter, delimiter_name(d->delimiter), d->header_length > 0 ? "header" : "no header",
+             sl_plural(d->column_count, "column"), named ? "; dialect " : "",
              named ? d->notation->name : "", named && d->why[0] ? why : "", d->note,
              d->contradict ? "; no name is nested: names such as a and a.b contradict each other, "
                              "or are parts of _id"

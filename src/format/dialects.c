@@ -384,11 +384,11 @@ static void show_doubts(const sl_dialect *d, const char *name) {
         sl_log_warning("%s: values have quotes, which are kept: --quote '\"' removes them", name);
     const char given[2] = {d->delimiter, '\0'}, other[2] = {d->other, '\0'};
     if (d->other)
-        sl_log_warning(
-            "%s: --delimiter %s divides this text into %zu column%s, and %s would divide "
-            "it evenly into %zu columns: is the option right?",
-            name, d->delimiter == '\t' ? "tab" : given, d->column_count,
-            d->column_count == 1 ? "" : "s", d->other == '\t' ? "tab" : other, d->other_fields);
+        sl_log_warning("%s: --delimiter %s divides this text into %s, and %s would divide "
+                       "it evenly into %zu columns: is the option right?",
+                       name, d->delimiter == '\t' ? "tab" : given,
+                       sl_plural(d->column_count, "column"), d->other == '\t' ? "tab" : other,
+                       d->other_fields);
 }
 
 /* Adds a kind, whose columns then belong to the list. */

@@ -631,10 +631,10 @@ void sl_record_doubt(const sl_parser *parser, uint32_t start, uint32_t end, uint
         return;
     sl_reject record = {.offset = parser->block->offset + start, .line = line};
     snprintf(record.reason, sizeof record.reason,
-             "a quoted field contains %zu line%s with as many fields as a record: is a quote not "
+             "a quoted field contains %s with as many fields as a record: is a quote not "
              "closed? Correct it, or, if quotes are data, give --quote none (in a schema `quotes: "
              "false`)",
-             between, between == 1 ? "" : "s");
+             sl_plural(between, "line"));
     parser->sink->doubt(parser->sink, &record);
 }
 

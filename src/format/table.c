@@ -484,8 +484,7 @@ bool sl_table_set_names(sl_table *table, const sl_text *given, size_t count, sl_
         table->names[i] = (sl_text){begin, (size_t)(at - begin)};
     }
     if (given && empty > 0)
-        add_note(table, "; %zu column%s without name: named by number", empty,
-                 empty == 1 ? "" : "s");
+        add_note(table, "; %s without name: named by number", sl_plural(empty, "column"));
     if (repeated > 0) {
         char name[40];
         sl_text_printable(table->names[numbered], name, sizeof name);

@@ -413,10 +413,14 @@ static void warn_of_expiry(sl_job *job, const sl_target *target, const bson_t *i
                  "; %s of the %s records at the beginning of the sources have such a date already",
                  sl_human_count(seen.expired, a), sl_human_count(seen.records, b));
     sl_log_warning("%s.%s has the TTL index %.200s: servers delete documents whose field %.200s "
-                   "has a date older than %.0f seconds, also those of this load%s. To keep them, "
+                   "has a date older than %.0f seconds%s, also those of this load%s. To keep them, "
                    "drop the index, or raise its expireAfterSeconds (collMod)",
                    target->database, target->collection, sl_look_string(index, "name"), seen.field,
-                   seconds, sampled);
+                   seconds,
+                   sl_look_inside(index, "partialFilterExpression", &key)
+                       ? " and which match its partialFilterExpression"
+                       : "",
+                   sampled);
 }
 
 static void warn_of_expiries(sl_job *job, const sl_destination *destination) {

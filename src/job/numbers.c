@@ -399,10 +399,10 @@ bool sl_sources_look_for_target(sl_job *job, sl_destination *destination, sl_err
     if (ok && left > 0)
         sl_log_warning(
             "%s.%s does not exist, but its registry %s.%s.sources still does: the documents of the "
-            "%zu source%s that it lists no longer exist; only the documents of this load will be "
+            "%s that it lists no longer exist; only the documents of this load will be "
             "stored%s",
-            target->database, target->collection, target->database, target->collection, left,
-            left == 1 ? "" : "s",
+            target->database, target->collection, target->database, target->collection,
+            sl_plural(left, "source"),
             sl_load_is_shared(job->config) ? "" : "; --drop removes the registry as well");
     free(entries);
     return ok;
@@ -715,17 +715,17 @@ static bool refuse_beside_pipe(const sl_job *job, const sl_destination *destinat
         return false;
     if (first.count == 0)
         return true;
-    return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s.%s holds the documents of %zu pipe%s whose load was not completed (the "
-                        "first began at %s on %s). The same data would be stored twice: complete "
-                        "that load with --resume --work-dir %s, or give --drop. For other data "
-                        "give --another-pipe",
-                        destination->target.database, destination->target.collection, first.count,
-                        first.count == 1 ? "" : "s", first.when[0] ? first.when : "an unknown time",
-                        first.host[0] ? first.host : "an unknown host",
-                        first.work_directory[0]
-                            ? sl_shell_word(first.work_directory, folder, sizeof folder)
-                            : "DIR");
+    return sl_error_set(
+        error, SL_EXIT_SOURCE,
+        "%s.%s holds the documents of %s whose load was not completed (the "
+        "first began at %s on %s). The same data would be stored twice: complete "
+        "that load with --resume --work-dir %s, or give --drop. For other data "
+        "give --another-pipe",
+        destination->target.database, destination->target.collection,
+        sl_plural(first.count, "pipe"), first.when[0] ? first.when : "an unknown time",
+        first.host[0] ? first.host : "an unknown host",
+        first.work_directory[0] ? sl_shell_word(first.work_directory, folder, sizeof folder)
+                                : "DIR");
 }
 
 bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination, const char *folder,

@@ -1395,9 +1395,9 @@ static void log_padded(const sl_job *job) {
         }
     }
     if (padded.count > 0)
-        sl_log_warning("only the blanks around values make %zu column%s text: %s%s. With --trim, "
+        sl_log_warning("only the blanks around values make %s text: %s%s. With --trim, "
                        "the values become numbers, dates or flags",
-                       padded.count, padded.count == 1 ? "" : "s", padded.shown,
+                       sl_plural(padded.count, "column"), padded.shown,
                        padded.count > NAMES_SHOWN ? " ..." : "");
 }
 

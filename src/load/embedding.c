@@ -467,10 +467,10 @@ static bool has_all(const sl_preparation *preparation) {
     const sl_load_config *config = preparation->job->config;
     return count == 0 || config->skip_other ||
            sl_error_set(preparation->error, SL_EXIT_SOURCE,
-                        "--embed: %llu file%s or archive entr%s of %s %s not read when its records "
+                        "--embed: %s or archive entr%s of %s %s not read when its records "
                         "were stored in %s; --skip-other skips them",
-                        (unsigned long long)count, count == 1 ? "" : "s", count == 1 ? "y" : "ies",
-                        config->embed_path, count == 1 ? "was" : "were", preparation->folder);
+                        sl_plural(count, "file"), count == 1 ? "y" : "ies", config->embed_path,
+                        count == 1 ? "was" : "were", preparation->folder);
 }
 
 /* Is there a store of these sources and options? Reads its facts. An error if there is another one,

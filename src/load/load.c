@@ -255,8 +255,7 @@ static void log_layout(const sl_load *load) {
     char ranges[60] = "";
     sl_route route = sl_shard_map_route(destination->map);
     if (route == SL_ROUTE_BY_ID)
-        snprintf(ranges, sizeof ranges, ", %zu range%s", job->range_count,
-                 job->range_count == 1 ? "" : "s");
+        snprintf(ranges, sizeof ranges, ", %s", sl_plural(job->range_count, "range"));
     else if (key)
         snprintf(ranges, sizeof ranges, "; the %s finds each document's shard",
                  route == SL_ROUTE_BY_KEY ? "loader" : "router");
@@ -590,7 +589,7 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
     char dialect[300];
     uint64_t stored = sl_source_set_stored_bytes(load->job.set);
     bool generated = sl_job_is_generated(&load->job);
-    sl_log_detail("%zu source%s, %s %s: %s%s", load->job.active, load->job.active == 1 ? "" : "s",
+    sl_log_detail("%s, %s %s: %s%s", sl_plural(load->job.active, "source"),
                   generated ? sl_human_count(stored / sl_job_record_bytes(&load->job), bytes)
                             : sl_human_bytes((double)stored, bytes),
                   generated ? "generated records" : "stored",

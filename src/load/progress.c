@@ -590,7 +590,7 @@ static void make_parts(parts *all, const sl_progress_facts *facts) {
     if (facts->rejects > 0)
         put(all, PART_REJECTS, "%s rejects", short_number((double)facts->rejects, a));
     if (facts->threads > 0)
-        put(all, PART_THREADS, "%u thread%s", facts->threads, facts->threads == 1 ? "" : "s");
+        put(all, PART_THREADS, "%s", sl_plural(facts->threads, "thread"));
     if (facts->rate_limit > 0)
         put(all, PART_THREADS, "limit %s/s", short_number((double)facts->rate_limit, b));
     put_shards(all, facts);
@@ -689,7 +689,7 @@ static char *log_line(const sl_progress_facts *facts, char out[SL_PROGRESS_LINE_
     if (facts->rejects > 0)
         append(out, &used, "  rejects %s", sl_human_count(facts->rejects, a));
     if (facts->threads > 0)
-        append(out, &used, "  %u thread%s", facts->threads, facts->threads == 1 ? "" : "s");
+        append(out, &used, "  %s", sl_plural(facts->threads, "thread"));
     if (facts->rate_limit > 0)
         append(out, &used, "  limited to %s/s", sl_human_count(facts->rate_limit, a));
     if (facts->silent > 0)

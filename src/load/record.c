@@ -251,10 +251,10 @@ static void print_rate(const sl_load *load, const sl_load_counts *counts, bool g
     char rate[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
     unsigned threads = sl_pace_threads(&load->run);
     if (seconds > 0)
-        sl_log_result("  %s documents/s, %s/s of %s, %u thread%s",
+        sl_log_result("  %s documents/s, %s/s of %s, %s",
                       sl_human_count((uint64_t)((double)sent / seconds), rate),
                       sl_human_bytes((double)moved / seconds, bytes), generated ? "BSON" : "text",
-                      threads, threads == 1 ? "" : "s");
+                      sl_plural(threads, "thread"));
 }
 
 /* Appends the counts that are not zero, in words: "12 inserted, 3 rejected by the parser". */

@@ -155,8 +155,8 @@ static bool add_tables(tables *all, sl_sql_dump *dump, const char *path, sl_erro
     }
     if (count > 0)
         all->items[first].owned = sl_sql_dump_take_tables(dump);
-    sl_log_info("%s: %zu table%s with rows, %zu without; statements passed over: %s", path, count,
-                count == 1 ? "" : "s", empty, sl_sql_dump_passed_over(dump, text, sizeof text));
+    sl_log_info("%s: %s with rows, %zu without; statements passed over: %s", path,
+                sl_plural(count, "table"), empty, sl_sql_dump_passed_over(dump, text, sizeof text));
     return true;
 }
 

@@ -796,9 +796,8 @@ static void show_step_notes(const sl_load_step *step) {
     const sl_load_outcome *outcome = step->outcome;
     const sl_load_figures *all = &outcome->figures[outcome->count];
     char label[LABEL_ROOM]; /* "during, point-read, 8 clients" */
-    snprintf(label, sizeof label, "%s%s%s, %u client%s", step->phase ? step->phase : "",
-             step->phase ? ", " : "", step->name, step->plan->clients,
-             step->plan->clients == 1 ? "" : "s");
+    snprintf(label, sizeof label, "%s%s%s, %s", step->phase ? step->phase : "",
+             step->phase ? ", " : "", step->name, sl_plural(step->plan->clients, "client"));
     for (size_t k = 0; k < outcome->failure_count; k++)
         sl_print("%s: %" PRIu64 " operations failed: %s (code %d)\n", label,
                  outcome->failures[k].count, outcome->failures[k].message,

@@ -229,8 +229,8 @@ static void add_verdict(sl_page *page, const bson_t *record) {
         sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING, "%.0f operations failed.",
                          operations);
     else
-        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_GOOD, "%zu measurement%s, no failure.",
-                         entries, entries == 1 ? "" : "s");
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_GOOD, "%s, no failure.",
+                         sl_plural(entries, "measurement"));
 }
 
 void sl_sections_queries(sl_page *page, const bson_t *record) {

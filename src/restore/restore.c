@@ -625,8 +625,7 @@ static void restore_print_missing(const sl_restore *restore) {
     } counts[] = {{incomplete, "incomplete (errors above)"}, {not_begun, "not begun"}};
     for (size_t i = 0; i < 2; i++) {
         if (counts[i].count > 0) {
-            sl_print("%s%zu namespace%s %s", before, counts[i].count,
-                     counts[i].count == 1 ? "" : "s", counts[i].what);
+            sl_print("%s%s %s", before, sl_plural(counts[i].count, "namespace"), counts[i].what);
             before = "; ";
         }
     }
@@ -934,9 +933,9 @@ bool sl_restore_all_known(const sl_restore *restore, sl_error *error) {
         lost += restore->dump.notes[i].lost;
     return lost == 0 || restore->config->load->skip_other ||
            sl_error_set(error, SL_EXIT_SOURCE,
-                        "%zu part%s of the dump %s not restored (see the warnings); --skip-other "
+                        "%s of the dump %s not restored (see the warnings); --skip-other "
                         "accepts that",
-                        lost, lost == 1 ? "" : "s", lost == 1 ? "is" : "are");
+                        sl_plural(lost, "part"), lost == 1 ? "is" : "are");
 }
 
 static bool connect_to_server(sl_restore *restore, sl_error *error) {

@@ -41,8 +41,7 @@ static bool restore_balancer(sl_connection *connection, sl_error *error) {
     if (!sl_balancer_pause(connection, NULL, &balancer, error) ||
         !sl_balancer_restore(balancer, error))
         return false;
-    sl_log_result("the balancer, which %u load%s left stopped, is restored", view.dead,
-                  view.dead == 1 ? "" : "s");
+    sl_log_result("the balancer, which %s left stopped, is restored", sl_plural(view.dead, "load"));
     return true;
 }
 
@@ -59,8 +58,8 @@ static bool forget_target(const sl_load_config *config, sl_error *error) {
         sl_registry_numbers(registry, &numbers, &count, error) &&
         sl_registry_drop(connection, &target, error);
     if (ok)
-        sl_log_result("%s.%s: its registry of %zu source%s is removed; its documents stay",
-                      target.database, target.collection, count, count == 1 ? "" : "s");
+        sl_log_result("%s.%s: its registry of %s is removed; its documents stay", target.database,
+                      target.collection, sl_plural(count, "source"));
     for (size_t i = 0; ok && i < sizeof kinds / sizeof kinds[0]; i++)
         ok = sl_throwaway_begin(connection, target.database, target.collection, kinds[i], false,
                                 error);

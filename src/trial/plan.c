@@ -378,9 +378,9 @@ static void print_sources(const sl_preview *preview, FILE *out) {
     }
     if (preview->source_count > 1)
         add_row(table, "total", "", stored, preview->generated, false, &preview->all);
-    sl_print_to(out, "%zu source%s; sampled %s of about %s blocks of 1 MiB", preview->source_count,
-                preview->source_count == 1 ? "" : "s", sl_human_count(preview->all.blocks_read, a),
-                count(preview->all.blocks, b));
+    sl_print_to(out, "%s; sampled %s of about %s blocks of 1 MiB",
+                sl_plural(preview->source_count, "source"),
+                sl_human_count(preview->all.blocks_read, a), count(preview->all.blocks, b));
     if (looked_at < preview->source_count)
         sl_print_to(out, ", from %s of the sources", sl_human_count(looked_at, a));
     sl_print_to(out, "\n");
@@ -440,8 +440,8 @@ static void print_changes(const sl_preview *preview, const sl_load_config *confi
 
 static void print_target(const sl_preview *preview, const sl_load_config *config, FILE *out) {
     if (!preview->connection) {
-        sl_print_to(out, "\nno cluster (--uri) given: planned for %u empty shard%s\n",
-                    preview->shards, preview->shards == 1 ? "" : "s");
+        sl_print_to(out, "\nno cluster (--uri) given: planned for %s\n",
+                    sl_plural(preview->shards, "empty shard"));
         return;
     }
     const sl_server *server = sl_connection_server(preview->connection);
@@ -527,9 +527,9 @@ static void print_layout(const sl_preview *preview, FILE *out) {
                 layout_text(preview->layout));
     bson_free(key);
     if (preview->layout == SL_LAYOUT_RANGES) {
-        sl_print_to(out, "  %zu ranges: %zu split%s and %zu move%s%s\n", preview->range_count,
-                    preview->steps.splits, preview->steps.splits == 1 ? "" : "s",
-                    preview->steps.moves, preview->steps.moves == 1 ? "" : "s",
+        sl_print_to(out, "  %zu ranges: %s and %s%s\n", preview->range_count,
+                    sl_plural(preview->steps.splits, "split"),
+                    sl_plural(preview->steps.moves, "move"),
                     preview->connection && !preview->home_known
                         ? " (estimated: the server chooses the first shard of the new database)"
                         : "");

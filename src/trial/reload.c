@@ -582,11 +582,11 @@ static bool check_target(const sl_drill *drill, sl_error *error) {
         return false;
     return left == 0 ||
            sl_error_set(error, SL_EXIT_USAGE,
-                        "%s.%s does not exist, but its registry %s.%s.sources does, with %zu "
-                        "source%s, and a reload needs an empty target: --drop drops the registry "
+                        "%s.%s does not exist, but its registry %s.%s.sources does, with %s, and a "
+                        "reload needs an empty target: --drop drops the registry "
                         "as well; --sample 5%% does not touch it",
-                        load->database, load->collection, load->database, load->collection, left,
-                        left == 1 ? "" : "s");
+                        load->database, load->collection, load->database, load->collection,
+                        sl_plural(left, "source"));
 }
 
 static bool begin(sl_drill *drill, sl_error *error) {

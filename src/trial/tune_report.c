@@ -148,10 +148,9 @@ char *sl_tune_yaml(const sl_tune *tune) {
     time_t now = time(NULL);
     struct tm local;
     strftime(stamp, sizeof stamp, "%Y-%m-%d %H:%M", localtime_r(&now, &local));
-    sl_print_to(
-        out, "# Recommended by shardload tune on %s for %s.%s: %s documents/s in %zu trial%s\n",
-        stamp, tune->config->load->database, tune->config->load->collection,
-        sl_human_count((uint64_t)cell->rate, rate), cell->trials, cell->trials == 1 ? "" : "s");
+    sl_print_to(out, "# Recommended by shardload tune on %s for %s.%s: %s documents/s in %s\n",
+                stamp, tune->config->load->database, tune->config->load->collection,
+                sl_human_count((uint64_t)cell->rate, rate), sl_plural(cell->trials, "trial"));
     fputs(
         "# These values are fixed. To start with them and change them during the load if that is\n"
         "# faster, add to the command line: --threads auto --batch-size auto\n",
@@ -349,8 +348,8 @@ static void show_recommendation(const sl_tune *tune) {
     const sl_search_cell *chosen = &search->cells[search->recommended];
     char text[200], rate[SL_HUMAN_ROOM], low[SL_HUMAN_ROOM], high[SL_HUMAN_ROOM];
     sl_print("\nrecommended: %s\n", sl_tune_describe(tune, chosen->at, text, sizeof text));
-    sl_print("  %s documents/s, by %zu trial%s", sl_human_count((uint64_t)chosen->rate, rate),
-             chosen->trials, chosen->trials == 1 ? "" : "s");
+    sl_print("  %s documents/s, by %s", sl_human_count((uint64_t)chosen->rate, rate),
+             sl_plural(chosen->trials, "trial"));
     if (isnan(chosen->low))
         sl_print("; too few trials were repeated to give a range\n");
     else

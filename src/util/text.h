@@ -27,9 +27,13 @@ static inline bool sl_text_equal(sl_text a, sl_text b) {
     return a.length == b.length && (a.length == 0 || memcmp(a.bytes, b.bytes, a.length) == 0);
 }
 
-/* The length of a byte order mark of UTF-8 at the beginning of a text; 0: it has none. */
+/* The length of the byte order marks of UTF-8 at the beginning of a text; 0: it has none. A program
+ * that adds one to a text that had one leaves two. */
 static inline size_t sl_byte_order_mark(sl_text text) {
-    return text.length >= 3 && memcmp(text.bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+    size_t length = 0;
+    while (text.length - length >= 3 && memcmp(text.bytes + length, "\xEF\xBB\xBF", 3) == 0)
+        length += 3;
+    return length;
 }
 
 static inline bool sl_is_digit(char c) {

@@ -359,7 +359,8 @@ class Types(support.Case):
         self.assertNotIn("warning", declared.err)
 
     def test_a_line_that_names_the_delimiter_is_no_header(self):
-        for mark, end, rows in (("", "\n", "2,5;3"), ("\ufeff", "\r\n", '2,5;"3"')):
+        for mark, end, rows in (("", "\n", "2,5;3"), ("\ufeff", "\r\n", '2,5;"3"'),
+                                ("\ufeff\ufeff", "\n", "2,5;3")):
             text = mark + end.join(("sep=;", "id;x", "1,5;2", rows, ""))
             path = self.file("s.csv", text.encode())
             documents, _ = self.documents(path)

@@ -28,6 +28,11 @@ class Messages(support.ClusterCase):
                       "has a date older than 864000 seconds, also those of this load; 30 of the "
                       "100 records", outcome.err)
         self.assertEqual(outcome.err.count("TTL"), 1)
+        self.database.t.drop_indexes()
+        self.database.t.create_index("seen.at", expireAfterSeconds=864000,
+                                     partialFilterExpression={"n": {"$gt": 1000}})
+        self.assertIn("864000 seconds and which match its partialFilterExpression, also",
+                      self.load("--again", path)[0].err)
 
     def interrupted(self, work, items, path):
         """Interrupts a load while records to embed are read. None: it came too late."""

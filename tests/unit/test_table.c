@@ -45,7 +45,7 @@ TEST(tables_are_found) {
          "{ \"country\" : \"DE\", \"2019\" : \"1.5\", \"2020\" : \"2.5\" }", 2},
         {"DE,2019,2020\nFR,2018,2019\n", "no header", NULL, 2},
         {"00501;x\n10001;y\n", "semicolons, no header", NULL, 2},
-        {"\xEF\xBB\xBF"
+        {"\xEF\xBB\xBF\xEF\xBB\xBF"
          "1;x\n2;y\n",
          "no header", "{ \"column1\" : \"1\", \"column2\" : \"x\" }", 2},
         {",name,age\n0,Ann,5\n1,Bob,6\n", "1 column without name: named by number",
