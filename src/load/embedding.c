@@ -810,6 +810,7 @@ static bool divided_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resu
 
 const sl_sink_type sl_sink_divided = {
     .name = "divided",
+    .within_load = true,
     .open = divided_open,
     .close = divided_close,
     .outlet_create = outlet_create,

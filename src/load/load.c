@@ -166,8 +166,8 @@ static void log_embedded_records(const sl_load *load) {
     snprintf(path, sizeof path, "%.500s/" SL_WORK_EMBED "/records", load->ledger.work_directory);
     if (access(path, F_OK) == 0)
         sl_log_warning(
-            "%s holds the records of --embed that have been read. The same command will read them "
-            "again and replace them; if you do not repeat it, remove %.500s",
+            "%s holds the records of --embed that have been read. A load with this --work-dir uses "
+            "or replaces them; if there will be none, remove %.500s",
             path, load->ledger.work_directory);
 }
 
@@ -920,6 +920,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
     sl_exit code = error.code;
     char unused[SL_WORK_DIRECTORY_ROOM] = "";
     if (!ok && is_unused(&load)) { /* run.json stays that of an earlier load */
+        log_embedded_records(&load);
         strcpy(unused, load.ledger.work_directory);
         load.ledger.work_directory[0] = '\0';
     }

@@ -247,7 +247,8 @@ static bool search_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
     return true;
 }
 
-const sl_sink_type sl_sink_search = {.name = "search", .open = search_open, .send = search_send};
+const sl_sink_type sl_sink_search = {
+    .name = "search", .within_load = true, .open = search_open, .send = search_send};
 
 /* Reads the sources of the load, and passes their documents to the search. */
 static bool read_again(const sl_job *job, sl_id_search *search) {

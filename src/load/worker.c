@@ -759,7 +759,7 @@ bool sl_workers_run(sl_run *run, sl_destination *destination, sl_ledger *ledger,
     bool ok = workers ? !sink_type->open || sink_type->open(&sending, &shared, error)
                       : sl_error_memory(error, "starting workers");
     atomic_store(&run->opened, ok);
-    if (ok)
+    if (ok && !sink_type->within_load)
         sl_context_changes();
     unsigned made = 0;
     for (; ok && made < threads; made++) {

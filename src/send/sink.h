@@ -108,6 +108,7 @@ typedef struct sl_outlet sl_outlet;
 /* The functions of a sink. */
 typedef struct sl_sink_type {
     const char *name;
+    bool within_load; /* what it stores only the load itself reads: the command changes nothing */
     /* Sets `*shared`, which is NULL before. The function may be NULL: there is nothing to open. */
     bool (*open)(const sl_sending *sending, void **shared, sl_error *error);
     /* The function may be NULL: there is nothing to close. So may `shared`. */

@@ -48,6 +48,12 @@ class Embedding(support.ClusterCase):
         return self.shardload("verify", *self.target(), "--work-dir", self.work, *self.options,
                               *more, self.orders, code=code)
 
+    def test_a_refusal_after_the_second_source_is_no_change(self):
+        outcome = self.shardload(*self.words("--shard-key", '{"nothing": 1}'), code=support.EXIT_USAGE)
+        self.assertIn(f"{self.work}/embed/records holds the records of --embed", outcome.err)
+        self.shardload(*self.words(), code=support.EXIT_REJECTS)
+        self.assert_stored()
+
     def test_load_and_verify_by_shard_key(self):
         self.shardload(*self.words("--shard-key", '{"key": "hashed"}'), code=support.EXIT_REJECTS)
         self.assert_stored()
