@@ -141,20 +141,17 @@ static void begin_entry(sl_open_source *open) {
 
 /* Moves a pipe whose head has been read from the set's list to its open source. */
 static bool take_kept_pipe(sl_source_set *set, sl_open_source *open) {
-    for (sl_kept_pipe **link = &set->kept; *link; link = &(*link)->next) {
-        sl_kept_pipe *kept = *link;
-        if (kept->source != open->source)
-            continue;
-        *link = kept->next;
-        open->stream = kept->stream;
-        open->leftover = kept->head;
-        open->leftover_length = open->leftover_room = kept->length;
-        if (set->states[open->source].source.cr_lines)
-            sl_source_replace_cr(open->leftover, kept->length);
-        free(kept);
-        return true;
-    }
-    return false;
+    sl_kept_pipe **link = sl_kept_pipe_link(set, open->source), *kept = *link;
+    if (!kept)
+        return false;
+    *link = kept->next;
+    open->stream = kept->stream;
+    open->leftover = kept->head;
+    open->leftover_length = open->leftover_room = kept->length;
+    if (set->states[open->source].source.cr_lines)
+        sl_source_replace_cr(open->leftover, kept->length);
+    free(kept);
+    return true;
 }
 
 static bool begin_stream(sl_reader *reader, sl_open_source *open, sl_error *error) {

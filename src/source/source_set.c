@@ -574,6 +574,12 @@ bool sl_source_set_open(sl_source_set *set, size_t index, sl_stream **stream, sl
     *stream = NULL;
     if (special)
         return sl_error_set(error, SL_EXIT_SOURCE, "%s: %s", source->shown, special);
+    if (source->kind == SL_SOURCE_PIPE) {
+        if (set->states[index].opened)
+            return sl_error_set(error, SL_EXIT_SOURCE, "%s: a pipe can be read only once",
+                                source->shown);
+        set->states[index].opened = true;
+    }
     if (!sl_identity_check_path(set, index, error)) /* otherwise a pipe at this path could block */
         return false;
     /* `include` has matched the name of an archive found in a folder: all its entries are read. */
@@ -868,22 +874,18 @@ void sl_source_set_skip_blocks(sl_source_set *set, size_t index, const uint64_t 
 }
 
 /* Keeps a pipe's stream, which the set now owns, and the bytes read from it. */
-static bool keep(sl_source_set *set, size_t index, sl_stream *stream, const char *head,
-                 size_t length, sl_error *error) {
+static bool keep(sl_source_set *set, size_t index, sl_stream *stream, sl_text head, bool whole,
+                 sl_error *error) {
     sl_kept_pipe *kept = malloc(sizeof *kept);
-    char *copy = malloc(length ? length : 1);
+    char *copy = malloc(head.length ? head.length : 1);
     if (!kept || !copy) {
         free(kept);
         free(copy);
         sl_stream_close(stream);
         return sl_error_memory(error, "reading a pipe");
     }
-    memcpy(copy, head, length);
-    kept->next = set->kept;
-    kept->source = index;
-    kept->stream = stream;
-    kept->head = copy;
-    kept->length = length;
+    memcpy(copy, head.bytes, head.length);
+    *kept = (sl_kept_pipe){set->kept, index, stream, copy, head.length, whole};
     set->kept = kept;
     return true;
 }
@@ -1042,6 +1044,14 @@ static bool take_schema(sl_source_set *set, size_t index, const sl_stream *strea
     return source->schema || sl_error_memory(error, "examining the sources");
 }
 
+/* The name that tells a source's format: that of the stream's entry, or the path. */
+static bool name_of(sl_source_set *set, const sl_source *source, const sl_stream *stream,
+                    const char **name, sl_error *error) {
+    const char *entry = sl_stream_entry_name(stream);
+    *name = entry ? names_add(&set->entry_names, entry) : source->path;
+    return *name || sl_error_memory(error, "examining the sources");
+}
+
 bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, size_t *length,
                     bool *whole, const char **name, sl_error *error) {
     const sl_source *source = &set->states[index].source;
@@ -1053,6 +1063,13 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
         return true;
     }
     bool pipe = source->kind == SL_SOURCE_PIPE;
+    const sl_kept_pipe *kept = pipe ? *sl_kept_pipe_link(set, index) : NULL;
+    if (kept) { /* its first bytes can be read only once */
+        *length = kept->length < room ? kept->length : room;
+        *whole = kept->whole && kept->length <= room;
+        memcpy(head, kept->head, *length);
+        return !name || name_of(set, source, kept->stream, name, error);
+    }
     sl_reader_times times = {0};
     sl_stream *stream;
     bool more;
@@ -1066,13 +1083,9 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
          take_schema(set, index, stream, more, error) &&
          sl_stream_read(stream, head, room, length, &times, error);
     *whole = ok && *length < room;
-    if (ok && name) {
-        const char *entry = sl_stream_entry_name(stream);
-        *name = entry ? names_add(&set->entry_names, entry) : source->path;
-        ok = *name || sl_error_memory(error, "examining the sources");
-    }
+    ok = ok && (!name || name_of(set, source, stream, name, error));
     if (ok && pipe)
-        return keep(set, index, stream, head, *length, error);
+        return keep(set, index, stream, (sl_text){head, *length}, *whole, error);
     sl_stream_close(stream);
     return ok;
 }

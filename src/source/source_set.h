@@ -63,6 +63,7 @@ typedef struct source_state {
         *special; /* why the file is never opened: it is a pipe, a dangling link ...; NULL: it
                             is a regular file, or named by the user */
     bool skip;
+    bool opened;          /* a pipe that has been opened: it can be read only once */
     const uint64_t *done; /* borrowed; see sl_source_set_skip_blocks */
     size_t done_words;
     bool compare;    /* completed blocks are also read, for comparison */
@@ -86,6 +87,7 @@ typedef struct sl_kept_pipe {
     sl_stream *stream; /* in its first entry */
     char *head;        /* the bytes read; owned */
     size_t length;
+    bool whole; /* they are the complete text */
 } sl_kept_pipe;
 
 /* A sequential source that is being read; see block.c. */
@@ -127,6 +129,14 @@ bool sl_source_set_detect_kind(sl_source_set *set, size_t index, sl_error *error
 /* Frees a sequential source that is being read, and a pipe (block.c). */
 void sl_open_source_destroy(sl_open_source *open);
 void sl_kept_pipe_destroy(sl_kept_pipe *kept);
+
+/* The link to the kept pipe of a source; *link is NULL if there is none. */
+static inline sl_kept_pipe **sl_kept_pipe_link(sl_source_set *set, size_t source) {
+    sl_kept_pipe **link = &set->kept;
+    while (*link && (*link)->source != source)
+        link = &(*link)->next;
+    return link;
+}
 
 /* Opens the stream of a source. */
 bool sl_source_set_open(sl_source_set *set, size_t index, sl_stream **stream, sl_error *error);

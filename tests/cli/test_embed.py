@@ -57,6 +57,22 @@ class Tables(support.Case):
                              [count, count, len(items), len(items), 0])
             self.assertFalse((work / "embed/unmatched.json").exists())
 
+    def test_the_orders_may_come_from_a_pipe(self):
+        """Their first bytes are looked at twice, and can be read only once."""
+        orders, lines, items = tables(3)
+        source = self.file("items.csv", lines)
+        for name, text in (("short", orders[:2000]), ("long", orders), ("gz", orders)):
+            with self.subTest(name=name):
+                text = text[:text.rindex("\n") + 1].encode()
+                outcome = self.shardload("load", "--sink", f"bson:{name}.bson", "--work-dir", name, "--embed",
+                                         f"items={source}", "--on", "o_orderkey=l_orderkey", "-",
+                                         stdin=gzip.compress(text) if name == "gz" else text, code=None)
+                self.assertIn(outcome.code, (support.EXIT_OK, support.EXIT_REJECTS), outcome.err)
+                found = bson.decode_all((self.scratch / f"{name}.bson").read_bytes())
+                self.assertEqual([f"{d['o_orderkey']},{d['o_customer']}" for d in found],
+                                 text.decode().splitlines()[1:])
+                self.assertEqual([d.get("items") for d in found], [items.get(d["o_orderkey"]) for d in found])
+
     def test_records_in_no_document_are_written_to_a_file(self):
         orders, lines, items = tables(2)
         lines += "2000001,a,1\n2000002,b,2\n2000001,c,3\n,d,4\n"
