@@ -78,6 +78,7 @@ typedef struct sl_target {
     char uuid[SL_UUID_ROOM]; /* "" until it has been read */
     bool by_uuid;            /* the server accepts `collectionUUID` in commands */
     bool capped;             /* it is a capped collection */
+    char locale[32];         /* of the collection's collation; "" if texts are compared by bytes */
     char validator[400];     /* as JSON, perhaps its beginning; "" for none */
     bool shard_key_given;    /* by the user: an existing collection must have this key; otherwise
                                 it may have any key, and `shard_key` is that of a new one */
@@ -100,9 +101,10 @@ typedef enum sl_sharding_change {
 
 /* What a load finds at its target, and what it will change there. */
 typedef struct sl_target_view {
-    bool exists; /* the collection exists and is not dropped */
-    bool capped; /* the servers remove its oldest documents */
-    bool silent; /* a shard does not answer, so nothing was read */
+    bool exists;     /* the collection exists and is not dropped */
+    bool capped;     /* the servers remove its oldest documents */
+    bool silent;     /* a shard does not answer, so nothing was read */
+    char locale[32]; /* as in sl_target */
     sl_sharding_change change;
 } sl_target_view;
 
@@ -187,7 +189,7 @@ bool sl_indexes_may_be_built(sl_connection *connection, const sl_target *target,
 bool sl_target_uuid(sl_connection *connection, const sl_target *target, char uuid[SL_UUID_ROOM],
                     sl_error *error);
 
-/* Sets `uuid` and `capped` of the target, as the collection has them. */
+/* Sets `uuid`, `capped`, `locale` and `validator` of the target, as the collection has them. */
 bool sl_target_read(sl_connection *connection, sl_target *target, sl_error *error);
 
 /* Is there a collection (or a view) of this name? */

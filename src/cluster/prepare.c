@@ -306,7 +306,7 @@ typedef struct existing {
     bool exists;
     bool clustered;
     bool capped;
-    char locale[32];         /* of the default collation; "" for none */
+    char locale[32];         /* as in sl_target */
     char type[32];           /* "collection", "view", "timeseries" */
     char uuid[SL_UUID_ROOM]; /* "" when it has none */
     char validator[sizeof((sl_target *)NULL)->validator];
@@ -325,6 +325,8 @@ static bool read_existing(sl_connection *connection, const sl_target *target, ex
     snprintf(found->uuid, sizeof found->uuid, "%s", facts.uuid);
     snprintf(found->locale, sizeof found->locale, "%s",
              sl_look_string(&facts.options, "collation.locale"));
+    if (strcmp(found->locale, "simple") == 0)
+        found->locale[0] = '\0';
     char *json = sl_look_inside(&facts.options, "validator", &validator)
                      ? bson_as_relaxed_extended_json(&validator, NULL)
                      : NULL;
@@ -339,6 +341,7 @@ bool sl_target_read(sl_connection *connection, sl_target *target, sl_error *erro
     bool ok = read_existing(connection, target, &found, error);
     memcpy(target->uuid, found.uuid, SL_UUID_ROOM);
     target->capped = found.capped;
+    memcpy(target->locale, found.locale, sizeof target->locale);
     memcpy(target->validator, found.validator, sizeof target->validator);
     return ok;
 }
@@ -601,7 +604,7 @@ static bool may_be_sharded(sl_connection *connection, const sl_target *target,
     if (found->capped)
         return sl_error_set(error, SL_EXIT_USAGE, format, database, collection,
                             "is a capped collection", "");
-    if (found->locale[0] && strcmp(found->locale, "simple") != 0)
+    if (found->locale[0])
         return sl_error_set(error, SL_EXIT_USAGE, format, database, collection,
                             "has a default collation of locale ", found->locale);
     bool ok = sl_collection_indexes(connection, target, &indexes, error);
@@ -658,6 +661,7 @@ bool sl_target_look(sl_connection *connection, const sl_target *target, sl_targe
         return false;
     view->exists = found.exists;
     view->capped = found.capped;
+    memcpy(view->locale, found.locale, sizeof view->locale);
     return !found.exists || (check_existing(connection, target, &found, error) &&
                              decide_existing(connection, target, &found, &view->change, error));
 }

@@ -470,6 +470,11 @@ void sl_decision_log(sl_job *job, const sl_destination *destination, const sl_ta
                        "%s that this load does not set are lost",
                        shown);
     }
+    if (view->locale[0] && sl_load_mode(job->config)->matches)
+        sl_log_warning("%s.%s compares texts by its collation (locale %s): records whose fields "
+                       "are equal by it, as `a` and `A` may be, are of the same document; they are "
+                       "not counted as such",
+                       target->database, target->collection, view->locale);
     if (view->capped && sl_load_mode(job->config)->creates)
         sl_log_warning("%s.%s is a capped collection: when it is full, servers remove its oldest "
                        "documents, also those that were stored before this load",

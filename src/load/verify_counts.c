@@ -302,8 +302,8 @@ static uint64_t certainly_missing(const sl_job *job, const sl_target *target,
     sl_id_search search = {.ledger = ledger};
     uint64_t twice = fewer;
     if (ledger->unregistered.numbers > 0 || config->allow_other_writers || job->parts > 0 ||
-        !ids_decide(job) || target->capped || job->has_pipe || config->sample < 1 ||
-        ledger->found_incomplete)
+        !ids_decide(job) || target->capped || target->locale[0] || job->has_pipe ||
+        config->sample < 1 || ledger->found_incomplete)
         return 0;
     sl_log_info(
         "%s fewer are stored than were inserted or found already stored: reading the sources "

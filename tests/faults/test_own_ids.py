@@ -136,6 +136,15 @@ class Standalone(OwnIds):
         self.load_killed_between_inserts("--mode", "upsert", batch=25, source=source)
         self.resume("--mode", "upsert", source=source).expect(support.EXIT_OK)
 
+    def test_ids_that_a_collation_calls_equal_are_not_missing(self):
+        self.database.create_collection("t", collation={"locale": "en", "strength": 2})
+        twins = [{"_id": f"{letter}{n}", "n": n, "pad": "x" * 900} for letter in "aA" for n in range(4000)]
+        source = self.file("letters.bson", making.dump(twins))
+        self.load_killed_between_inserts("--mode", "upsert", batch=25, source=source)
+        outcome = self.resume("--mode", "upsert", source=source)
+        self.assertIn("compares texts by its collation (locale en)", outcome.err)
+        self.assertNotIn("are missing", outcome.err)
+
     def test_records_that_repeat_are_not_missing(self):
         twins = [one for one in self.made if "_id" in one]
         source = self.file("twins.bson", making.dump([*twins, *twins]))
