@@ -422,11 +422,16 @@ static const sl_sql_table *definition(const sl_sql_dump *dump, const char *name)
                                                                : table_named(dump, name);
 }
 
-/* Notes where the rows of a table begin. Those of the table before end there. */
+/* Rows of another table begin: those of the table before end here, unless more of them follow. */
+static void note_end(sl_sql_dump *dump) {
+    if (dump->begun && dump->begun->rows.end == UINT64_MAX)
+        dump->begun->rows.end = dump->statement;
+}
+
+/* Notes where the rows of a table begin. */
 static void note_rows(sl_sql_dump *dump, const char *name) {
     const sl_sql_text *text = &dump->text;
-    if (dump->begun)
-        dump->begun->rows.end = dump->statement;
+    note_end(dump);
     dump->begun = table_named(dump, name);
     sl_sql_rows *rows = &dump->begun->rows;
     *rows = (sl_sql_rows){.begin = dump->statement,
@@ -570,6 +575,8 @@ static bool read_copy(sl_sql_dump *dump, bool *selected) {
     dump->data = DATA_COPY;
     dump->at_line = true;
     dump->row_line = sl_sql_line(text);
+    if (!*selected)
+        note_end(dump);
     return *selected || skip_copy(dump);
 }
 
@@ -1079,11 +1086,14 @@ static bool begin_insert(sl_sql_dump *dump, bool *other) {
     if (is_internal(name) || !is_selected(dump, name)) {
         if (is_internal(name))
             count_kind(dump, "INSERT", "of SQLite");
+        note_end(dump);
         return skip_statement(dump, dump->line, false);
     }
     *other = dump->data != DATA_INSERT || strcmp(name, dump->name) != 0;
     if (*other)
         return begin_table(dump, name, &token) && begin_values(dump, &token);
+    if (dump->begun)
+        dump->begun->rows.end = UINT64_MAX;
     const sl_sql_column *before[SL_SQL_COLUMNS_MAX];
     const size_t count = dump->column_count;
     memcpy(before, dump->columns, count * sizeof *before);

@@ -25,9 +25,8 @@ typedef struct sl_sql_column {
 
 /* Where the rows of a table are in a dump, and how the statements there are read. */
 typedef struct sl_sql_rows {
-    uint64_t begin,
-        end;        /* offsets: of the first statement with rows, and of that of the next selected
-                            (UINT64_MAX: none) */
+    uint64_t begin, end; /* offsets: of the first statement with rows, and of the first one of
+                            other tables after all of them (UINT64_MAX: none) */
     uint64_t lines; /* line feeds before `begin` */
     bool mysql, escapes, sqlite, brackets;
     char terminator[SL_SQL_TERMINATOR_ROOM];
