@@ -42,7 +42,7 @@ struct sl_sql_dump {
     sl_path_set seen;            /* tables whose rows have been read */
     const char *end;             /* the comment that ends a complete dump; NULL: none is expected */
     bool complete;
-    bool sqlite, open; /* a transaction of SQLite is open */
+    bool sqlite, open; /* `open`: a transaction */
     kind_count kinds[KINDS_MAX];
     size_t kind_count;
     /* The current table: */
@@ -56,6 +56,7 @@ struct sl_sql_dump {
     uint64_t line;                /* of the COPY or INSERT statement */
     uint64_t row_line, row_count; /* of the last row read, or of the first one of COPY */
     uint64_t statement;           /* offset of the last statement */
+    bool replaces;                /* the last INSERT: REPLACE, or with IGNORE */
     const sl_sql_table *known;    /* only its rows are read; or NULL */
     sl_sql_table *begun;          /* the last table whose rows have begun; NULL if `known` */
     bool at_line;                 /* COPY: at the beginning of a line */
@@ -144,6 +145,31 @@ static void read_comment(sl_sql_dump *dump) {
         dump->complete = true;
 }
 
+/* A statement after which the tables may have other rows than the dump shows. */
+static bool not_read(sl_sql_dump *dump, uint64_t line, const char *what) {
+    return sl_sql_fail(&dump->text, line,
+                       "%s is not read, and may add or change rows: run the statements in a "
+                       "database, and export that (docs/from-sql.md)",
+                       what);
+}
+
+/* Skips a comment between statements, in which MySQL may execute a statement without rows. */
+static void skip_comment(sl_sql_dump *dump) {
+    static const char *const words[] = {"INSERT", "REPLACE", "UPDATE", "DELETE", "TRUNCATE",
+                                        "LOAD",   "RENAME",  "CALL",   "WITH"};
+    sl_sql_text *text = &dump->text;
+    if (sl_sql_follows(text, "/*!") || sl_sql_follows(text, "/*M!")) {
+        const uint64_t line = sl_sql_line(text);
+        while (sl_sql_peek(text, 0) >= 0 && strchr("/*M!0123456789 \t\r\n", text->buffer[text->used]))
+            text->used++;
+        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+            if (sl_sql_follows(text, words[i]))
+                not_read(dump, line, "a statement in a comment that MySQL executes");
+        }
+    }
+    sl_sql_skip_comment(text);
+}
+
 /* Skips blanks and comments between statements. */
 static void skip_to_statement(sl_sql_dump *dump) {
     sl_sql_text *text = &dump->text;
@@ -159,7 +185,7 @@ static void skip_to_statement(sl_sql_dump *dump) {
         if (byte == '-' && sl_sql_peek(text, 1) == '-')
             sl_sql_skip_line(text);
         else if (byte == '/' && sl_sql_peek(text, 1) == '*')
-            sl_sql_skip_past(text, "*/"); /* one comment: the next one may be read */
+            skip_comment(dump); /* one comment: the next one may be read */
         else if (byte == '#' && text->mysql)
             sl_sql_skip_line(text);
         else
@@ -198,15 +224,25 @@ static bool cut_off(sl_sql_dump *dump, uint64_t line, const char *what) {
                        "the dump is cut off within %s that begins here: export it again", what);
 }
 
-/* Skips to the end of a statement. `body`: as in sl_sql_skip_statement. */
-static bool skip_statement(sl_sql_dump *dump, uint64_t line, bool body) {
-    return sl_sql_skip_statement(&dump->text, body, NULL) || cut_off(dump, line, "the statement");
+/* Skips to the end of a statement. */
+static bool skip_statement(sl_sql_dump *dump, uint64_t line) {
+    return sl_sql_skip_statement(&dump->text, SL_SQL_ALONE, NULL, NULL) ||
+           cut_off(dump, line, "the statement");
+}
+
+/* Skips to the end of a statement, which is not read if it has one of these words: it is then
+ * `what`. */
+static bool skip_without(sl_sql_dump *dump, uint64_t line, const char *words, const char *what) {
+    bool found = false;
+    if (!sl_sql_skip_statement(&dump->text, SL_SQL_ALONE, words, &found))
+        return cut_off(dump, line, "the statement");
+    return !found || not_read(dump, line, what);
 }
 
 /* Skips to the end of an INSERT statement. */
 static bool skip_insert(sl_sql_dump *dump) {
     bool updates = false; /* ON DUPLICATE KEY UPDATE, ON CONFLICT DO UPDATE */
-    return (sl_sql_skip_statement(&dump->text, false, &updates) ||
+    return (sl_sql_skip_statement(&dump->text, SL_SQL_ALONE, "UPDATE", &updates) ||
             cut_off(dump, dump->line, "the INSERT statement")) &&
            (!updates || sl_sql_fail(&dump->text, dump->line,
                                     "this INSERT statement updates rows that exist (ON DUPLICATE "
@@ -216,16 +252,16 @@ static bool skip_insert(sl_sql_dump *dump) {
 /* The statements that add no rows. */
 #define HARMLESS                                                                                   \
     "SET|SELECT|DROP|COMMENT|GRANT|REVOKE|BEGIN|COMMIT|START|LOCK|UNLOCK|USE|ANALYZE|PRAGMA|"      \
-    "REFRESH|SECURITY|ROLLBACK|END|REINDEX|VACUUM|OPTIMIZE|FLUSH|CHANGE|REASSIGN|RESET|DO|SHOW|"   \
+    "REFRESH|SECURITY|ROLLBACK|END|REINDEX|VACUUM|OPTIMIZE|FLUSH|CHANGE|REASSIGN|RESET|SHOW|"   \
     "DELETE|TRUNCATE|CHECKPOINT|SAVEPOINT|RELEASE"
 
 /* A dump of SQLite is one transaction; ROLLBACK ends it if the database could not be read. */
 static void note_transaction(sl_sql_dump *dump, const sl_sql_token *first) {
     dump->sqlite = dump->sqlite || sl_sql_is(first, "PRAGMA");
     dump->text.brackets = dump->text.brackets || dump->sqlite;
-    if (sl_sql_is(first, "BEGIN"))
+    if (sl_sql_is_one_of(first, "BEGIN|START"))
         dump->open = true;
-    else if (sl_sql_is(first, "COMMIT"))
+    else if (sl_sql_is_one_of(first, "COMMIT|END"))
         dump->open = false;
 }
 
@@ -268,14 +304,14 @@ static void skip_words(sl_sql_text *text, sl_sql_token *token, const char *words
         sl_sql_next_name(text, token);
 }
 
-/* Fails if a table that is created, dropped or emptied has had rows: they were those of another
+/* Fails if a table that is created, changed, dropped or emptied has had rows: they were those of another
  * database, or are not in the table. */
 static bool had_no_rows(sl_sql_dump *dump, uint64_t line, const char *name) {
     char shown[80];
     sl_text_printable(sl_text_of(name), shown, sizeof shown);
     return !sl_path_set_has(&dump->seen, name) ||
            sl_sql_fail(&dump->text, line,
-                       "the table %s, whose rows are above, is created, dropped or emptied here: "
+                       "the table %s, whose rows are above, is created, changed or emptied here: "
                        "export one database at a time, and no statements that change its rows",
                        shown);
 }
@@ -287,15 +323,16 @@ static bool read_removal(sl_sql_dump *dump, uint64_t line, bool drop) {
     char name[SL_SQL_TABLE_NAME_ROOM];
     sl_sql_next(text, &token);
     bool tables = !drop || sl_sql_is(&token, "TABLE");
-    skip_words(text, &token, "TABLE|IF|EXISTS|FROM|ONLY");
+    skip_words(text, &token, "TABLE|IF|EXISTS|FROM|ONLY|LOW_PRIORITY|QUICK|IGNORE");
     while (tables && sl_sql_table_name(text, &token, name)) {
         if (!had_no_rows(dump, line, name))
             return false;
         tables = sl_sql_is(&token, ",");
         if (tables)
             sl_sql_next(text, &token);
+        skip_words(text, &token, "ONLY");
     }
-    return sl_sql_is(&token, ";") || skip_statement(dump, line, false);
+    return sl_sql_is(&token, ";") || skip_statement(dump, line);
 }
 
 static bool is_selected(const sl_sql_dump *dump, const char *name) {
@@ -333,23 +370,53 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
             sl_sql_next(text, &token);
     }
     count_kind(dump, "CREATE", token.kind == SL_SQL_WORD ? token.text : "");
-    bool body = sl_sql_is_one_of(&token, "TRIGGER|FUNCTION|PROCEDURE");
+    const bool body = sl_sql_is_one_of(&token, "TRIGGER|FUNCTION|PROCEDURE") &&
+                      strcmp(text->terminator, ";") == 0;
     if (sl_sql_is(&token, "TABLE")) {
         sl_sql_next_name(text, &token);
         skip_words(text, &token, "IF|NOT|EXISTS");
+        name[0] = '\0';
         if (sl_sql_table_name(text, &token, name)) {
             sl_sql_table *table = had_no_rows(dump, line, name) ? add_table(dump, name) : NULL;
             if (!table || !sl_sql_table_read(text, &token, table) ||
                 !check_names(dump, line, table))
                 return false;
-            if (sl_sql_is(&token, ")"))
-                sl_sql_next(text, &token);
-            text->mysql = text->mysql || sl_sql_is(&token, "ENGINE");
+            sl_sql_skip_blanks(text);
+            text->mysql = text->mysql || (table->count > 0 && sl_sql_follows(text, "ENGINE"));
         }
         if (sl_sql_is(&token, ";"))
             return true;
+        const bool selects = is_selected(dump, name) && (sl_sql_is_one_of(&token, "AS|SELECT") ||
+                                                         sl_sql_follows(text, "AS"));
+        return selects ? not_read(dump, line, "CREATE TABLE ... SELECT")
+                       : skip_without(dump, line, is_selected(dump, name) ? "SELECT" : NULL,
+                                      "CREATE TABLE ... SELECT");
     }
-    return skip_statement(dump, line, body && strcmp(text->terminator, ";") == 0);
+    return sl_sql_skip_statement(text, body ? SL_SQL_BODY : SL_SQL_CONTAINS, NULL, NULL) ||
+           cut_off(dump, line, "the statement");
+}
+
+/* Does a change of ALTER TABLE, which begins with this word, change rows or columns? Reads up to
+ * the token that shows it. */
+static bool alters_rows(sl_sql_text *text, sl_sql_token *token) {
+    const bool drop = sl_sql_is(token, "DROP"), rename = sl_sql_is(token, "RENAME");
+    const bool alter = sl_sql_is(token, "ALTER");
+    if (sl_sql_is_one_of(token, "CHANGE|EXCHANGE|TRUNCATE|DISCARD|IMPORT"))
+        return true;
+    if (!drop && !rename && !alter && !sl_sql_is(token, "ADD"))
+        return false;
+    sl_sql_next(text, token);
+    if (alter) {
+        skip_words(text, token, "COLUMN");
+        if (sl_sql_is_name(token))
+            sl_sql_next(text, token);
+        return sl_sql_is(token, "TYPE");
+    }
+    return !sl_sql_is_one_of(token, "INDEX|KEY|CONSTRAINT") &&
+           (rename || !sl_sql_is_one_of(token, "PRIMARY|FOREIGN|CHECK")) &&
+           (rename || drop ||
+            !sl_sql_is_one_of(token, "UNIQUE|FULLTEXT|SPATIAL|VECTOR|EXCLUDE|PARTITION|PERIOD|"
+                                     "SYSTEM|NOT"));
 }
 
 /* ALTER TABLE ... ADD CONSTRAINT ... PRIMARY KEY (...), as pg_dump writes it. */
@@ -357,23 +424,29 @@ static bool read_alter(sl_sql_dump *dump, uint64_t line) {
     sl_sql_text *text = &dump->text;
     sl_sql_token token;
     char name[SL_SQL_TABLE_NAME_ROOM];
+    int depth = 0;
     sl_sql_next(text, &token);
     count_kind(dump, "ALTER", token.kind == SL_SQL_WORD ? token.text : "");
-    if (sl_sql_is(&token, "TABLE")) {
-        sl_sql_next_name(text, &token);
-        skip_words(text, &token, "IF|EXISTS|ONLY");
-        sl_sql_table *table =
-            sl_sql_table_name(text, &token, name) ? table_named(dump, name) : NULL;
-        for (int i = 0; table && i < 4 && sl_sql_is_name(&token); i++) {
-            bool primary = sl_sql_is(&token, "PRIMARY");
-            sl_sql_next(text, &token);
-            if (primary && sl_sql_is(&token, "KEY"))
-                sl_sql_table_read_key(text, &token, table);
+    if (!sl_sql_is(&token, "TABLE"))
+        return sl_sql_is(&token, ";") || skip_statement(dump, line);
+    sl_sql_next_name(text, &token);
+    skip_words(text, &token, "IF|EXISTS|ONLY");
+    sl_sql_table *table = sl_sql_table_name(text, &token, name) ? table_named(dump, name) : NULL;
+    bool begins = table && is_selected(dump, name); /* a change */
+    while (table && token.kind != SL_SQL_END && !sl_sql_is(&token, ";")) {
+        if (begins && alters_rows(text, &token)) {
+            table->altered = line;
+            if (!had_no_rows(dump, line, name))
+                return false;
         }
-        if (sl_sql_is(&token, ";"))
-            return true;
+        const bool primary = sl_sql_is(&token, "PRIMARY");
+        depth += sl_sql_is(&token, "(") - sl_sql_is(&token, ")");
+        begins = depth == 0 && sl_sql_is(&token, ",") && is_selected(dump, name);
+        sl_sql_next(text, &token);
+        if (primary && sl_sql_is(&token, "KEY") && sl_sql_table_read_key(text, &token, table))
+            sl_sql_next(text, &token);
     }
-    return skip_statement(dump, line, false);
+    return sl_sql_is(&token, ";") || skip_statement(dump, line);
 }
 
 /* ---- the columns of the current table ---- */
@@ -468,6 +541,11 @@ static bool begin_table(sl_sql_dump *dump, const char *name, sl_sql_token *token
                            "columns: export it with the definitions (without --data-only, "
                            "--no-create-info)",
                            shown);
+    if (table->altered)
+        return sl_sql_fail(text, table->altered,
+                           "ALTER TABLE changes the columns of the table %s: run the statements in "
+                           "a database, and export that",
+                           shown);
     switch (sl_path_set_add(&dump->seen, name)) {
     case SL_PATH_NEW:
         break;
@@ -483,6 +561,11 @@ static bool begin_table(sl_sql_dump *dump, const char *name, sl_sql_token *token
         note_rows(dump, name);
     if (!take_columns(dump, table, token) || text->failed)
         return false;
+    size_t stored = 0;
+    for (size_t i = 0; i < table->count; i++)
+        stored += !table->columns[i].generated;
+    if (dump->begun)
+        dump->begun->rows.partial = dump->column_count < stored;
     free(dump->next_schema);
     dump->next_schema = sl_sql_table_schema(dump->columns, dump->column_count,
                                             dump->sqlite ? SL_SQL_SCHEMA_ANY : SL_SQL_SCHEMA_COPY);
@@ -1026,16 +1109,20 @@ static bool end_row(sl_sql_dump *dump) {
     if (byte == ',')
         return expect(dump, '(');
     dump->in_values = false;
-    return ends || skip_insert(dump);
+    if (!ends && !skip_insert(dump))
+        return false;
+    return !text->executable ||
+           not_read(dump, dump->line, "a comment among rows that MySQL executes");
 }
 
 /* Reads INSERT up to the name of its table, and the token after it. */
 static bool read_inserted(sl_sql_dump *dump, sl_sql_token *token, char *name) {
     sl_sql_text *text = &dump->text;
-    sl_sql_next(text, token);
-    skip_words(text, token,
-               "IGNORE|OR|REPLACE|ABORT|FAIL|ROLLBACK|LOW_PRIORITY|DELAYED|"
-               "HIGH_PRIORITY|INTO");
+    for (sl_sql_next(text, token);
+         sl_sql_is_one_of(token, "IGNORE|OR|REPLACE|ABORT|FAIL|ROLLBACK|LOW_PRIORITY|DELAYED|"
+                                 "HIGH_PRIORITY|INTO");
+         sl_sql_next_name(text, token))
+        dump->replaces = dump->replaces || sl_sql_is_one_of(token, "IGNORE|REPLACE");
     if (token->kind == SL_SQL_NAME && token->quote == '`' && !dump->sqlite)
         text->mysql = true; /* a dump without comments */
     return sl_sql_table_name(text, token, name) ||
@@ -1057,6 +1144,7 @@ static bool begin_values(sl_sql_dump *dump, sl_sql_token *token) {
         return cut_off(dump, dump->line, "the INSERT statement");
     dump->data = DATA_INSERT;
     dump->in_values = true;
+    text->executable = false;
     return (sl_sql_is(token, "VALUES") ||
             sl_sql_fail(text, dump->line, "INSERT without VALUES is not read")) &&
            expect(dump, '(');
@@ -1071,6 +1159,7 @@ static bool begin_same_insert(sl_sql_dump *dump) {
         return false;
     dump->line = sl_sql_line(text);
     text->used += dump->head_length;
+    text->executable = false;
     dump->in_values = true;
     return true;
 }
@@ -1087,13 +1176,17 @@ static bool begin_insert(sl_sql_dump *dump, bool *other) {
         if (is_internal(name))
             count_kind(dump, "INSERT", "of SQLite");
         note_end(dump);
-        return skip_statement(dump, dump->line, false);
+        return skip_statement(dump, dump->line);
     }
     *other = dump->data != DATA_INSERT || strcmp(name, dump->name) != 0;
-    if (*other)
-        return begin_table(dump, name, &token) && begin_values(dump, &token);
-    if (dump->begun)
+    if (*other && !begin_table(dump, name, &token))
+        return false;
+    if (dump->begun) {
         dump->begun->rows.end = UINT64_MAX;
+        dump->begun->rows.replaces = dump->begun->rows.replaces || dump->replaces;
+    }
+    if (*other)
+        return begin_values(dump, &token);
     const sl_sql_column *before[SL_SQL_COLUMNS_MAX];
     const size_t count = dump->column_count;
     memcpy(before, dump->columns, count * sizeof *before);
@@ -1130,7 +1223,7 @@ static bool read_setting(sl_sql_dump *dump, uint64_t line) {
         sl_sql_next(text, &token);
     if (strings)
         text->escapes = strcasecmp(token.text, "off") == 0 || strcasecmp(token.text, "false") == 0;
-    return sl_sql_is(&token, ";") || skip_statement(dump, line, false);
+    return sl_sql_is(&token, ";") || skip_statement(dump, line);
 }
 
 /* ---- the dump ---- */
@@ -1146,6 +1239,9 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
     dump->statement = sl_sql_position(text);
     sl_sql_fill(text, INSERT_HEAD_MAX);
     if (sl_sql_peek(text, 0) == '\\') { /* \connect, \restrict */
+        if (sl_sql_follows(text, "\\copy") || sl_sql_follows(text, "\\i") ||
+            sl_sql_follows(text, "\\g") || sl_sql_follows(text, "\\."))
+            return not_read(dump, line, "a command that reads or runs other text");
         count_kind(dump, "psql command", "");
         sl_sql_skip_line(text);
         return true;
@@ -1167,6 +1263,7 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
     bool insert = sl_sql_is(&token, "INSERT") || sl_sql_is(&token, "REPLACE");
     if (insert || sl_sql_is(&token, "COPY"))
         dump->line = line;
+    dump->replaces = sl_sql_is(&token, "REPLACE");
     if (insert)
         return read_insert(dump, begun);
     if (sl_sql_is(&token, "COPY"))
@@ -1178,20 +1275,22 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
     if (token.kind == SL_SQL_END)
         return cut_off(dump, line, "the statement");
     if (token.kind != SL_SQL_WORD || !sl_sql_is_one_of(&token, HARMLESS)) {
-        char shown[60];
+        char shown[60], what[100];
         sl_text_printable(sl_text_of(token.text), shown, sizeof shown);
-        return sl_sql_fail(text, line,
-                           "a statement that begins with `%s` is not known, and may have rows: "
-                           "load the tables from files (docs/from-sql.md)",
-                           shown);
+        snprintf(what, sizeof what, "a statement that begins with `%s`", shown);
+        return not_read(dump, line, what);
     }
+    if (sl_sql_is(&token, "ROLLBACK") && dump->begun)
+        return not_read(dump, line, "ROLLBACK after rows");
     note_transaction(dump, &token);
     count_kind(dump, token.text, "");
     if (sl_sql_is(&token, "SET"))
         return read_setting(dump, line);
     return sl_sql_is_one_of(&token, "DROP|DELETE|TRUNCATE")
                ? read_removal(dump, line, sl_sql_is(&token, "DROP"))
-               : skip_statement(dump, line, false);
+               : skip_without(dump, line,
+                              sl_sql_is(&token, "SELECT") && !text->mysql ? "INTO" : NULL,
+                              "SELECT ... INTO");
 }
 
 /* At the end of the dump: is it complete? */
@@ -1203,7 +1302,7 @@ static bool check_end(sl_sql_dump *dump) {
         return sl_sql_fail(text, sl_sql_line(text),
                            "the dump ends without the line `%s`: it is cut off: export it again",
                            dump->end);
-    return !(dump->sqlite && dump->open) ||
+    return !dump->open ||
            sl_sql_fail(text, sl_sql_line(text),
                        "the dump ends without COMMIT: it is cut off: export it again");
 }

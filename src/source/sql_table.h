@@ -29,6 +29,8 @@ typedef struct sl_sql_rows {
                             other tables after all of them (UINT64_MAX: none) */
     uint64_t lines; /* line feeds before `begin` */
     bool mysql, escapes, sqlite, brackets;
+    bool replaces; /* REPLACE or INSERT IGNORE: the database keeps one row of each key */
+    bool partial;  /* they lack columns, for which the database has values by default */
     char terminator[SL_SQL_TERMINATOR_ROOM];
 } sl_sql_rows;
 
@@ -39,6 +41,7 @@ typedef struct sl_sql_table {
     size_t count, room;
     char *primary_key; /* names, separated by commas; or NULL */
     sl_sql_rows rows;  /* if it has any */
+    uint64_t altered;  /* the line of ALTER TABLE that changes its columns; 0: none */
 } sl_sql_table;
 
 /* The most columns of a table, as of a schema. */

@@ -37,6 +37,8 @@ bool sl_sql_fill(sl_sql_text *text, size_t count) {
     if (text->ended || text->failed)
         return false;
     count_lines(text);
+    if (text->used > 0)
+        text->before = text->buffer[text->used - 1];
     text->moved += text->used;
     text->length -= text->used;
     memmove(text->buffer, text->buffer + text->used, text->length);
@@ -122,6 +124,11 @@ void sl_sql_skip_line(sl_sql_text *text) {
     sl_sql_skip_past(text, "\n");
 }
 
+void sl_sql_skip_comment(sl_sql_text *text) {
+    text->executable = text->executable || (text->mysql && sl_sql_peek(text, 2) == '!');
+    sl_sql_skip_past(text, "*/");
+}
+
 void sl_sql_skip_blanks(sl_sql_text *text) {
     for (int byte; (byte = sl_sql_peek(text, 0)) >= 0;) {
         if (byte == ' ' || (byte >= '\t' && byte <= '\r'))
@@ -131,7 +138,7 @@ void sl_sql_skip_blanks(sl_sql_text *text) {
                  (byte == '#' && text->mysql))
             sl_sql_skip_line(text);
         else if (byte == '/' && sl_sql_peek(text, 1) == '*')
-            sl_sql_skip_past(text, "*/");
+            sl_sql_skip_comment(text);
         else
             return;
     }
@@ -252,8 +259,13 @@ bool sl_sql_is_one_of(const sl_sql_token *token, const char *words) {
 
 /* ---- statements ---- */
 
-/* Skips buffered strings, words (unless `words` are wanted) and other bytes that neither end a
- * statement nor begin a comment, a quoted name or a string such as E'\''. */
+/* Is the byte at an offset of the buffer the first one of a line? */
+static bool begins_line(const sl_sql_text *text, size_t offset) {
+    return (offset > 0 ? text->buffer[offset - 1] : text->before) == '\n';
+}
+
+/* Skips buffered strings, words (unless `words` are wanted, or they begin a line) and other bytes
+ * that neither end a statement nor begin a comment, a quoted name or a string such as E'\''. */
 static void skip_plain(sl_sql_text *text, bool words) {
     static const bool special[256] = {['"'] = true, ['`'] = true, ['-'] = true, ['/'] = true,
                                       ['#'] = true, ['$'] = true, ['['] = true};
@@ -270,7 +282,10 @@ static void skip_plain(sl_sql_text *text, bool words) {
             while (next < end &&
                    (is_word_byte(*next) || (dollar && *next == '$') || sl_is_digit((char)*next)))
                 next++;
-            next = words || (next - at == 1 && (*at | 0x20) == 'e' && *next == '\'') ? end : next;
+            next = words || begins_line(text, (size_t)(at - text->buffer)) ||
+                           (next - at == 1 && (*at | 0x20) == 'e' && *next == '\'')
+                       ? end
+                       : next;
         } else if (special[*at] && !(*at == '-' && next < end && *next != '-')) {
             break;
         }
@@ -281,21 +296,40 @@ static void skip_plain(sl_sql_text *text, bool words) {
     text->used = (size_t)(at - text->buffer);
 }
 
-bool sl_sql_skip_statement(sl_sql_text *text, bool body, bool *updates) {
+/* Does this word, which begins a line, begin another statement, or separate two? */
+static bool begins_next(sl_sql_text *text, const sl_sql_token *token) {
+    if (sl_sql_is(token, "GO")) /* of SQL Server */
+        return sl_sql_peek(text, 0) <= '\r';
+    sl_sql_skip_blanks(text);
+    return sl_sql_is_one_of(token, "INSERT|REPLACE") &&
+           (sl_sql_follows(text, "INTO") || sl_sql_follows(text, "IGNORE") ||
+            sl_sql_follows(text, "OR "));
+}
+
+bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *words,
+                           bool *found) {
     sl_sql_token token;
+    const bool body = extent == SL_SQL_BODY;
     int depth = 0;
     for (;;) {
-        skip_plain(text, body || updates);
+        skip_plain(text, body || words);
         sl_sql_skip_blanks(text);
         if (depth <= 0 && sl_sql_follows(text, text->terminator)) {
             text->used += strlen(text->terminator);
             return true;
         }
+        const bool first = begins_line(text, text->used);
         sl_sql_next(text, &token);
         if (token.kind == SL_SQL_END)
             return false;
-        if (updates && sl_sql_is(&token, "UPDATE"))
-            *updates = true;
+        if (extent == SL_SQL_ALONE && first && token.kind == SL_SQL_WORD &&
+            begins_next(text, &token))
+            return sl_sql_fail(text, sl_sql_line(text),
+                               "%s begins a line within a statement: end each statement with a "
+                               "semicolon",
+                               token.text);
+        if (words && sl_sql_is_one_of(&token, words))
+            *found = true;
         if (body && token.kind == SL_SQL_WORD)
             depth += sl_sql_is(&token, "END")
                          ? -1

@@ -19,12 +19,14 @@ typedef struct sl_sql_text {
     unsigned char *buffer; /* a NUL byte, and seven others, follow on its `length` bytes */
     size_t used, length;
     uint64_t moved; /* bytes of the text before the buffer */
+    unsigned char before; /* the byte before the buffer */
     bool ended;
     bool failed;    /* reading failed: `error` is set; from then on the text is at its end */
     uint64_t lines; /* line feeds before buffer[counted] */
     size_t counted;
     bool mysql;   /* backslashes in strings, also in double quotes, are escape characters; no dollar
                    quotes */
+    bool executable; /* a comment has been skipped whose text MySQL executes */
     bool escapes; /* so are they in strings of PostgreSQL: standard_conforming_strings is off */
     bool brackets; /* quote names, as in SQLite; otherwise they are those of arrays */
     char terminator[SL_SQL_TERMINATOR_ROOM]; /* of statements */
@@ -82,6 +84,8 @@ uint64_t sl_sql_line(sl_sql_text *text);
 /* Do these bytes follow? Ignores the case of letters. */
 bool sl_sql_follows(sl_sql_text *text, const char *word);
 
+/* Skips a comment that begins with a slash and an asterisk. */
+void sl_sql_skip_comment(sl_sql_text *text);
 /* Skips blanks and comments. */
 void sl_sql_skip_blanks(sl_sql_text *text);
 /* Skips to after the next occurrence of `end`; false: there is none. */
@@ -109,10 +113,15 @@ static inline bool sl_sql_is_any_name(const sl_sql_token *token) {
            (token->kind == SL_SQL_STRING && token->quote == '\'' && !token->cut);
 }
 
-/* Skips the remainder of the statement, and its terminator. `body`: it may have statements between
- * BEGIN and END. `*updates` (may be NULL) is set if it has the word UPDATE. False: the text has
- * ended before. */
-bool sl_sql_skip_statement(sl_sql_text *text, bool body, bool *updates);
+typedef enum sl_sql_extent {
+    SL_SQL_ALONE,    /* a line that begins with INSERT INTO shows that the terminator is missing */
+    SL_SQL_CONTAINS, /* it may have another statement */
+    SL_SQL_BODY,     /* it may have statements between BEGIN and END */
+} sl_sql_extent;
+
+/* Skips the remainder of the statement, and its terminator. `*found` is set if it has one of
+ * `words` (may be NULL), separated by bars. False: the text has ended before, or with error. */
+bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *words, bool *found);
 
 /* Sets the error (SL_EXIT_SOURCE), with the line; false. */
 bool sl_sql_fail(sl_sql_text *text, uint64_t line, const char *format, ...)

@@ -302,6 +302,7 @@ class Dumps(support.ClusterCase):
         for n, begin in enumerate(("SET NAMES utf8;\n", "BEGIN;\n", "-- my data\n\n", "START TRANSACTION;\n", "")):
             create = f"CREATE TABLE c{n} (id int, name text);\n"
             insert = f"insert into c{n} values (1,'a'),\n (2,'b');\n"
+            insert += "COMMIT;\n" if begin.startswith(("BEGIN", "START")) else ""
             self.run_load(self.file("s.sql", begin + create + insert))
             self.assertEqual(self.found(f"c{n}"), [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}], begin)
             self.run_load(self.file("bare.sql", begin + insert), code=support.EXIT_SOURCE, message="no CREATE TABLE")
@@ -335,7 +336,7 @@ class Dumps(support.ClusterCase):
                  (MARIADB.replace("VALUES (7)", "VALUES (rand())"), "not understood: rand"),
                  (POSTGRES.replace("CREATE TABLE public.orders", "CREATE TABLE public.order"), "no CREATE TABLE"),
                  (POSTGRES.replace("COPY public.empty (x) ", "COPY public.orders (id) "), "a second time"),
-                 *((MYSQL_ROWS.replace(");", f") {clause};"), "line 3: this INSERT statement updates rows that exist")
+                 *((MYSQL_ROWS.replace("(1);", f"(1) {clause};"), "line 3: this INSERT statement updates rows that exist")
                    for clause in ("ON DUPLICATE KEY UPDATE id = 1", "AS new ON DUPLICATE KEY UPDATE id = new.id",
                                   "ON CONFLICT (id) DO UPDATE SET id = 2")),
                  *((MYSQL_ROWS + f"{again} `goods`;\n" + MYSQL_ROWS, "line 4: the table goods, whose rows are above")
@@ -355,6 +356,47 @@ class Dumps(support.ClusterCase):
         self.run_load("--drop", path, code=support.EXIT_REJECTS)
         self.assertEqual([one["id"] for one in self.found("orders")], [2])
 
+    def test_statements_that_change_rows(self):
+        """Whatever makes a database hold other rows than those of INSERT and COPY is an error with its line; so is
+        INSERT in a statement without end."""
+        rows = "CREATE TABLE t (id int, s text);\nINSERT INTO t VALUES (1,'a');\n"
+        for text in ("CREATE TABLE u AS SELECT * FROM t;", "CREATE TABLE u (id int) ENGINE=InnoDB SELECT 1;",
+                     "CREATE TABLE IF NOT EXISTS u AS\n(SELECT 1);", "RENAME TABLE t TO u;", "LOAD DATA INFILE 'x';",
+                     "UPDATE t SET id = 3;", "DELETE LOW_PRIORITY FROM t;", "TRUNCATE x, ONLY t;", "ROLLBACK;",
+                     "SELECT * INTO u FROM t;", "DO $$ BEGIN INSERT INTO t VALUES (4,'x'); END $$;",
+                     "INSERT INTO t SELECT 1;", "INSERT INTO t SET id = 1;", "\\copy t from x", "\\i x.sql",
+                     "/*!50000 INSERT INTO t VALUES (2,'b') */;", "/*M! REPLACE INTO t VALUES (2,'b') */;",
+                     "CREATE INDEX i ON t (id);\nCREATE TABLE u AS SELECT 1;",
+                     "ALTER TABLE t ADD KEY (id),RENAME TO u;",
+                     *(f"ALTER TABLE t ADD INDEX i (id, s), {change};" for change in (
+                         "RENAME TO u", "RENAME COLUMN s TO u", "DROP s", "DROP COLUMN s", "ADD z int", "DROP PARTITION p",
+                         "ADD (z int)", "CHANGE s u text", "ALTER COLUMN s TYPE int", "EXCHANGE PARTITION p WITH TABLE u"))):
+            line = 3 + (text.startswith("CREATE INDEX"))
+            with self.subTest(text=text):
+                self.run_load(self.file("t.sql", rows + text + "\n"), code=support.EXIT_SOURCE,
+                              message=f"t.sql, line {line}: ")
+        mysql = "-- MySQL dump 8\n" + rows.replace(");\nINSERT", ");\nALTER TABLE t %s;\nINSERT") + "-- Dump completed\n"
+        self.run_load(self.file("t.sql", mysql % "DROP s"), code=support.EXIT_SOURCE,
+                      message="line 3: ALTER TABLE changes the columns of the table t")
+        self.run_load(self.file("t.sql", mysql.replace("'a')", "'a') /*!50000 ,(2,'b') */")), code=support.EXIT_SOURCE,
+                      message="line 4: a comment among rows that MySQL executes")
+        for text in (rows.replace("text);", "text)\nGO"), rows.replace("'a');", "'a')\nGO\n"),
+                     "USE x\nGO\n;" + rows, "DROP VIEW v\n" + rows[rows.index("INSERT"):], rows.replace(");\nI", ")\nI")):
+            self.run_load(self.file("t.sql", "SET NAMES utf8;\n" + text), code=support.EXIT_SOURCE,
+                          message="begins a line within a statement")
+        self.run_load(self.file("t.sql", "START TRANSACTION;\n" + rows), code=support.EXIT_SOURCE, message="without COMMIT")
+        self.assertEqual(self.collections(), [])
+        harmless = "ALTER TABLE t ADD CONSTRAINT k PRIMARY KEY (id), MODIFY s text, ALTER s SET DEFAULT 'x';\n" \
+                   "ALTER TABLE t DROP INDEX i, RENAME INDEX a TO b, ALTER COLUMN type DROP DEFAULT, ADD CHECK (id > 0);\n" \
+                   "GRANT SELECT,\nINSERT ON t TO x;\nCREATE RULE r AS\n ON INSERT TO v DO INSTEAD\nINSERT INTO t VALUES (1);\n"
+        self.run_load(self.file("t.sql", rows + harmless))
+        self.assertEqual(self.found("t"), [{"id": 1, "s": "a"}])
+        path = self.file("t.sql", rows.replace("t VALUES (1,'a')", "t (id) VALUES (1)") + "REPLACE INTO t (id) VALUES (1);\n")
+        text = self.run_load("--drop", "--again", path).text
+        self.assertIn("table t, from line 2 on, leave out columns", text)
+        self.assertIn("a database keeps one for each key", text)
+        self.run_load("--drop", "--again", "--include", "t", self.file("t.sql", rows + "CREATE TABLE u AS SELECT 1;\n"))
+
     def load_three(self, text):
         """Loads a dump whose tables a, b and c have the same rows; returns their contents."""
         self.run_load("--drop", "--again", self.file("three.sql", text))
@@ -365,8 +407,8 @@ class Dumps(support.ClusterCase):
         trigger = "CREATE TRIGGER `%s_t` BEFORE INSERT ON `%s` FOR EACH ROW BEGIN\n" \
                   "  SET NEW.t = REPLACE(NEW.t, \"\\\"\", \"\");\n  SET NEW.id = 2--1; END"
         rows = "CREATE TABLE `%s` (`id` int, `t` text);\nINSERT INTO `%s` (`id`, `t`) VALUES\n(1, 'x'),\n(2, 'y');\n"
-        for begin in ("-- phpMyAdmin SQL Dump\n\nSET NAMES utf8;\n", "-- MySQL dump 8\n", "START TRANSACTION;\n"):
-            end = "-- Dump completed\n" if "dump 8" in begin else ""
+        for begin, end in (("-- phpMyAdmin SQL Dump\n\nSET NAMES utf8;\n", ""), ("START TRANSACTION;\n", "COMMIT;\n"),
+                           ("-- MySQL dump 8\n", "-- Dump completed\n")):
             triggers = (f"DELIMITER $$\n{trigger}\n$$\nDELIMITER ;\n", f"DELIMITER $$\n{trigger}$$\nDELIMITER ;\n",
                         f"DELIMITER ;;\n{trigger} ;;\nDELIMITER ;\n",
                         "CREATE DEFINER=`a`@`b` VIEW `%s_v` AS SELECT \"\\\"\" FROM `%s`;\n")
@@ -425,7 +467,7 @@ class Dumps(support.ClusterCase):
             for parts in (rows + view, view + rows):
                 text = "SET NAMES utf8;\n" + "".join(parts % (name, name) for name in "abc")
                 self.assertEqual(self.load_three(text), [[{"id": 1, "t": "x"}, {"id": 2, "t": "y"}]] * 3, text)
-        for begin in ("BEGIN TRANSACTION;\n", "PRAGMA foreign_keys=OFF;\n", ""):
+        for begin in ("BEGIN TRANSACTION;\nCOMMIT;\n", "PRAGMA foreign_keys=OFF;\n", ""):
             rows = "CREATE TABLE [%s] ([id] int, \"t\" text, ['] text);\n" \
                    "INSERT INTO [%s] ([id], \"t\") VALUES (1, 'x');\nCREATE INDEX i ON [%s] (['], [;]);\n"
             text = begin + "".join(rows % (name, name, name) for name in "abc")
