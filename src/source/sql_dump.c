@@ -42,6 +42,8 @@ struct sl_sql_dump {
     sl_path_set seen;            /* tables whose rows have been read */
     const char *end;             /* the comment that ends a complete dump; NULL: none is expected */
     bool complete;
+    bool saved_literal, saved_ansi; /* the mode of MySQL that a variable holds */
+    bool standard;                  /* statements that MySQL does not have */
     bool sqlite, open; /* `open`: a transaction */
     kind_count kinds[KINDS_MAX];
     size_t kind_count;
@@ -77,40 +79,64 @@ static bool begins_with(const unsigned char *text, size_t length, const char *wo
     return length >= strlen(word) && strncasecmp((const char *)text, word, strlen(word)) == 0;
 }
 
-/* Statements with which dumps and scripts begin, and with which no table does. */
+/* Does the first line have one statement, such as USE shop; and SET x = 1;? */
+static bool is_short_statement(const unsigned char *text, size_t length) {
+    const unsigned char *feed = memchr(text, '\n', length);
+    length = feed ? (size_t)(feed - text) : length;
+    while (length > 0 && text[length - 1] <= ' ')
+        length--;
+    if (begins_with(text, length, "DELIMITER ") && length <= 10 + SL_SQL_TERMINATOR_ROOM)
+        return length > 10 && strchr(";$/|", text[10]);
+    if (length == 0 || memchr(text, ';', length) != text + length - 1)
+        return false;
+    if (begins_with(text, length, "SET "))
+        return memchr(text, '=', length) || memmem(text, length, " TO ", 4);
+    if (begins_with(text, length, "USE "))
+        return strchr("`\"[", text[4]) || !memchr(text + 4, ' ', length - 4);
+    static const char *const words[] = {"BEGIN;", "BEGIN TRANSACTION", "BEGIN WORK", "PRAGMA ",
+                                        "START TRANSACTION", "UNLOCK TABLES;"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        found = found || begins_with(text, length, words[i]);
+    return found;
+}
+
+/* Words with which dumps and scripts begin, and with which no table does. */
 static bool begins_statement(const unsigned char *text, size_t length) {
-    static const char *const beginnings[] = {"PRAGMA foreign_keys=OFF;",
-                                             "CREATE TABLE ",
-                                             "CREATE DATABASE ",
-                                             "CREATE SCHEMA ",
-                                             "DROP TABLE ",
-                                             "DROP DATABASE ",
-                                             "INSERT INTO ",
-                                             "SET NAMES ",
-                                             "SET statement_timeout",
-                                             "SET client_encoding",
-                                             "SET FOREIGN_KEY_CHECKS",
-                                             "SET SQL_MODE",
-                                             "START TRANSACTION;",
-                                             "BEGIN TRANSACTION;",
-                                             "BEGIN;\n",
-                                             "BEGIN;\r",
-                                             "USE `",
-                                             "LOCK TABLES "};
+    static const char *const verbs[] = {"CREATE ", "CREATE OR REPLACE ", "DROP ", "ALTER "};
+    static const char *const objects[] = {
+        "TABLE ",    "DATABASE ", "SCHEMA ",    "VIEW ",     "TRIGGER ",   "FUNCTION ",
+        "EXTENSION ", "SEQUENCE ", "TYPE ",     "ROLE ",     "PROCEDURE ", "EVENT ",
+        "INDEX ",    "UNIQUE ",   "TEMPORARY ", "TEMP ",     "UNLOGGED ",  "DEFINER",
+        "ALGORITHM"};
+    static const char *const beginnings[] = {
+        "INSERT INTO ",    "INSERT IGNORE INTO ", "INSERT OR ",  "REPLACE INTO ", "DELETE FROM ",
+        "TRUNCATE TABLE ", "SET NAMES ",          "LOCK TABLES ",
+        "SELECT pg_catalog.", "\\connect ",       "\\restrict ", "\\set ",       "\\c ",
+        "\\encoding ",     "/*!",                 "/*M!"};
     const unsigned char *end = memchr(text, '\n', length);
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        const size_t verb = strlen(verbs[i]);
+        for (size_t k = 0; k < sizeof objects / sizeof objects[0]; k++) {
+            if (begins_with(text, length, verbs[i]) && (k < 3 || memchr(text, ';', length)) &&
+                begins_with(text + verb, length - verb, objects[k]))
+                return true;
+        }
+    }
     for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
         if (begins_with(text, length, beginnings[i]))
             return true;
     }
-    return begins_with(text, length, "COPY ") && end &&
-           memmem(text, (size_t)(end - text), " FROM stdin", strlen(" FROM stdin"));
+    return is_short_statement(text, length) ||
+           (begins_with(text, length, "COPY ") && end &&
+            memmem(text, (size_t)(end - text), " FROM stdin", strlen(" FROM stdin")));
 }
 
 #define BYTE_ORDER_MARK "\xEF\xBB\xBF"
 
 bool sl_sql_dump_begins(const unsigned char *bytes, size_t length) {
     static const char *const comments[] = {"--\n-- PostgreSQL database ", "-- MySQL dump ",
-                                           "-- MariaDB dump ", "/*M!999999\\- ", "/*!40"};
+                                           "-- MariaDB dump "};
     if (begins_with(bytes, length, BYTE_ORDER_MARK)) {
         bytes += strlen(BYTE_ORDER_MARK);
         length -= strlen(BYTE_ORDER_MARK);
@@ -120,11 +146,20 @@ bool sl_sql_dump_begins(const unsigned char *bytes, size_t length) {
             return true;
     }
     const unsigned char *at = bytes, *end = bytes + length;
-    while (at < end && (strchr(" \t\r\n", *at) || begins_with(at, (size_t)(end - at), "--"))) {
-        const unsigned char *feed = *at == '-' ? memchr(at, '\n', (size_t)(end - at)) : at;
-        at = feed ? feed + 1 : end;
+    while (at < end && !begins_statement(at, (size_t)(end - at))) {
+        const size_t left = (size_t)(end - at);
+        const unsigned char *after = NULL;
+        if (strchr(" \t\r\n", *at))
+            after = at + 1;
+        else if (*at == '#' || begins_with(at, left, "--"))
+            after = memchr(at, '\n', left);
+        else if (begins_with(at, left, "/*") && (after = memmem(at + 2, left - 2, "*/", 2)))
+            after += 2;
+        if (!after)
+            return false;
+        at = after;
     }
-    return begins_statement(at, (size_t)(end - at)) || begins_with(at, (size_t)(end - at), "/*!40");
+    return at < end;
 }
 
 /* The comment, which begins a line here, may show what has written the dump, and that it is
@@ -138,11 +173,41 @@ static void read_comment(sl_sql_dump *dump) {
                sl_sql_follows(text, "-- phpMyAdmin SQL Dump")) {
         text->mysql = true;
     } else if (sl_sql_follows(text, "-- PostgreSQL database dump")) {
+        text->nests = true;
         dump->end = "-- PostgreSQL database dump complete";
         dump->complete = false;
     }
     if (dump->end && sl_sql_follows(text, dump->end))
         dump->complete = true;
+}
+
+/* The text of SET, up to `end`, may set the SQL mode of MySQL. A variable has the mode before. */
+static void note_mode(sl_sql_dump *dump, const char *end) {
+    sl_sql_text *text = &dump->text;
+    char setting[1000];
+    sl_sql_fill(text, sizeof setting - 1);
+    size_t length = text->length - text->used;
+    length = length < sizeof setting - 1 ? length : sizeof setting - 1;
+    memcpy(setting, text->buffer + text->used, length);
+    setting[length] = '\0';
+    char *stop = strstr(setting, end), *value = NULL;
+    if (stop)
+        *stop = '\0';
+    for (char *at = setting; (at = strcasestr(at, "SQL_MODE")) != NULL;) {
+        at += strlen("SQL_MODE");
+        at += strspn(at, " :");
+        value = *at == '=' ? at + 1 + strspn(at + 1, " ") : value;
+    }
+    if (strcasestr(setting, "@@SQL_MODE")) {
+        dump->saved_literal = text->literal;
+        dump->saved_ansi = text->ansi;
+    }
+    if (!value || strncmp(value, "@@", 2) == 0)
+        return;
+    text->mysql = true;
+    text->literal = *value == '@' ? dump->saved_literal
+                                  : strcasestr(value, "NO_BACKSLASH_ESCAPES") != NULL;
+    text->ansi = *value == '@' ? dump->saved_ansi : strcasestr(value, "ANSI") != NULL;
 }
 
 /* A statement after which the tables may have other rows than the dump shows. */
@@ -160,10 +225,11 @@ static void skip_comment(sl_sql_dump *dump) {
     sl_sql_text *text = &dump->text;
     if (sl_sql_follows(text, "/*!") || sl_sql_follows(text, "/*M!")) {
         const uint64_t line = sl_sql_line(text);
-        while (sl_sql_peek(text, 0) >= 0 && strchr("/*M!0123456789 \t\r\n", text->buffer[text->used]))
-            text->used++;
-        for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-            if (sl_sql_follows(text, words[i]))
+        note_mode(dump, "*/");
+        const char *at = (const char *)text->buffer + text->used;
+        at += strspn(at, "/*M!0123456789 \t\r\n");
+        for (size_t i = 0; i < sizeof words / sizeof words[0] && !text->failed; i++) {
+            if (strncasecmp(at, words[i], strlen(words[i])) == 0)
                 not_read(dump, line, "a statement in a comment that MySQL executes");
         }
     }
@@ -186,9 +252,10 @@ static void skip_to_statement(sl_sql_dump *dump) {
             sl_sql_skip_line(text);
         else if (byte == '/' && sl_sql_peek(text, 1) == '*')
             skip_comment(dump); /* one comment: the next one may be read */
-        else if (byte == '#' && text->mysql)
+        else if (byte == '#') {
+            text->mysql = true;
             sl_sql_skip_line(text);
-        else
+        } else
             return;
     }
 }
@@ -257,12 +324,43 @@ static bool skip_insert(sl_sql_dump *dump) {
 
 /* A dump of SQLite is one transaction; ROLLBACK ends it if the database could not be read. */
 static void note_transaction(sl_sql_dump *dump, const sl_sql_token *first) {
+    sl_sql_text *text = &dump->text;
+    sl_sql_skip_blanks(text);
+    dump->standard =
+        dump->standard || (sl_sql_is(first, "BEGIN") && sl_sql_follows(text, "TRANSACTION"));
+    text->mysql = text->mysql || (sl_sql_is(first, "USE") && sl_sql_peek(text, 0) != '[') ||
+                  (sl_sql_is_one_of(first, "LOCK|UNLOCK") && sl_sql_follows(text, "TABLES"));
     dump->sqlite = dump->sqlite || sl_sql_is(first, "PRAGMA");
     dump->text.brackets = dump->text.brackets || dump->sqlite;
     if (sl_sql_is_one_of(first, "BEGIN|START"))
         dump->open = true;
     else if (sl_sql_is_one_of(first, "COMMIT|END"))
         dump->open = false;
+}
+
+/* A name in backquotes: MySQL, unless SQLite is shown. */
+static void note_backquote(sl_sql_dump *dump) {
+    dump->sqlite = dump->sqlite || dump->standard;
+    dump->text.brackets = dump->text.brackets || dump->sqlite;
+    dump->text.mysql = !dump->sqlite;
+}
+
+/* Does CREATE TABLE, whose text follows, show MySQL? Its first bytes are buffered. */
+static void note_definition(sl_sql_dump *dump) {
+    sl_sql_text *text = &dump->text;
+    const char *at = (const char *)text->buffer + text->used;
+    bool string = false;
+    for (uint64_t left = dump->statement + INSERT_HEAD_MAX;
+         left > sl_sql_position(text) && *at && (string || *at != ';') && !text->mysql &&
+         !dump->sqlite;
+         at++, left--) {
+        string = string != (*at == '\'');
+        if (!string && *at == '`')
+            note_backquote(dump);
+        else if (!string)
+            text->mysql = strncasecmp(at, "AUTO_INCREMENT", 14) == 0 ||
+                          strncasecmp(at, ") ENGINE", 8) == 0;
+    }
 }
 
 /* ---- CREATE, ALTER ---- */
@@ -373,6 +471,7 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
     const bool body = sl_sql_is_one_of(&token, "TRIGGER|FUNCTION|PROCEDURE") &&
                       strcmp(text->terminator, ";") == 0;
     if (sl_sql_is(&token, "TABLE")) {
+        note_definition(dump);
         sl_sql_next_name(text, &token);
         skip_words(text, &token, "IF|NOT|EXISTS");
         name[0] = '\0';
@@ -511,6 +610,9 @@ static void note_rows(sl_sql_dump *dump, const char *name) {
                           .end = UINT64_MAX,
                           .lines = dump->line - 1,
                           .mysql = text->mysql,
+                          .literal = text->literal,
+                          .ansi = text->ansi,
+                          .nests = text->nests,
                           .sqlite = dump->sqlite,
                           .escapes = text->escapes,
                           .brackets = text->brackets};
@@ -522,6 +624,9 @@ static void go_to_rows(sl_sql_dump *dump) {
     const sl_sql_rows *rows = &dump->known->rows;
     sl_sql_seek(&dump->text, rows->begin, rows->lines);
     dump->text.mysql = rows->mysql;
+    dump->text.literal = rows->literal;
+    dump->text.ansi = rows->ansi;
+    dump->text.nests = rows->nests;
     dump->text.escapes = rows->escapes;
     dump->text.brackets = rows->brackets;
     dump->sqlite = rows->sqlite;
@@ -655,6 +760,7 @@ static bool read_copy(sl_sql_dump *dump, bool *selected) {
                            "COPY is read only as pg_dump writes it: COPY TABLE (COLUMNS) FROM "
                            "stdin;");
     sl_sql_skip_line(text);
+    text->nests = true;
     dump->data = DATA_COPY;
     dump->at_line = true;
     dump->row_line = sl_sql_line(text);
@@ -936,7 +1042,7 @@ static bool read_word_value(sl_sql_dump *dump, const sl_sql_column *column) {
         return read_bits(dump, column);
     } else if (string && (sl_sql_is(&token, "N") || sl_sql_is(&token, "B"))) {
         text->used++;
-        return read_string(dump, text->mysql, false);
+        return read_string(dump, sl_sql_escapes(text), false);
     } else if (token.text[0] == '_') { /* a character set of MySQL */
         return read_value(dump, column);
     } else if (sl_sql_is(&token, "replace")) {
@@ -1123,8 +1229,8 @@ static bool read_inserted(sl_sql_dump *dump, sl_sql_token *token, char *name) {
                                  "HIGH_PRIORITY|INTO");
          sl_sql_next_name(text, token))
         dump->replaces = dump->replaces || sl_sql_is_one_of(token, "IGNORE|REPLACE");
-    if (token->kind == SL_SQL_NAME && token->quote == '`' && !dump->sqlite)
-        text->mysql = true; /* a dump without comments */
+    if (token->kind == SL_SQL_NAME && token->quote == '`')
+        note_backquote(dump); /* a dump without comments */
     return sl_sql_table_name(text, token, name) ||
            (token->kind == SL_SQL_END
                 ? cut_off(dump, dump->line, "the INSERT statement")
@@ -1217,8 +1323,12 @@ static bool read_insert(sl_sql_dump *dump, bool *other) {
 static bool read_setting(sl_sql_dump *dump, uint64_t line) {
     sl_sql_text *text = &dump->text;
     sl_sql_token token;
+    note_mode(dump, text->terminator);
     sl_sql_next(text, &token);
+    text->mysql = text->mysql || sl_sql_is(&token, "@") ||
+                  sl_sql_is_one_of(&token, "FOREIGN_KEY_CHECKS|UNIQUE_CHECKS|SQL_NOTES");
     const bool strings = sl_sql_is(&token, "standard_conforming_strings");
+    text->nests = text->nests || strings || sl_sql_is_one_of(&token, "client_encoding|search_path");
     for (int i = 0; i < 2 && strings && token.kind != SL_SQL_END; i++)
         sl_sql_next(text, &token);
     if (strings)
@@ -1242,6 +1352,7 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
         if (sl_sql_follows(text, "\\copy") || sl_sql_follows(text, "\\i") ||
             sl_sql_follows(text, "\\g") || sl_sql_follows(text, "\\."))
             return not_read(dump, line, "a command that reads or runs other text");
+        text->nests = true;
         count_kind(dump, "psql command", "");
         sl_sql_skip_line(text);
         return true;

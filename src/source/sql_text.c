@@ -125,8 +125,28 @@ void sl_sql_skip_line(sl_sql_text *text) {
 }
 
 void sl_sql_skip_comment(sl_sql_text *text) {
+    const bool may_nest = !text->mysql && !text->brackets;
+    const uint64_t line = sl_sql_line(text);
+    int depth = 0;
     text->executable = text->executable || (text->mysql && sl_sql_peek(text, 2) == '!');
-    sl_sql_skip_past(text, "*/");
+    for (int byte; (byte = sl_sql_peek(text, 0)) >= 0; text->used++) {
+        const int next = sl_sql_peek(text, 1);
+        const bool begins = byte == '/' && next == '*' && (may_nest || depth == 0);
+        if (!begins && !(byte == '*' && next == '/'))
+            continue;
+        text->used++;
+        depth += begins ? 1 : -1;
+        if (depth == 0) {
+            text->used++;
+            return;
+        }
+        if (depth > 1 && !text->nests) {
+            sl_sql_fail(text, line,
+                        "a comment within a comment: databases end it at different positions: "
+                        "remove it");
+            return;
+        }
+    }
 }
 
 void sl_sql_skip_blanks(sl_sql_text *text) {
@@ -228,7 +248,8 @@ void sl_sql_next(sl_sql_text *text, sl_sql_token *token) {
         token->kind = byte == '\'' ? SL_SQL_STRING : SL_SQL_NAME;
         token->quote = (char)byte;
         text->used++;
-        const bool escapes = byte == '\'' ? sl_sql_escapes(text) : text->mysql && byte == '"';
+        const bool escapes = byte == '\'' ? sl_sql_escapes(text)
+                             : byte == '"' && text->mysql && !text->literal && !text->ansi;
         if (!read_quoted(text, byte == '[' ? ']' : byte, escapes, token))
             token->kind = SL_SQL_END;
     } else if (byte == '$' && !text->mysql && read_dollar_quoted(text)) {

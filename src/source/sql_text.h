@@ -27,6 +27,8 @@ typedef struct sl_sql_text {
     bool mysql;   /* backslashes in strings, also in double quotes, are escape characters; no dollar
                    quotes */
     bool executable; /* a comment has been skipped whose text MySQL executes */
+    bool literal, ansi; /* MySQL: NO_BACKSLASH_ESCAPES; ANSI_QUOTES: double quotes quote names */
+    bool nests;         /* comments within comments, as in PostgreSQL */
     bool escapes; /* so are they in strings of PostgreSQL: standard_conforming_strings is off */
     bool brackets; /* quote names, as in SQLite; otherwise they are those of arrays */
     char terminator[SL_SQL_TERMINATOR_ROOM]; /* of statements */
@@ -66,7 +68,7 @@ static inline int sl_sql_peek(sl_sql_text *text, size_t ahead) {
 
 /* Are backslashes in single quotes escape characters? */
 static inline bool sl_sql_escapes(const sl_sql_text *text) {
-    return text->mysql || text->escapes;
+    return (text->mysql && !text->literal) || text->escapes;
 }
 
 /* The offset of the next byte. */

@@ -307,6 +307,22 @@ class Dumps(support.ClusterCase):
             self.assertEqual(self.found(f"c{n}"), [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}], begin)
             self.run_load(self.file("bare.sql", begin + insert), code=support.EXIT_SOURCE, message="no CREATE TABLE")
 
+    def test_beginnings(self):
+        """Statements and comments with which scripts begin; tables that begin with such words."""
+        for begin in ("SET standard_conforming_strings = on;", "SET search_path TO x;", "SET @a=1;", "USE db;", "use `my db`;",
+                      "CREATE VIEW v AS SELECT 1;", "CREATE OR REPLACE VIEW v AS SELECT 1;", "CREATE TRIGGER r BEFORE INSERT "
+                      "ON t FOR EACH ROW SET NEW.s=1;", "CREATE DEFINER=`a`@`b` VIEW v AS SELECT 1;", "DELIMITER ;;\nDELIMITER ;",
+                      "BEGIN;\nCOMMIT;", "begin work;\nCOMMIT;", "START TRANSACTION READ WRITE;\r\nCOMMIT;", "/*!50100 SET x=1 */;",
+                      "/*M!999999\\- enable */", "\\connect x", "\\restrict abc", "ALTER DATABASE x SET y=1;", "# hi",
+                      "DROP VIEW IF EXISTS v;", "/* a\n b */\n\n-- c\n", "CREATE TEMP TABLE z (id int);", "UNLOCK TABLES;"):
+            path = self.file("script", f"{begin}\nCREATE TABLE t (id int);\nINSERT INTO t VALUES (1);\n")
+            self.assertIn("a table of an SQL dump", self.shardload("inspect", path).out, begin)
+        for begin in ("SET,x", "SET;x", "SET a=b;c", "USE;x", "USE date;x", "BEGIN;END", "begin,end", "DELIMITER,x", "DELIMITER x,y",
+                      "# note\na,b", "-- x\na,b", "CREATE,DROP", "create time,x", "Drop type,x", "Drop type x,y", "Comment on x,y"):
+            row = "1;2\n" if ";" in begin else "1,2\n"
+            out = self.shardload("inspect", self.file("table", f"{begin}\n{row * 2}")).out
+            self.assertNotIn("SQL dump", out, begin)
+
     def test_dumps_with_a_byte_order_mark(self):
         """Also in UTF-16, as the shell of Windows writes the output of mysqldump, and packed."""
         for name, text in (("mysql", "-- MySQL dump 8\n" + MYSQL_ROWS + "-- Dump completed\n"),
@@ -430,6 +446,44 @@ class Dumps(support.ClusterCase):
                "INSERT INTO %s VALUES (1,'a\\nb');\nINSERT INTO %s VALUES (2,'C:\\\\x');\n"
         self.assertEqual(self.load_three("".join(rows % (name, name, name, name) for name in "abc")),
                          [[{"id": 1, "t": "a\nb"}, {"id": 2, "t": "C:\\x"}]] * 3)
+
+    def test_what_shows_mysql(self):
+        """From the first table on; BEGIN TRANSACTION is not MySQL's, and backquotes are then those of SQLite."""
+        rows = "CREATE TABLE %s (id int, t text);\nINSERT INTO %s (id, t) VALUES (1,'a\\n');\n"
+        quoted = "CREATE TABLE `%s` (`id` int, `t` text, `f` bit(4), KEY `k` (`id`));\n" \
+                 "INSERT INTO %s VALUES (1,'a\\n',NULL);\n"
+        create = "CREATE TABLE %%s (id int %s, t text, `f` int, key k (id))%s;\nINSERT INTO %%s VALUES (1,'a\\n',NULL);\n"
+        for begin, each, end in (("", quoted, ""), ("", create % ("auto_increment", ""), ""), ("# x\n", rows, ""),
+                                 ("", create.replace("`", "") % ("", " ENGINE=InnoDB"), ""),
+                                 ("USE x;\n", rows, ""), ("SET FOREIGN_KEY_CHECKS=0;\n", rows, ""),
+                                 ("SET @x = 1;\n", rows, ""), ("", "UNLOCK TABLES;\n" + rows, "")):
+            with self.subTest(begin=begin, each=each):
+                text = "SET NAMES utf8;\n" + begin + "".join(each % (name, name) for name in "abc")
+                self.assertEqual(self.load_three(text), [[{"id": 1, "t": "a\n"}]] * 3)
+        quoted = "BEGIN TRANSACTION;\n%sCOMMIT;\n" % "".join(rows.replace("%s", f"`{name}`") for name in "abc")
+        self.assertEqual(self.load_three(quoted), [[{"id": 1, "t": "a\\n"}]] * 3)
+
+    def test_modes_of_mysql(self):
+        rows = "CREATE TABLE \"%s\" (\"id\" int, \"t\\\" text);\nINSERT INTO \"%s\" VALUES (1,'a\\');\n"
+        trigger = "/*!50003 SET @saved_sql_mode = @@sql_mode */ ;\n/*!50003 SET sql_mode = 'X' */ ;\nDELIMITER ;;\n" \
+                  "CREATE TRIGGER x BEFORE INSERT ON t FOR EACH ROW SET NEW.s = '\\';;' ;;\nDELIMITER ;\n" \
+                  "/*!50003 SET sql_mode = @saved_sql_mode */ ;\n"
+        for mode in ("SET SQL_MODE='ANSI_QUOTES,NO_BACKSLASH_ESCAPES';\n", "/*!40101 SET @OLD_SQL_MODE=@@SQL_MODE, "
+                     "SQL_MODE='ANSI,NO_BACKSLASH_ESCAPES' */;\n"):
+            text = "-- MySQL dump 8\n" + mode + "".join(rows % (name, name) + trigger for name in "abc") + \
+                "SET sql_mode = '';\nCOMMENT 'it\\'s';\n-- Dump completed\n"
+            self.assertEqual(self.load_three(text), [[{"id": 1, "t\\": "a\\"}]] * 3)
+
+    def test_comments_within_comments(self):
+        """They end at the last end in PostgreSQL and at the first one in MySQL and SQLite."""
+        rows = "".join(f"CREATE TABLE {name} (id int);\n/* x /* y */ INSERT INTO {name} VALUES (1); /* z */\n"
+                       f"INSERT INTO {name} VALUES (2 /* /* */);\n" for name in "abc")
+        for begin, end in (("-- MySQL dump 8\n", "-- Dump completed\n"), ("PRAGMA foreign_keys=OFF;\n", "")):
+            self.assertEqual(self.load_three(begin + rows + end), [[{"id": 1}, {"id": 2}]] * 3)
+        for begin in ("SET client_encoding = 'UTF8';\n", "\\connect x\n"):
+            self.assertEqual(self.load_three(begin + rows.replace("z */", "z */ */").replace("*/)", "*/ */)")),
+                             [[{"id": 2}]] * 3)
+        self.run_load(self.file("t.sql", rows), code=support.EXIT_SOURCE, message="line 2: a comment within a comment")
 
     def test_escape_strings_of_postgres(self):
         """E'it\\'s' ends where PostgreSQL ends it, also in statements and rows that are passed over."""
