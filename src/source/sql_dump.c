@@ -52,6 +52,7 @@ struct sl_sql_dump {
     char name[SL_SQL_TABLE_NAME_ROOM], shown[SL_ENTRY_NAME_ROOM];
     const sl_sql_column *columns[SL_SQL_COLUMNS_MAX];
     size_t column_count;
+    bool listed; /* the statement has their names */
     char *schema;
     char *next_schema; /* of the table whose rows have been begun, if next_known */
     char next_name[SL_SQL_TABLE_NAME_ROOM];
@@ -574,7 +575,8 @@ static bool read_columns(sl_sql_dump *dump, const sl_sql_table *table) {
 /* Takes the columns of the rows of a table: those of the list that may begin with `token`, or all
  * that are not generated. */
 static bool take_columns(sl_sql_dump *dump, const sl_sql_table *table, sl_sql_token *token) {
-    if (token && sl_sql_is(token, "(")) {
+    dump->listed = token && sl_sql_is(token, "(");
+    if (dump->listed) {
         if (!read_columns(dump, table))
             return false;
         sl_sql_next(&dump->text, token);
@@ -1029,7 +1031,7 @@ static bool read_word_value(sl_sql_dump *dump, const sl_sql_column *column) {
         return sl_sql_fail(text, sl_sql_line(text),
                            "a value of the table %s is not understood: too many calls",
                            dump->shown);
-    if (sl_sql_is(&token, "NULL")) {
+    if (sl_sql_is(&token, "NULL") || (sl_sql_is(&token, "DEFAULT") && column->generated)) {
         put_text(dump, "\\N", 2);
     } else if (sl_sql_is(&token, "TRUE") || sl_sql_is(&token, "FALSE")) {
         put_byte(dump, token.text[0] == 'T' || token.text[0] == 't' ? '1' : '0');
@@ -1053,6 +1055,11 @@ static bool read_word_value(sl_sql_dump *dump, const sl_sql_column *column) {
         put_text(dump, token.text, token.length);
     } else if (sl_sql_peek(text, 0) < 0) {
         return cut_off(dump, dump->line, "the INSERT statement");
+    } else if (sl_sql_is(&token, "DEFAULT")) {
+        return sl_sql_fail(text, sl_sql_line(text),
+                           "DEFAULT is a value of the table %s that only a database has: run the "
+                           "statements in a database, and export that",
+                           dump->shown);
     } else {
         return sl_sql_fail(text, sl_sql_line(text),
                            "a value of the table %s is not understood: %.40s", dump->shown,
@@ -1180,24 +1187,50 @@ static bool read_usual_values(sl_sql_dump *dump, size_t *i) {
     return mark == ')';
 }
 
+/* Without a list, the columns lack those that are generated, whose values are DEFAULT in PostgreSQL
+ * and MySQL. Skips such a value before the value number i, `skipped` after the one before. */
+static bool skip_default(sl_sql_dump *dump, size_t i, size_t skipped) {
+    sl_sql_text *text = &dump->text;
+    sl_sql_skip_blanks(text);
+    if (dump->listed || i > dump->column_count || !sl_sql_follows(text, "DEFAULT"))
+        return false;
+    const sl_sql_table *table = definition(dump, dump->name);
+    const sl_sql_column *from = i > 0 ? dump->columns[i - 1] + 1 : table->columns;
+    const sl_sql_column *to =
+        i < dump->column_count ? dump->columns[i] : table->columns + table->count;
+    if (skipped >= (size_t)(to - from))
+        return false;
+    text->used += strlen("DEFAULT");
+    return true;
+}
+
 /* Reads a row, whose opening parenthesis has been read. */
 static bool read_row(sl_sql_dump *dump) {
     static const sl_sql_column extra = {.type = "text"};
     sl_sql_text *text = &dump->text;
-    for (size_t i = 0;; i++) {
+    for (size_t i = 0, skipped = 0;; i++) {
         dump->words = 0;
+        const size_t before = i;
         if (read_usual_values(dump, &i))
             return true;
-        if (!read_value(dump, i < dump->column_count ? dump->columns[i] : &extra))
+        skipped = i > before ? 0 : skipped;
+        const bool skips = skip_default(dump, i, skipped);
+        if (!skips && !read_value(dump, i < dump->column_count ? dump->columns[i] : &extra))
             return false;
         sl_sql_skip_blanks(text);
         int byte = sl_sql_peek(text, 0);
         if (byte != ',' && byte != ')')
             return byte < 0 ? cut_off(dump, dump->line, "the INSERT statement") : expect(dump, ',');
         text->used++;
-        if (byte == ')')
+        skipped = skips ? skipped + 1 : 0;
+        if (byte == ')') {
+            dump->row_length -= skips && i > 0; /* the tab before it */
             break;
-        put_byte(dump, '\t');
+        }
+        if (skips)
+            i--;
+        else
+            put_byte(dump, '\t');
     }
     if (dump->row_length >= ROW_BYTES_MAX) /* this line will be rejected */
         dump->row_length = ROW_BYTES_MAX - 1;

@@ -527,6 +527,21 @@ class Dumps(support.ClusterCase):
             text = begin + "".join(rows % (name, name, name) for name in "abc")
             self.assertEqual(self.load_three(text), [[{"id": 1, "t": "x"}]] * 3)
 
+    def test_default_of_generated_columns(self):
+        """As pg_dump --inserts writes them: no value. Of another column only the database knows it."""
+        columns = "a int GENERATED ALWAYS AS (id) STORED, id int, b int GENERATED ALWAYS AS (id) STORED, " \
+                  "c int GENERATED ALWAYS AS (id) STORED, t text, d int GENERATED ALWAYS AS (id) STORED"
+        for names, rows in (("", "(DEFAULT,1,DEFAULT, default ,'x',DEFAULT),(DEFAULT,2,DEFAULT,DEFAULT,_utf8'y',DEFAULT)"),
+                            ("", "(1,'x'),(2,'y')"), ("(d, t, id)", "(DEFAULT,'x',1),(DEFAULT,'y',2)")):
+            create = "".join(f"CREATE TABLE {name} ({columns});\n" for name in "abc")
+            inserts = "".join(f"INSERT INTO {name} {names} VALUES {rows};\n" for name in "abc")
+            self.assertEqual(self.load_three(create + inserts), [[{"id": 1, "t": "x"}, {"id": 2, "t": "y"}]] * 3)
+        for names, row in (("", "(DEFAULT,1,DEFAULT,DEFAULT,DEFAULT,DEFAULT)"), ("(id, t)", "(1,DEFAULT)"),
+                           ("", "(DEFAULT,DEFAULT,1,'x')"), ("(id)", "(DEFAULT)")):
+            bad = create + f"INSERT INTO a {names} VALUES\n{row};\n"
+            self.run_load("--drop", "--again", self.file("bad.sql", bad), code=support.EXIT_SOURCE,
+                          message="line 5: DEFAULT is a value of the table a that only a database has")
+
     def test_lists_of_many_columns(self):
         """They are compared with the list before as a text, and name by name if they are longer."""
         for length, step, blanks in ((2, 1, ""), (60, -1, ""), (300, 1, ""), (300, 1, " " * 100)):
