@@ -42,8 +42,7 @@ struct sl_sql_dump {
     sl_path_set seen;            /* tables whose rows have been read */
     const char *end;             /* the comment that ends a complete dump; NULL: none is expected */
     bool complete;
-    bool saved_literal, saved_ansi; /* the mode of MySQL that a variable holds */
-    bool standard;                  /* statements that MySQL does not have */
+    bool standard;     /* statements that MySQL does not have */
     bool sqlite, open; /* `open`: a transaction */
     kind_count kinds[KINDS_MAX];
     size_t kind_count;
@@ -73,95 +72,7 @@ struct sl_sql_dump {
     size_t row_used, row_length, row_room;
 };
 
-/* ---- recognition ---- */
-
-/* Does the text begin with `word`, in capital or small letters? */
-static bool begins_with(const unsigned char *text, size_t length, const char *word) {
-    return length >= strlen(word) && strncasecmp((const char *)text, word, strlen(word)) == 0;
-}
-
-/* Does the first line have one statement, such as USE shop; and SET x = 1;? */
-static bool is_short_statement(const unsigned char *text, size_t length) {
-    const unsigned char *feed = memchr(text, '\n', length);
-    length = feed ? (size_t)(feed - text) : length;
-    while (length > 0 && text[length - 1] <= ' ')
-        length--;
-    if (begins_with(text, length, "DELIMITER ") && length <= 10 + SL_SQL_TERMINATOR_ROOM)
-        return length > 10 && strchr(";$/|", text[10]);
-    if (length == 0 || memchr(text, ';', length) != text + length - 1)
-        return false;
-    if (begins_with(text, length, "SET "))
-        return memchr(text, '=', length) || memmem(text, length, " TO ", 4);
-    if (begins_with(text, length, "USE "))
-        return strchr("`\"[", text[4]) || !memchr(text + 4, ' ', length - 4);
-    static const char *const words[] = {"BEGIN;", "BEGIN TRANSACTION", "BEGIN WORK", "PRAGMA ",
-                                        "START TRANSACTION", "UNLOCK TABLES;"};
-    bool found = false;
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        found = found || begins_with(text, length, words[i]);
-    return found;
-}
-
-/* Words with which dumps and scripts begin, and with which no table does. */
-static bool begins_statement(const unsigned char *text, size_t length) {
-    static const char *const verbs[] = {"CREATE ", "CREATE OR REPLACE ", "DROP ", "ALTER "};
-    static const char *const objects[] = {
-        "TABLE ",    "DATABASE ", "SCHEMA ",    "VIEW ",     "TRIGGER ",   "FUNCTION ",
-        "EXTENSION ", "SEQUENCE ", "TYPE ",     "ROLE ",     "PROCEDURE ", "EVENT ",
-        "INDEX ",    "UNIQUE ",   "TEMPORARY ", "TEMP ",     "UNLOGGED ",  "DEFINER",
-        "ALGORITHM"};
-    static const char *const beginnings[] = {
-        "INSERT INTO ",    "INSERT IGNORE INTO ", "INSERT OR ",  "REPLACE INTO ", "DELETE FROM ",
-        "TRUNCATE TABLE ", "SET NAMES ",          "LOCK TABLES ",
-        "SELECT pg_catalog.", "\\connect ",       "\\restrict ", "\\set ",       "\\c ",
-        "\\encoding ",     "/*!",                 "/*M!"};
-    const unsigned char *end = memchr(text, '\n', length);
-    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
-        const size_t verb = strlen(verbs[i]);
-        for (size_t k = 0; k < sizeof objects / sizeof objects[0]; k++) {
-            if (begins_with(text, length, verbs[i]) && (k < 3 || memchr(text, ';', length)) &&
-                begins_with(text + verb, length - verb, objects[k]))
-                return true;
-        }
-    }
-    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
-        if (begins_with(text, length, beginnings[i]))
-            return true;
-    }
-    return is_short_statement(text, length) ||
-           (begins_with(text, length, "COPY ") && end &&
-            memmem(text, (size_t)(end - text), " FROM stdin", strlen(" FROM stdin")));
-}
-
-#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
-
-bool sl_sql_dump_begins(const unsigned char *bytes, size_t length) {
-    static const char *const comments[] = {"--\n-- PostgreSQL database ", "-- MySQL dump ",
-                                           "-- MariaDB dump "};
-    if (begins_with(bytes, length, BYTE_ORDER_MARK)) {
-        bytes += strlen(BYTE_ORDER_MARK);
-        length -= strlen(BYTE_ORDER_MARK);
-    }
-    for (size_t i = 0; i < sizeof comments / sizeof comments[0]; i++) {
-        if (begins_with(bytes, length, comments[i]))
-            return true;
-    }
-    const unsigned char *at = bytes, *end = bytes + length;
-    while (at < end && !begins_statement(at, (size_t)(end - at))) {
-        const size_t left = (size_t)(end - at);
-        const unsigned char *after = NULL;
-        if (strchr(" \t\r\n", *at))
-            after = at + 1;
-        else if (*at == '#' || begins_with(at, left, "--"))
-            after = memchr(at, '\n', left);
-        else if (begins_with(at, left, "/*") && (after = memmem(at + 2, left - 2, "*/", 2)))
-            after += 2;
-        if (!after)
-            return false;
-        at = after;
-    }
-    return at < end;
-}
+/* ---- comments ---- */
 
 /* The comment, which begins a line here, may show what has written the dump, and that it is
  * complete. */
@@ -182,35 +93,6 @@ static void read_comment(sl_sql_dump *dump) {
         dump->complete = true;
 }
 
-/* The text of SET, up to `end`, may set the SQL mode of MySQL. A variable has the mode before. */
-static void note_mode(sl_sql_dump *dump, const char *end) {
-    sl_sql_text *text = &dump->text;
-    char setting[1000];
-    sl_sql_fill(text, sizeof setting - 1);
-    size_t length = text->length - text->used;
-    length = length < sizeof setting - 1 ? length : sizeof setting - 1;
-    memcpy(setting, text->buffer + text->used, length);
-    setting[length] = '\0';
-    char *stop = strstr(setting, end), *value = NULL;
-    if (stop)
-        *stop = '\0';
-    for (char *at = setting; (at = strcasestr(at, "SQL_MODE")) != NULL;) {
-        at += strlen("SQL_MODE");
-        at += strspn(at, " :");
-        value = *at == '=' ? at + 1 + strspn(at + 1, " ") : value;
-    }
-    if (strcasestr(setting, "@@SQL_MODE")) {
-        dump->saved_literal = text->literal;
-        dump->saved_ansi = text->ansi;
-    }
-    if (!value || strncmp(value, "@@", 2) == 0)
-        return;
-    text->mysql = true;
-    text->literal = *value == '@' ? dump->saved_literal
-                                  : strcasestr(value, "NO_BACKSLASH_ESCAPES") != NULL;
-    text->ansi = *value == '@' ? dump->saved_ansi : strcasestr(value, "ANSI") != NULL;
-}
-
 /* A statement after which the tables may have other rows than the dump shows. */
 static bool not_read(sl_sql_dump *dump, uint64_t line, const char *what) {
     return sl_sql_fail(&dump->text, line,
@@ -226,7 +108,7 @@ static void skip_comment(sl_sql_dump *dump) {
     sl_sql_text *text = &dump->text;
     if (sl_sql_follows(text, "/*!") || sl_sql_follows(text, "/*M!")) {
         const uint64_t line = sl_sql_line(text);
-        note_mode(dump, "*/");
+        sl_sql_note_mode(text, "*/");
         const char *at = (const char *)text->buffer + text->used;
         at += strspn(at, "/*M!0123456789 \t\r\n");
         for (size_t i = 0; i < sizeof words / sizeof words[0] && !text->failed; i++) {
@@ -240,8 +122,8 @@ static void skip_comment(sl_sql_dump *dump) {
 /* Skips blanks and comments between statements. */
 static void skip_to_statement(sl_sql_dump *dump) {
     sl_sql_text *text = &dump->text;
-    if (sl_sql_position(text) == 0 && sl_sql_follows(text, BYTE_ORDER_MARK))
-        text->used += strlen(BYTE_ORDER_MARK);
+    if (sl_sql_position(text) == 0 && sl_sql_follows(text, SL_SQL_BYTE_ORDER_MARK))
+        text->used += strlen(SL_SQL_BYTE_ORDER_MARK);
     for (int byte; (byte = sl_sql_peek(text, 0)) >= 0;) {
         if (byte == ';' || byte == ' ' || (byte >= '\t' && byte <= '\r')) {
             text->used++; /* a semicolon follows on comments of MySQL */
@@ -320,7 +202,7 @@ static bool skip_insert(sl_sql_dump *dump) {
 /* The statements that add no rows. */
 #define HARMLESS                                                                                   \
     "SET|SELECT|DROP|COMMENT|GRANT|REVOKE|BEGIN|COMMIT|START|LOCK|UNLOCK|USE|ANALYZE|PRAGMA|"      \
-    "REFRESH|SECURITY|ROLLBACK|END|REINDEX|VACUUM|OPTIMIZE|FLUSH|CHANGE|REASSIGN|RESET|SHOW|"   \
+    "REFRESH|SECURITY|ROLLBACK|END|REINDEX|VACUUM|OPTIMIZE|FLUSH|CHANGE|REASSIGN|RESET|SHOW|"      \
     "DELETE|TRUNCATE|CHECKPOINT|SAVEPOINT|RELEASE"
 
 /* A dump of SQLite is one transaction; ROLLBACK ends it if the database could not be read. */
@@ -359,8 +241,8 @@ static void note_definition(sl_sql_dump *dump) {
         if (!string && *at == '`')
             note_backquote(dump);
         else if (!string)
-            text->mysql = strncasecmp(at, "AUTO_INCREMENT", 14) == 0 ||
-                          strncasecmp(at, ") ENGINE", 8) == 0;
+            text->mysql =
+                strncasecmp(at, "AUTO_INCREMENT", 14) == 0 || strncasecmp(at, ") ENGINE", 8) == 0;
     }
 }
 
@@ -403,8 +285,8 @@ static void skip_words(sl_sql_text *text, sl_sql_token *token, const char *words
         sl_sql_next_name(text, token);
 }
 
-/* Fails if a table that is created, changed, dropped or emptied has had rows: they were those of another
- * database, or are not in the table. */
+/* Fails if a table that is created, changed, dropped or emptied has had rows: they were those of
+ * another database, or are not in the table. */
 static bool had_no_rows(sl_sql_dump *dump, uint64_t line, const char *name) {
     char shown[80];
     sl_text_printable(sl_text_of(name), shown, sizeof shown);
@@ -416,13 +298,17 @@ static bool had_no_rows(sl_sql_dump *dump, uint64_t line, const char *name) {
 }
 
 /* DROP TABLE, DELETE FROM, TRUNCATE. */
-static bool read_removal(sl_sql_dump *dump, uint64_t line, bool drop) {
+static bool read_removal(sl_sql_dump *dump, uint64_t line, const sl_sql_token *first) {
     sl_sql_text *text = &dump->text;
+    const bool drop = sl_sql_is(first, "DROP"), joins = sl_sql_is(first, "DELETE");
     sl_sql_token token;
     char name[SL_SQL_TABLE_NAME_ROOM];
     sl_sql_next(text, &token);
     bool tables = !drop || sl_sql_is(&token, "TABLE");
-    skip_words(text, &token, "TABLE|IF|EXISTS|FROM|ONLY|LOW_PRIORITY|QUICK|IGNORE");
+    skip_words(text, &token, "LOW_PRIORITY|QUICK|IGNORE");
+    if (joins && !sl_sql_is(&token, "FROM") && dump->begun)
+        return not_read(dump, line, "DELETE of several tables");
+    skip_words(text, &token, "TABLE|IF|EXISTS|FROM|ONLY");
     while (tables && sl_sql_table_name(text, &token, name)) {
         if (!had_no_rows(dump, line, name))
             return false;
@@ -486,37 +372,14 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
         }
         if (sl_sql_is(&token, ";"))
             return true;
-        const bool selects = is_selected(dump, name) && (sl_sql_is_one_of(&token, "AS|SELECT") ||
-                                                         sl_sql_follows(text, "AS"));
+        const bool selects = is_selected(dump, name) &&
+                             (sl_sql_is_one_of(&token, "AS|SELECT") || sl_sql_follows(text, "AS"));
         return selects ? not_read(dump, line, "CREATE TABLE ... SELECT")
                        : skip_without(dump, line, is_selected(dump, name) ? "SELECT" : NULL,
                                       "CREATE TABLE ... SELECT");
     }
     return sl_sql_skip_statement(text, body ? SL_SQL_BODY : SL_SQL_CONTAINS, NULL, NULL) ||
            cut_off(dump, line, "the statement");
-}
-
-/* Does a change of ALTER TABLE, which begins with this word, change rows or columns? Reads up to
- * the token that shows it. */
-static bool alters_rows(sl_sql_text *text, sl_sql_token *token) {
-    const bool drop = sl_sql_is(token, "DROP"), rename = sl_sql_is(token, "RENAME");
-    const bool alter = sl_sql_is(token, "ALTER");
-    if (sl_sql_is_one_of(token, "CHANGE|EXCHANGE|TRUNCATE|DISCARD|IMPORT"))
-        return true;
-    if (!drop && !rename && !alter && !sl_sql_is(token, "ADD"))
-        return false;
-    sl_sql_next(text, token);
-    if (alter) {
-        skip_words(text, token, "COLUMN");
-        if (sl_sql_is_name(token))
-            sl_sql_next(text, token);
-        return sl_sql_is(token, "TYPE");
-    }
-    return !sl_sql_is_one_of(token, "INDEX|KEY|CONSTRAINT") &&
-           (rename || !sl_sql_is_one_of(token, "PRIMARY|FOREIGN|CHECK")) &&
-           (rename || drop ||
-            !sl_sql_is_one_of(token, "UNIQUE|FULLTEXT|SPATIAL|VECTOR|EXCLUDE|PARTITION|PERIOD|"
-                                     "SYSTEM|NOT"));
 }
 
 /* ALTER TABLE ... ADD CONSTRAINT ... PRIMARY KEY (...), as pg_dump writes it. */
@@ -534,7 +397,7 @@ static bool read_alter(sl_sql_dump *dump, uint64_t line) {
     sl_sql_table *table = sl_sql_table_name(text, &token, name) ? table_named(dump, name) : NULL;
     bool begins = table && is_selected(dump, name); /* a change */
     while (table && token.kind != SL_SQL_END && !sl_sql_is(&token, ";")) {
-        if (begins && alters_rows(text, &token)) {
+        if (begins && sl_sql_alters_rows(text, &token)) {
             table->altered = line;
             if (!had_no_rows(dump, line, name))
                 return false;
@@ -829,39 +692,6 @@ static size_t plain_bytes(const unsigned char *at, size_t length) {
     return i;
 }
 
-/* What a letter after a backslash stands for in MySQL. */
-static unsigned char escaped_byte(int letter) {
-    static const char letters[] = "0bnrtZ", bytes[] = "\0\b\n\r\t\x1A";
-    const char *found = letter > 0 ? strchr(letters, letter) : NULL;
-    return (unsigned char)(found ? bytes[found - letters] : letter);
-}
-
-/* Reads what follows on a backslash in PostgreSQL; returns the byte. False: a number of Unicode. */
-static bool read_escape(sl_sql_text *text, int *byte) {
-    static const char letters[] = "bfnrt", bytes[] = "\b\f\n\r\t";
-    const char *found = strchr(letters, *byte);
-    int most = *byte >= '0' && *byte <= '7' ? 2 : 0, base = 8;
-    if (*byte == 'u' || *byte == 'U')
-        return false;
-    if (*byte == 'x' && sl_hex_digit((char)sl_sql_peek(text, 0)) >= 0) {
-        most = 2;
-        base = 16;
-        *byte = '0';
-    }
-    if (most > 0)
-        *byte -= '0';
-    else if (found)
-        *byte = bytes[found - letters];
-    for (int i = 0; i < most; i++) {
-        const int next = sl_sql_peek(text, 0), digit = next < 0 ? -1 : sl_hex_digit((char)next);
-        if (digit < 0 || digit >= base)
-            break;
-        *byte = (*byte * base + digit) & 0xFF;
-        text->used++;
-    }
-    return true;
-}
-
 /* Reads a string whose opening quote has been read. */
 static bool read_string(sl_sql_dump *dump, bool escapes, bool digits) {
     sl_sql_text *text = &dump->text;
@@ -880,13 +710,13 @@ static bool read_string(sl_sql_dump *dump, bool escapes, bool digits) {
             text->used++;
         } else if (byte == '\\' && escapes && (byte = sl_sql_peek(text, 0)) >= 0) {
             text->used++;
-            if (!text->mysql && !read_escape(text, &byte))
+            if (!text->mysql && !sl_sql_read_escape(text, &byte))
                 return sl_sql_fail(text, sl_sql_line(text),
                                    "a value of the table %s is not understood: \\%c in a string",
                                    dump->shown, byte);
             if (text->mysql && (byte == '%' || byte == '_'))
                 put_value_byte(dump, '\\', digits);
-            byte = text->mysql ? escaped_byte(byte) : byte;
+            byte = text->mysql ? sl_sql_escaped_byte(byte) : byte;
         }
         put_value_byte(dump, (unsigned char)byte, digits);
     }
@@ -1356,7 +1186,7 @@ static bool read_insert(sl_sql_dump *dump, bool *other) {
 static bool read_setting(sl_sql_dump *dump, uint64_t line) {
     sl_sql_text *text = &dump->text;
     sl_sql_token token;
-    note_mode(dump, text->terminator);
+    sl_sql_note_mode(text, text->terminator);
     sl_sql_next(text, &token);
     text->mysql = text->mysql || sl_sql_is(&token, "@") ||
                   sl_sql_is_one_of(&token, "FOREIGN_KEY_CHECKS|UNIQUE_CHECKS|SQL_NOTES");
@@ -1431,7 +1261,7 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
     if (sl_sql_is(&token, "SET"))
         return read_setting(dump, line);
     return sl_sql_is_one_of(&token, "DROP|DELETE|TRUNCATE")
-               ? read_removal(dump, line, sl_sql_is(&token, "DROP"))
+               ? read_removal(dump, line, &token)
                : skip_without(dump, line,
                               sl_sql_is(&token, "SELECT") && !text->mysql ? "INTO" : NULL,
                               "SELECT ... INTO");

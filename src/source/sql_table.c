@@ -243,6 +243,28 @@ bool sl_sql_table_read(sl_sql_text *text, sl_sql_token *token, sl_sql_table *tab
     return true;
 }
 
+bool sl_sql_alters_rows(sl_sql_text *text, sl_sql_token *token) {
+    const bool drop = sl_sql_is(token, "DROP"), rename = sl_sql_is(token, "RENAME");
+    const bool alter = sl_sql_is(token, "ALTER");
+    if (sl_sql_is_one_of(token, "CHANGE|EXCHANGE|TRUNCATE|DISCARD|IMPORT"))
+        return true;
+    if (!drop && !rename && !alter && !sl_sql_is(token, "ADD"))
+        return false;
+    sl_sql_next(text, token);
+    if (alter) {
+        if (sl_sql_is(token, "COLUMN"))
+            sl_sql_next_name(text, token);
+        if (sl_sql_is_name(token))
+            sl_sql_next(text, token);
+        return sl_sql_is(token, "TYPE");
+    }
+    return !sl_sql_is_one_of(token, "INDEX|KEY|CONSTRAINT") &&
+           (rename || !sl_sql_is_one_of(token, "PRIMARY|FOREIGN|CHECK")) &&
+           (rename || drop ||
+            !sl_sql_is_one_of(token, "UNIQUE|FULLTEXT|SPATIAL|VECTOR|EXCLUDE|PARTITION|PERIOD|"
+                                     "SYSTEM|NOT"));
+}
+
 void sl_sql_table_clear(sl_sql_table *table) {
     for (size_t i = 0; i < table->count; i++)
         free(table->columns[i].name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of an SQL dump: its tokens, and the ends of its statements. Memory is bounded: a token's
- * text is cut at SL_SQL_NAME_MAX bytes, and no statement is held. */
+/* The text of an SQL dump: its beginning, its tokens, and the ends of its statements. Memory is
+ * bounded: a token's text is cut at SL_SQL_NAME_MAX bytes, and no statement is held. */
 #ifndef SHARDLOAD_SQL_TEXT_H
 #define SHARDLOAD_SQL_TEXT_H
 
@@ -18,18 +18,19 @@ typedef struct sl_sql_text {
     sl_input *input;       /* borrowed */
     unsigned char *buffer; /* a NUL byte, and seven others, follow on its `length` bytes */
     size_t used, length;
-    uint64_t moved; /* bytes of the text before the buffer */
+    uint64_t moved;       /* bytes of the text before the buffer */
     unsigned char before; /* the byte before the buffer */
     bool ended;
     bool failed;    /* reading failed: `error` is set; from then on the text is at its end */
     uint64_t lines; /* line feeds before buffer[counted] */
     size_t counted;
-    bool mysql;   /* backslashes in strings, also in double quotes, are escape characters; no dollar
+    bool mysql; /* backslashes in strings, also in double quotes, are escape characters; no dollar
                    quotes */
-    bool executable; /* a comment has been skipped whose text MySQL executes */
+    bool executable;    /* a comment has been skipped whose text MySQL executes */
     bool literal, ansi; /* MySQL: NO_BACKSLASH_ESCAPES; ANSI_QUOTES: double quotes quote names */
-    bool nests;         /* comments within comments, as in PostgreSQL */
-    bool escapes; /* so are they in strings of PostgreSQL: standard_conforming_strings is off */
+    bool saved_literal, saved_ansi; /* the mode that a variable of MySQL holds */
+    bool nests;                     /* comments within comments, as in PostgreSQL */
+    bool escapes;  /* so are they in strings of PostgreSQL: standard_conforming_strings is off */
     bool brackets; /* quote names, as in SQLite; otherwise they are those of arrays */
     char terminator[SL_SQL_TERMINATOR_ROOM]; /* of statements */
     size_t kept;                             /* bytes of names and types of columns in memory */
@@ -52,6 +53,11 @@ typedef struct sl_sql_token {
     bool cut;   /* the text is longer, or has a NUL byte */
     char text[SL_SQL_NAME_MAX + 1];
 } sl_sql_token;
+
+#define SL_SQL_BYTE_ORDER_MARK "\xEF\xBB\xBF"
+
+/* Are these the first bytes of an SQL dump? */
+bool sl_sql_text_begins(const unsigned char *bytes, size_t length);
 
 bool sl_sql_text_init(sl_sql_text *text, sl_input *input, sl_error *error);
 void sl_sql_text_clear(sl_sql_text *text);
@@ -95,6 +101,12 @@ bool sl_sql_skip_past(sl_sql_text *text, const char *end);
 /* Skips the remainder of the line, and its end. */
 void sl_sql_skip_line(sl_sql_text *text);
 
+/* What a letter after a backslash stands for in MySQL. */
+unsigned char sl_sql_escaped_byte(int letter);
+/* Reads what follows on a backslash and `*byte` in PostgreSQL; sets the byte. False: a number of
+ * Unicode. */
+bool sl_sql_read_escape(sl_sql_text *text, int *byte);
+
 /* Reads the next token after blanks and comments. */
 void sl_sql_next(sl_sql_text *text, sl_sql_token *token);
 /* A name must follow: a bracket there shows that brackets quote names in this text. */
@@ -116,7 +128,7 @@ static inline bool sl_sql_is_any_name(const sl_sql_token *token) {
 }
 
 typedef enum sl_sql_extent {
-    SL_SQL_ALONE,    /* a line that begins with INSERT INTO shows that the terminator is missing */
+    SL_SQL_ALONE,    /* INSERT INTO shows that its terminator is missing */
     SL_SQL_CONTAINS, /* it may have another statement */
     SL_SQL_BODY,     /* it may have statements between BEGIN and END */
 } sl_sql_extent;
@@ -124,6 +136,9 @@ typedef enum sl_sql_extent {
 /* Skips the remainder of the statement, and its terminator. `*found` is set if it has one of
  * `words` (may be NULL), separated by bars. False: the text has ended before, or with error. */
 bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *words, bool *found);
+
+/* Text follows that may set the SQL mode of MySQL, up to `end`; nothing is skipped. */
+void sl_sql_note_mode(sl_sql_text *text, const char *end);
 
 /* Sets the error (SL_EXIT_SOURCE), with the line; false. */
 bool sl_sql_fail(sl_sql_text *text, uint64_t line, const char *format, ...)

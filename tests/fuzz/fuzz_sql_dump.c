@@ -86,10 +86,9 @@ static void compare_ranges(const sl_sql_table *tables, const sl_sql_table *other
         const sl_sql_table *same = tables;
         while (same && strcmp(same->name, other->name) != 0)
             same = same->next;
-        require(same && (other->rows.end == 0 ||
-                         (other->rows.begin == same->rows.begin &&
-                          other->rows.end == same->rows.end &&
-                          other->rows.lines == same->rows.lines)),
+        require(same && (other->rows.end == 0 || (other->rows.begin == same->rows.begin &&
+                                                  other->rows.end == same->rows.end &&
+                                                  other->rows.lines == same->rows.lines)),
                 "the rows of a table are at the same offsets in each reading");
     }
 }
