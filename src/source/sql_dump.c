@@ -79,13 +79,13 @@ struct sl_sql_dump {
 static void read_comment(sl_sql_dump *dump) {
     sl_sql_text *text = &dump->text;
     if (sl_sql_follows(text, "-- MySQL dump ") || sl_sql_follows(text, "-- MariaDB dump ")) {
-        text->mysql = true;
+        text->rules.mysql = true;
         dump->end = "-- Dump completed";
     } else if (sl_sql_follows(text, "/*!") || sl_sql_follows(text, "/*M!") ||
                sl_sql_follows(text, "-- phpMyAdmin SQL Dump")) {
-        text->mysql = true;
+        text->rules.mysql = true;
     } else if (sl_sql_follows(text, "-- PostgreSQL database dump")) {
-        text->nests = true;
+        text->rules.nests = true;
         dump->end = "-- PostgreSQL database dump complete";
         dump->complete = false;
     }
@@ -136,7 +136,7 @@ static void skip_to_statement(sl_sql_dump *dump) {
         else if (byte == '/' && sl_sql_peek(text, 1) == '*')
             skip_comment(dump); /* one comment: the next one may be read */
         else if (byte == '#') {
-            text->mysql = true;
+            text->rules.mysql = true;
             sl_sql_skip_line(text);
         } else
             return;
@@ -211,10 +211,11 @@ static void note_transaction(sl_sql_dump *dump, const sl_sql_token *first) {
     sl_sql_skip_blanks(text);
     dump->standard =
         dump->standard || (sl_sql_is(first, "BEGIN") && sl_sql_follows(text, "TRANSACTION"));
-    text->mysql = text->mysql || (sl_sql_is(first, "USE") && sl_sql_peek(text, 0) != '[') ||
-                  (sl_sql_is_one_of(first, "LOCK|UNLOCK") && sl_sql_follows(text, "TABLES"));
+    text->rules.mysql = text->rules.mysql ||
+                        (sl_sql_is(first, "USE") && sl_sql_peek(text, 0) != '[') ||
+                        (sl_sql_is_one_of(first, "LOCK|UNLOCK") && sl_sql_follows(text, "TABLES"));
     dump->sqlite = dump->sqlite || sl_sql_is(first, "PRAGMA");
-    dump->text.brackets = dump->text.brackets || dump->sqlite;
+    dump->text.rules.brackets = dump->text.rules.brackets || dump->sqlite;
     if (sl_sql_is_one_of(first, "BEGIN|START"))
         dump->open = true;
     else if (sl_sql_is_one_of(first, "COMMIT|END"))
@@ -224,8 +225,8 @@ static void note_transaction(sl_sql_dump *dump, const sl_sql_token *first) {
 /* A name in backquotes: MySQL, unless SQLite is shown. */
 static void note_backquote(sl_sql_dump *dump) {
     dump->sqlite = dump->sqlite || dump->standard;
-    dump->text.brackets = dump->text.brackets || dump->sqlite;
-    dump->text.mysql = !dump->sqlite;
+    dump->text.rules.brackets = dump->text.rules.brackets || dump->sqlite;
+    dump->text.rules.mysql = !dump->sqlite;
 }
 
 /* Does CREATE TABLE, whose text follows, show MySQL? Its first bytes are buffered. */
@@ -234,14 +235,14 @@ static void note_definition(sl_sql_dump *dump) {
     const char *at = (const char *)text->buffer + text->used;
     bool string = false;
     for (uint64_t left = dump->statement + INSERT_HEAD_MAX;
-         left > sl_sql_position(text) && *at && (string || *at != ';') && !text->mysql &&
+         left > sl_sql_position(text) && *at && (string || *at != ';') && !text->rules.mysql &&
          !dump->sqlite;
          at++, left--) {
         string = string != (*at == '\'');
         if (!string && *at == '`')
             note_backquote(dump);
         else if (!string)
-            text->mysql =
+            text->rules.mysql =
                 strncasecmp(at, "AUTO_INCREMENT", 14) == 0 || strncasecmp(at, ") ENGINE", 8) == 0;
     }
 }
@@ -349,14 +350,14 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
     sl_sql_next(text, &token);
     skip_words(text, &token, "TEMP|TEMPORARY|UNLOGGED|GLOBAL|LOCAL|OR|REPLACE");
     if (sl_sql_is(&token, "DEFINER")) { /* =`root`@`localhost` TRIGGER, in MySQL */
-        text->mysql = true;
+        text->rules.mysql = true;
         while (token.kind != SL_SQL_END &&
                !sl_sql_is_one_of(&token, "TRIGGER|FUNCTION|PROCEDURE|EVENT|SQL|VIEW"))
             sl_sql_next(text, &token);
     }
     count_kind(dump, "CREATE", token.kind == SL_SQL_WORD ? token.text : "");
     const bool body = sl_sql_is_one_of(&token, "TRIGGER|FUNCTION|PROCEDURE") &&
-                      strcmp(text->terminator, ";") == 0;
+                      strcmp(text->rules.terminator, ";") == 0;
     if (sl_sql_is(&token, "TABLE")) {
         note_definition(dump);
         sl_sql_next_name(text, &token);
@@ -368,7 +369,8 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
                 !check_names(dump, line, table))
                 return false;
             sl_sql_skip_blanks(text);
-            text->mysql = text->mysql || (table->count > 0 && sl_sql_follows(text, "ENGINE"));
+            text->rules.mysql =
+                text->rules.mysql || (table->count > 0 && sl_sql_follows(text, "ENGINE"));
         }
         if (sl_sql_is(&token, ";"))
             return true;
@@ -474,28 +476,16 @@ static void note_rows(sl_sql_dump *dump, const char *name) {
     *rows = (sl_sql_rows){.begin = dump->statement,
                           .end = UINT64_MAX,
                           .lines = dump->line - 1,
-                          .mysql = text->mysql,
-                          .literal = text->literal,
-                          .ansi = text->ansi,
-                          .nests = text->nests,
-                          .sqlite = dump->sqlite,
-                          .escapes = text->escapes,
-                          .brackets = text->brackets};
-    memcpy(rows->terminator, text->terminator, sizeof rows->terminator);
+                          .rules = text->rules,
+                          .sqlite = dump->sqlite};
 }
 
 /* Moves to the rows of the known table. */
 static void go_to_rows(sl_sql_dump *dump) {
     const sl_sql_rows *rows = &dump->known->rows;
     sl_sql_seek(&dump->text, rows->begin, rows->lines);
-    dump->text.mysql = rows->mysql;
-    dump->text.literal = rows->literal;
-    dump->text.ansi = rows->ansi;
-    dump->text.nests = rows->nests;
-    dump->text.escapes = rows->escapes;
-    dump->text.brackets = rows->brackets;
+    dump->text.rules = rows->rules;
     dump->sqlite = rows->sqlite;
-    memcpy(dump->text.terminator, rows->terminator, sizeof rows->terminator);
 }
 
 /* Begins the rows of a table. `token` follows on its name: the list of columns may begin there. */
@@ -625,7 +615,7 @@ static bool read_copy(sl_sql_dump *dump, bool *selected) {
                            "COPY is read only as pg_dump writes it: COPY TABLE (COLUMNS) FROM "
                            "stdin;");
     sl_sql_skip_line(text);
-    text->nests = true;
+    text->rules.nests = true;
     dump->data = DATA_COPY;
     dump->at_line = true;
     dump->row_line = sl_sql_line(text);
@@ -710,13 +700,13 @@ static bool read_string(sl_sql_dump *dump, bool escapes, bool digits) {
             text->used++;
         } else if (byte == '\\' && escapes && (byte = sl_sql_peek(text, 0)) >= 0) {
             text->used++;
-            if (!text->mysql && !sl_sql_read_escape(text, &byte))
+            if (!text->rules.mysql && !sl_sql_read_escape(text, &byte))
                 return sl_sql_fail(text, sl_sql_line(text),
                                    "a value of the table %s is not understood: \\%c in a string",
                                    dump->shown, byte);
-            if (text->mysql && (byte == '%' || byte == '_'))
+            if (text->rules.mysql && (byte == '%' || byte == '_'))
                 put_value_byte(dump, '\\', digits);
-            byte = text->mysql ? sl_sql_escaped_byte(byte) : byte;
+            byte = text->rules.mysql ? sl_sql_escaped_byte(byte) : byte;
         }
         put_value_byte(dump, (unsigned char)byte, digits);
     }
@@ -908,7 +898,7 @@ static bool read_value(sl_sql_dump *dump, const sl_sql_column *column) {
     sl_sql_skip_blanks(text);
     const int byte = sl_sql_peek(text, 0), next = sl_sql_peek(text, 1);
     if (byte == '\'') {
-        const bool digits = text->mysql && column->class != SL_SQL_TEXT;
+        const bool digits = text->rules.mysql && column->class != SL_SQL_TEXT;
         if (digits)
             put_prefix(dump, column);
         text->used++;
@@ -993,7 +983,8 @@ static bool read_usual_values(sl_sql_dump *dump, size_t *i) {
     for (; mark == ','; ++*i) {
         at += *at == ' ';
         if (*at == '\'') {
-            if (text->mysql && *i < dump->column_count && dump->columns[*i]->class != SL_SQL_TEXT)
+            if (text->rules.mysql && *i < dump->column_count &&
+                dump->columns[*i]->class != SL_SQL_TEXT)
                 break;
             at = copy_string(text, at + 1, &to);
         } else if (*at == 'N' && memcmp(at, "NULL", 4) == 0) {
@@ -1073,7 +1064,7 @@ static bool end_row(sl_sql_dump *dump) {
     sl_sql_text *text = &dump->text;
     sl_sql_skip_blanks(text);
     const int byte = sl_sql_peek(text, 0);
-    const bool ends = byte == ';' && strcmp(text->terminator, ";") == 0;
+    const bool ends = byte == ';' && strcmp(text->rules.terminator, ";") == 0;
     text->used += byte == ',' || ends;
     if (byte == ',')
         return expect(dump, '(');
@@ -1186,16 +1177,18 @@ static bool read_insert(sl_sql_dump *dump, bool *other) {
 static bool read_setting(sl_sql_dump *dump, uint64_t line) {
     sl_sql_text *text = &dump->text;
     sl_sql_token token;
-    sl_sql_note_mode(text, text->terminator);
+    sl_sql_note_mode(text, text->rules.terminator);
     sl_sql_next(text, &token);
-    text->mysql = text->mysql || sl_sql_is(&token, "@") ||
-                  sl_sql_is_one_of(&token, "FOREIGN_KEY_CHECKS|UNIQUE_CHECKS|SQL_NOTES");
+    text->rules.mysql = text->rules.mysql || sl_sql_is(&token, "@") ||
+                        sl_sql_is_one_of(&token, "FOREIGN_KEY_CHECKS|UNIQUE_CHECKS|SQL_NOTES");
     const bool strings = sl_sql_is(&token, "standard_conforming_strings");
-    text->nests = text->nests || strings || sl_sql_is_one_of(&token, "client_encoding|search_path");
+    text->rules.nests =
+        text->rules.nests || strings || sl_sql_is_one_of(&token, "client_encoding|search_path");
     for (int i = 0; i < 2 && strings && token.kind != SL_SQL_END; i++)
         sl_sql_next(text, &token);
     if (strings)
-        text->escapes = strcasecmp(token.text, "off") == 0 || strcasecmp(token.text, "false") == 0;
+        text->rules.escapes =
+            strcasecmp(token.text, "off") == 0 || strcasecmp(token.text, "false") == 0;
     return sl_sql_is(&token, ";") || skip_statement(dump, line);
 }
 
@@ -1215,23 +1208,23 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
         if (sl_sql_follows(text, "\\copy") || sl_sql_follows(text, "\\i") ||
             sl_sql_follows(text, "\\g") || sl_sql_follows(text, "\\."))
             return not_read(dump, line, "a command that reads or runs other text");
-        text->nests = true;
+        text->rules.nests = true;
         count_kind(dump, "psql command", "");
         sl_sql_skip_line(text);
         return true;
     }
     sl_sql_next(text, &token);
     if (sl_sql_is(&token, "DELIMITER")) { /* only MySQL has it */
-        text->mysql = true;
-        sl_sql_peek(text, sizeof text->terminator + 1);
+        text->rules.mysql = true;
+        sl_sql_peek(text, sizeof text->rules.terminator + 1);
         size_t used = 0;
         for (int byte; (byte = sl_sql_peek(text, 0)) >= 0 && byte != '\n'; text->used++) {
-            if (byte > ' ' && used < sizeof text->terminator - 1)
-                text->terminator[used++] = (char)byte;
+            if (byte > ' ' && used < sizeof text->rules.terminator - 1)
+                text->rules.terminator[used++] = (char)byte;
         }
-        text->terminator[used] = '\0';
+        text->rules.terminator[used] = '\0';
         if (used == 0)
-            snprintf(text->terminator, sizeof text->terminator, ";");
+            snprintf(text->rules.terminator, sizeof text->rules.terminator, ";");
         return true;
     }
     bool insert = sl_sql_is(&token, "INSERT") || sl_sql_is(&token, "REPLACE");
@@ -1263,7 +1256,7 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
     return sl_sql_is_one_of(&token, "DROP|DELETE|TRUNCATE")
                ? read_removal(dump, line, &token)
                : skip_without(dump, line,
-                              sl_sql_is(&token, "SELECT") && !text->mysql ? "INTO" : NULL,
+                              sl_sql_is(&token, "SELECT") && !text->rules.mysql ? "INTO" : NULL,
                               "SELECT ... INTO");
 }
 

@@ -28,10 +28,10 @@ typedef struct sl_sql_rows {
     uint64_t begin, end; /* offsets: of the first statement with rows, and of the first one of
                             other tables after all of them (UINT64_MAX: none) */
     uint64_t lines;      /* line feeds before `begin` */
-    bool mysql, literal, ansi, nests, escapes, sqlite, brackets;
+    sl_sql_rules rules;
+    bool sqlite;
     bool replaces; /* REPLACE or INSERT IGNORE: the database keeps one row of each key */
     bool partial;  /* they lack columns, for which the database has values by default */
-    char terminator[SL_SQL_TERMINATOR_ROOM];
 } sl_sql_rows;
 
 typedef struct sl_sql_table {

@@ -90,7 +90,8 @@ bool sl_sql_text_begins(const unsigned char *bytes, size_t length) {
 /* ---- the buffer ---- */
 
 bool sl_sql_text_init(sl_sql_text *text, sl_input *input, sl_error *error) {
-    *text = (sl_sql_text){.input = input, .buffer = malloc(BUFFER_BYTES + 8), .terminator = ";"};
+    *text =
+        (sl_sql_text){.input = input, .buffer = malloc(BUFFER_BYTES + 8), .rules.terminator = ";"};
     return text->buffer || sl_error_memory(error, "reading an SQL dump");
 }
 
@@ -202,10 +203,10 @@ void sl_sql_skip_line(sl_sql_text *text) {
 }
 
 void sl_sql_skip_comment(sl_sql_text *text) {
-    const bool may_nest = !text->mysql && !text->brackets;
+    const bool may_nest = !text->rules.mysql && !text->rules.brackets;
     const uint64_t line = sl_sql_line(text);
     int depth = 0;
-    text->executable = text->executable || (text->mysql && sl_sql_peek(text, 2) == '!');
+    text->executable = text->executable || (text->rules.mysql && sl_sql_peek(text, 2) == '!');
     for (int byte; (byte = sl_sql_peek(text, 0)) >= 0; text->used++) {
         const int next = sl_sql_peek(text, 1);
         const bool begins = byte == '/' && next == '*' && (may_nest || depth == 0);
@@ -217,7 +218,7 @@ void sl_sql_skip_comment(sl_sql_text *text) {
             text->used++;
             return;
         }
-        if (depth > 1 && !text->nests) {
+        if (depth > 1 && !text->rules.nests) {
             sl_sql_fail(text, line,
                         "a comment within a comment: databases end it at different positions: "
                         "remove it");
@@ -231,8 +232,8 @@ void sl_sql_skip_blanks(sl_sql_text *text) {
         if (byte == ' ' || (byte >= '\t' && byte <= '\r'))
             text->used++;
         else if ((byte == '-' && sl_sql_peek(text, 1) == '-' &&
-                  (!text->mysql || sl_sql_peek(text, 2) <= ' ')) || /* 2--1 is 3 in MySQL */
-                 (byte == '#' && text->mysql))
+                  (!text->rules.mysql || sl_sql_peek(text, 2) <= ' ')) || /* 2--1 is 3 in MySQL */
+                 (byte == '#' && text->rules.mysql))
             sl_sql_skip_line(text);
         else if (byte == '/' && sl_sql_peek(text, 1) == '*')
             sl_sql_skip_comment(text);
@@ -319,7 +320,7 @@ static bool read_dollar_quoted(sl_sql_text *text) {
 
 /* Is a $ part of a word? Not where it may begin the terminator, as in `END$$`. */
 static bool joins_dollar(const sl_sql_text *text) {
-    return text->terminator[0] != '$';
+    return text->rules.terminator[0] != '$';
 }
 
 static void read_word(sl_sql_text *text, sl_sql_token *token) {
@@ -352,16 +353,17 @@ void sl_sql_next(sl_sql_text *text, sl_sql_token *token) {
     } else if (is_word_byte(byte)) {
         token->kind = SL_SQL_WORD;
         read_word(text, token);
-    } else if (byte == '\'' || byte == '"' || byte == '`' || (byte == '[' && text->brackets)) {
+    } else if (byte == '\'' || byte == '"' || byte == '`' ||
+               (byte == '[' && text->rules.brackets)) {
         token->kind = byte == '\'' ? SL_SQL_STRING : SL_SQL_NAME;
         token->quote = (char)byte;
         text->used++;
-        const bool escapes = byte == '\''
-                                 ? sl_sql_escapes(text)
-                                 : byte == '"' && text->mysql && !text->literal && !text->ansi;
+        const bool escapes = byte == '\'' ? sl_sql_escapes(text)
+                                          : byte == '"' && text->rules.mysql &&
+                                                !text->rules.literal && !text->rules.ansi;
         if (!read_quoted(text, byte == '[' ? ']' : byte, escapes, token))
             token->kind = SL_SQL_END;
-    } else if (byte == '$' && !text->mysql && read_dollar_quoted(text)) {
+    } else if (byte == '$' && !text->rules.mysql && read_dollar_quoted(text)) {
         token->kind = SL_SQL_STRING;
         token->quote = '$';
     } else {
@@ -373,7 +375,7 @@ void sl_sql_next(sl_sql_text *text, sl_sql_token *token) {
 
 void sl_sql_next_name(sl_sql_text *text, sl_sql_token *token) {
     sl_sql_skip_blanks(text);
-    text->brackets = text->brackets || sl_sql_peek(text, 0) == '[';
+    text->rules.brackets = text->rules.brackets || sl_sql_peek(text, 0) == '[';
     sl_sql_next(text, token);
 }
 
@@ -406,15 +408,16 @@ void sl_sql_note_mode(sl_sql_text *text, const char *end) {
         value = *at == '=' ? at + 1 + strspn(at + 1, " ") : value;
     }
     if (strcasestr(setting, "@@SQL_MODE")) {
-        text->saved_literal = text->literal;
-        text->saved_ansi = text->ansi;
+        text->saved_literal = text->rules.literal;
+        text->saved_ansi = text->rules.ansi;
     }
     if (!value || strncmp(value, "@@", 2) == 0)
         return;
     const bool variable = *value == '@';
-    text->mysql = true;
-    text->literal = variable ? text->saved_literal : strcasestr(value, "NO_BACKSLASH_") != NULL;
-    text->ansi = variable ? text->saved_ansi : strcasestr(value, "ANSI") != NULL;
+    text->rules.mysql = true;
+    text->rules.literal =
+        variable ? text->saved_literal : strcasestr(value, "NO_BACKSLASH_") != NULL;
+    text->rules.ansi = variable ? text->saved_ansi : strcasestr(value, "ANSI") != NULL;
 }
 
 /* Is the byte at an offset of the buffer the first one of a line? */
@@ -422,13 +425,13 @@ static bool begins_line(const sl_sql_text *text, size_t offset) {
     return (offset > 0 ? text->buffer[offset - 1] : text->before) == '\n';
 }
 
-/* Skips buffered strings, words (unless `words` are wanted, or they may begin a statement with rows)
- * and other bytes that neither end a statement nor begin a comment, a quoted name or a string such
- * as E'\''. */
+/* Skips buffered strings, words (unless `words` are wanted, or they may begin a statement) and other
+ * bytes that neither end a statement nor begin a comment, a quoted name or a string such as E'\''.
+ */
 static void skip_plain(sl_sql_text *text, bool words) {
     static const bool special[256] = {['"'] = true, ['`'] = true, ['-'] = true, ['/'] = true,
                                       ['#'] = true, ['$'] = true, ['['] = true};
-    const unsigned char stop = (unsigned char)text->terminator[0];
+    const unsigned char stop = (unsigned char)text->rules.terminator[0];
     const bool dollar = joins_dollar(text);
     const unsigned char *at = text->buffer + text->used, *end = text->buffer + text->length;
     while (at < end && *at != stop) {
@@ -474,8 +477,8 @@ bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *
         if (extent == SL_SQL_ALONE)
             skip_plain(text, words != NULL);
         sl_sql_skip_blanks(text);
-        if (depth <= 0 && sl_sql_follows(text, text->terminator)) {
-            text->used += strlen(text->terminator);
+        if (depth <= 0 && sl_sql_follows(text, text->rules.terminator)) {
+            text->used += strlen(text->rules.terminator);
             return true;
         }
         const bool first = begins_line(text, text->used);

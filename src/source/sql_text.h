@@ -14,6 +14,17 @@
 #define SL_SQL_TERMINATOR_ROOM 16u
 #define SL_SQL_DEFINITIONS_MAX (256u << 20) /* bytes of all columns */
 
+/* How a database reads the text that follows. */
+typedef struct sl_sql_rules {
+    bool mysql;   /* backslashes in strings, also in double quotes, are escape characters; no dollar
+                   quotes */
+    bool escapes; /* so are they in strings of PostgreSQL: standard_conforming_strings is off */
+    bool literal, ansi; /* MySQL: NO_BACKSLASH_ESCAPES; ANSI_QUOTES: double quotes quote names */
+    bool nests;         /* comments within comments, as in PostgreSQL */
+    bool brackets;      /* quote names, as in SQLite; otherwise they are those of arrays */
+    char terminator[SL_SQL_TERMINATOR_ROOM]; /* of statements */
+} sl_sql_rules;
+
 typedef struct sl_sql_text {
     sl_input *input;       /* borrowed */
     unsigned char *buffer; /* a NUL byte, and seven others, follow on its `length` bytes */
@@ -24,16 +35,10 @@ typedef struct sl_sql_text {
     bool failed;    /* reading failed: `error` is set; from then on the text is at its end */
     uint64_t lines; /* line feeds before buffer[counted] */
     size_t counted;
-    bool mysql; /* backslashes in strings, also in double quotes, are escape characters; no dollar
-                   quotes */
-    bool executable;    /* a comment has been skipped whose text MySQL executes */
-    bool literal, ansi; /* MySQL: NO_BACKSLASH_ESCAPES; ANSI_QUOTES: double quotes quote names */
+    bool executable;                /* a comment has been skipped whose text MySQL executes */
     bool saved_literal, saved_ansi; /* the mode that a variable of MySQL holds */
-    bool nests;                     /* comments within comments, as in PostgreSQL */
-    bool escapes;  /* so are they in strings of PostgreSQL: standard_conforming_strings is off */
-    bool brackets; /* quote names, as in SQLite; otherwise they are those of arrays */
-    char terminator[SL_SQL_TERMINATOR_ROOM]; /* of statements */
-    size_t kept;                             /* bytes of names and types of columns in memory */
+    sl_sql_rules rules;
+    size_t kept; /* bytes of names and types of columns in memory */
     sl_reader_times *times;
     sl_error *error;
 } sl_sql_text;
@@ -74,7 +79,7 @@ static inline int sl_sql_peek(sl_sql_text *text, size_t ahead) {
 
 /* Are backslashes in single quotes escape characters? */
 static inline bool sl_sql_escapes(const sl_sql_text *text) {
-    return (text->mysql && !text->literal) || text->escapes;
+    return (text->rules.mysql && !text->rules.literal) || text->rules.escapes;
 }
 
 /* The offset of the next byte. */

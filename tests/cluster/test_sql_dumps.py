@@ -402,7 +402,7 @@ class Dumps(support.ClusterCase):
                       message="line 4: a comment among rows that MySQL executes")
         for text in (rows.replace("text);", "text)\nGO"), rows.replace("'a');", "'a')\nGO\n"),
                      "USE x\nGO\n;" + rows, "DROP VIEW v\n" + rows[rows.index("INSERT"):],
-                     rows.replace(");\nI", ")\nI"), rows + "INSERT INTO t VALUES (2,'b') REPLACE INTO t VALUES (3,'c');"):
+                     rows.replace(");\nI", ")\nI"), rows + "INSERT INTO t VALUES (2,'b') REPLACE INTO t VALUES (3);"):
             self.run_load(self.file("t.sql", "SET NAMES utf8;\n" + text), code=support.EXIT_SOURCE,
                           message="is within another statement")
         self.run_load(self.file("t.sql", "BEGIN;\n" + rows), code=support.EXIT_SOURCE, message="without COMMIT")
@@ -410,7 +410,7 @@ class Dumps(support.ClusterCase):
         harmless = "ALTER TABLE t ADD CONSTRAINT k PRIMARY KEY (id), MODIFY s text, ALTER s SET DEFAULT 'x';\n" \
                    "ALTER TABLE t DROP INDEX i, RENAME KEY a TO b, ALTER COLUMN type DROP DEFAULT, ADD CHECK (s);" \
                    "GRANT SELECT,\nINSERT ON t TO x;\n" \
-                   "CREATE RULE r AS ON INSERT TO v DO INSTEAD ( INSERT INTO t VALUES (1);\nINSERT INTO t VALUES (2););\n"
+                   "CREATE RULE r AS ON INSERT TO v DO INSTEAD (INSERT INTO t VALUES (1);\nINSERT INTO t VALUES (2););"
         self.run_load(self.file("t.sql", rows + harmless))
         self.assertEqual(self.found("t"), [{"id": 1, "s": "a"}])
         rows = rows.replace("t VALUES (1,'a')", "t (id) VALUES (1)")
