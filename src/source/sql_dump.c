@@ -233,15 +233,18 @@ static void note_backquote(sl_sql_dump *dump) {
 static void note_definition(sl_sql_dump *dump) {
     sl_sql_text *text = &dump->text;
     const char *at = (const char *)text->buffer + text->used;
-    bool string = false;
+    char quote = '\0'; /* ends a string, a name or a comment */
     for (uint64_t left = dump->statement + INSERT_HEAD_MAX;
-         left > sl_sql_position(text) && *at && (string || *at != ';') && !text->rules.mysql &&
-         !dump->sqlite;
+         left > sl_sql_position(text) && *at && (quote || *at != ';') && !text->rules.mysql &&
+         !text->rules.nests && !dump->sqlite;
          at++, left--) {
-        string = string != (*at == '\'');
-        if (!string && *at == '`')
+        if (quote)
+            quote = *at == quote ? '\0' : quote;
+        else if (*at == '\'' || *at == '"' || (*at == '-' && at[1] == '-'))
+            quote = *at == '-' ? '\n' : *at;
+        else if (*at == '`')
             note_backquote(dump);
-        else if (!string)
+        else
             text->rules.mysql =
                 strncasecmp(at, "AUTO_INCREMENT", 14) == 0 || strncasecmp(at, ") ENGINE", 8) == 0;
     }

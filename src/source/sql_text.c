@@ -425,9 +425,9 @@ static bool begins_line(const sl_sql_text *text, size_t offset) {
     return (offset > 0 ? text->buffer[offset - 1] : text->before) == '\n';
 }
 
-/* Skips buffered strings, words (unless `words` are wanted, or they may begin a statement) and other
- * bytes that neither end a statement nor begin a comment, a quoted name or a string such as E'\''.
- */
+/* Skips buffered strings, words (unless `words` are wanted, or they may begin a statement) and
+ * other bytes that neither end a statement nor begin a comment, a quoted name or a string such as
+ * E'\''. */
 static void skip_plain(sl_sql_text *text, bool words) {
     static const bool special[256] = {['"'] = true, ['`'] = true, ['-'] = true, ['/'] = true,
                                       ['#'] = true, ['$'] = true, ['['] = true};

@@ -467,6 +467,8 @@ class Dumps(support.ClusterCase):
             with self.subTest(begin=begin, each=each):
                 text = "SET NAMES utf8;\n" + begin + "".join(each % (name, name) for name in "abc")
                 self.assertEqual(self.load_three(text), [[{"id": 1, "t": "a\n"}]] * 3)
+        names = "".join(rows % (name, name) for name in "abc").replace("t text)", "t text, -- `x`\n\"'`\" int)")
+        self.assertEqual(self.load_three(names), [[{"id": 1, "t": "a\\n"}]] * 3)
         quoted = "BEGIN TRANSACTION;\n%sCOMMIT;\n" % "".join(rows.replace("%s", f"`{name}`") for name in "abc")
         self.assertEqual(self.load_three(quoted), [[{"id": 1, "t": "a\\n"}]] * 3)
 
