@@ -112,6 +112,22 @@ static char *pattern_of(const char *name) {
     return pattern;
 }
 
+/* Warns if a database may hold other rows than the dump has. */
+static void warn_of_rows(const tables *all, const table *item) {
+    const sl_sql_rows *rows = &item->map.table->rows;
+    char shown[80];
+    sl_text_printable(sl_text_of(item->name), shown, sizeof shown);
+    if (rows->partial)
+        sl_log_warning("%s: the rows of the table %s, from line %llu on, leave out columns; the "
+                       "values by default that a database sets there are not loaded",
+                       item->path, shown, (unsigned long long)rows->lines + 1);
+    if (rows->replaces && !all->config->format_options.id_fields)
+        sl_log_warning("%s: of the rows of the table %s, from line %llu on, a database keeps one "
+                       "for each key (REPLACE, IGNORE); all are loaded: with --id-field "
+                       "primary-key the others are rejects",
+                       item->path, shown, (unsigned long long)rows->lines + 1);
+}
+
 /* Adds the tables of a dump that have rows. */
 static bool add_tables(tables *all, sl_sql_dump *dump, const char *path, sl_error *error) {
     sl_reader_times times = {0};
@@ -152,6 +168,7 @@ static bool add_tables(tables *all, sl_sql_dump *dump, const char *path, sl_erro
                                 path, (unsigned long long)(UNPACKED_MAX >> 40));
         if (key && !(all->items[i].id_fields = strdup(key)))
             return sl_error_memory(error, "listing tables");
+        warn_of_rows(all, &all->items[i]);
     }
     if (count > 0)
         all->items[first].owned = sl_sql_dump_take_tables(dump);

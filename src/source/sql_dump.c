@@ -42,7 +42,8 @@ struct sl_sql_dump {
     sl_path_set seen;            /* tables whose rows have been read */
     const char *end;             /* the comment that ends a complete dump; NULL: none is expected */
     bool complete;
-    bool sqlite, open; /* a transaction of SQLite is open */
+    bool standard;     /* statements that MySQL does not have */
+    bool sqlite, open; /* `open`: a transaction */
     kind_count kinds[KINDS_MAX];
     size_t kind_count;
     /* The current table: */
@@ -50,12 +51,14 @@ struct sl_sql_dump {
     char name[SL_SQL_TABLE_NAME_ROOM], shown[SL_ENTRY_NAME_ROOM];
     const sl_sql_column *columns[SL_SQL_COLUMNS_MAX];
     size_t column_count;
+    bool listed; /* the statement has their names */
     char *schema;
     char *next_schema; /* of the table whose rows have been begun, if next_known */
     char next_name[SL_SQL_TABLE_NAME_ROOM];
     uint64_t line;                /* of the COPY or INSERT statement */
     uint64_t row_line, row_count; /* of the last row read, or of the first one of COPY */
     uint64_t statement;           /* offset of the last statement */
+    bool replaces;                /* the last INSERT: REPLACE, or with IGNORE */
     const sl_sql_table *known;    /* only its rows are read; or NULL */
     sl_sql_table *begun;          /* the last table whose rows have begun; NULL if `known` */
     bool at_line;                 /* COPY: at the beginning of a line */
@@ -69,74 +72,20 @@ struct sl_sql_dump {
     size_t row_used, row_length, row_room;
 };
 
-/* ---- recognition ---- */
-
-/* Does the text begin with `word`, in capital or small letters? */
-static bool begins_with(const unsigned char *text, size_t length, const char *word) {
-    return length >= strlen(word) && strncasecmp((const char *)text, word, strlen(word)) == 0;
-}
-
-/* Statements with which dumps and scripts begin, and with which no table does. */
-static bool begins_statement(const unsigned char *text, size_t length) {
-    static const char *const beginnings[] = {"PRAGMA foreign_keys=OFF;",
-                                             "CREATE TABLE ",
-                                             "CREATE DATABASE ",
-                                             "CREATE SCHEMA ",
-                                             "DROP TABLE ",
-                                             "DROP DATABASE ",
-                                             "INSERT INTO ",
-                                             "SET NAMES ",
-                                             "SET statement_timeout",
-                                             "SET client_encoding",
-                                             "SET FOREIGN_KEY_CHECKS",
-                                             "SET SQL_MODE",
-                                             "START TRANSACTION;",
-                                             "BEGIN TRANSACTION;",
-                                             "BEGIN;\n",
-                                             "BEGIN;\r",
-                                             "USE `",
-                                             "LOCK TABLES "};
-    const unsigned char *end = memchr(text, '\n', length);
-    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
-        if (begins_with(text, length, beginnings[i]))
-            return true;
-    }
-    return begins_with(text, length, "COPY ") && end &&
-           memmem(text, (size_t)(end - text), " FROM stdin", strlen(" FROM stdin"));
-}
-
-#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
-
-bool sl_sql_dump_begins(const unsigned char *bytes, size_t length) {
-    static const char *const comments[] = {"--\n-- PostgreSQL database ", "-- MySQL dump ",
-                                           "-- MariaDB dump ", "/*M!999999\\- ", "/*!40"};
-    if (begins_with(bytes, length, BYTE_ORDER_MARK)) {
-        bytes += strlen(BYTE_ORDER_MARK);
-        length -= strlen(BYTE_ORDER_MARK);
-    }
-    for (size_t i = 0; i < sizeof comments / sizeof comments[0]; i++) {
-        if (begins_with(bytes, length, comments[i]))
-            return true;
-    }
-    const unsigned char *at = bytes, *end = bytes + length;
-    while (at < end && (strchr(" \t\r\n", *at) || begins_with(at, (size_t)(end - at), "--"))) {
-        const unsigned char *feed = *at == '-' ? memchr(at, '\n', (size_t)(end - at)) : at;
-        at = feed ? feed + 1 : end;
-    }
-    return begins_statement(at, (size_t)(end - at)) || begins_with(at, (size_t)(end - at), "/*!40");
-}
+/* ---- comments ---- */
 
 /* The comment, which begins a line here, may show what has written the dump, and that it is
  * complete. */
 static void read_comment(sl_sql_dump *dump) {
     sl_sql_text *text = &dump->text;
     if (sl_sql_follows(text, "-- MySQL dump ") || sl_sql_follows(text, "-- MariaDB dump ")) {
-        text->mysql = true;
+        text->rules.mysql = true;
         dump->end = "-- Dump completed";
     } else if (sl_sql_follows(text, "/*!") || sl_sql_follows(text, "/*M!") ||
                sl_sql_follows(text, "-- phpMyAdmin SQL Dump")) {
-        text->mysql = true;
+        text->rules.mysql = true;
     } else if (sl_sql_follows(text, "-- PostgreSQL database dump")) {
+        text->rules.nests = true;
         dump->end = "-- PostgreSQL database dump complete";
         dump->complete = false;
     }
@@ -144,11 +93,37 @@ static void read_comment(sl_sql_dump *dump) {
         dump->complete = true;
 }
 
+/* A statement after which the tables may have other rows than the dump shows. */
+static bool not_read(sl_sql_dump *dump, uint64_t line, const char *what) {
+    return sl_sql_fail(&dump->text, line,
+                       "%s is not read, and may add or change rows: run the statements in a "
+                       "database, and export that (docs/from-sql.md)",
+                       what);
+}
+
+/* Skips a comment between statements, in which MySQL may execute a statement without rows. */
+static void skip_comment(sl_sql_dump *dump) {
+    static const char *const words[] = {"INSERT", "REPLACE", "UPDATE", "DELETE", "TRUNCATE",
+                                        "LOAD",   "RENAME",  "CALL",   "WITH"};
+    sl_sql_text *text = &dump->text;
+    if (sl_sql_follows(text, "/*!") || sl_sql_follows(text, "/*M!")) {
+        const uint64_t line = sl_sql_line(text);
+        sl_sql_note_mode(text, "*/");
+        const char *at = (const char *)text->buffer + text->used;
+        at += strspn(at, "/*M!0123456789 \t\r\n");
+        for (size_t i = 0; i < sizeof words / sizeof words[0] && !text->failed; i++) {
+            if (strncasecmp(at, words[i], strlen(words[i])) == 0)
+                not_read(dump, line, "a statement in a comment that MySQL executes");
+        }
+    }
+    sl_sql_skip_comment(text);
+}
+
 /* Skips blanks and comments between statements. */
 static void skip_to_statement(sl_sql_dump *dump) {
     sl_sql_text *text = &dump->text;
-    if (sl_sql_position(text) == 0 && sl_sql_follows(text, BYTE_ORDER_MARK))
-        text->used += strlen(BYTE_ORDER_MARK);
+    if (sl_sql_position(text) == 0 && sl_sql_follows(text, SL_SQL_BYTE_ORDER_MARK))
+        text->used += strlen(SL_SQL_BYTE_ORDER_MARK);
     for (int byte; (byte = sl_sql_peek(text, 0)) >= 0;) {
         if (byte == ';' || byte == ' ' || (byte >= '\t' && byte <= '\r')) {
             text->used++; /* a semicolon follows on comments of MySQL */
@@ -159,10 +134,11 @@ static void skip_to_statement(sl_sql_dump *dump) {
         if (byte == '-' && sl_sql_peek(text, 1) == '-')
             sl_sql_skip_line(text);
         else if (byte == '/' && sl_sql_peek(text, 1) == '*')
-            sl_sql_skip_past(text, "*/"); /* one comment: the next one may be read */
-        else if (byte == '#' && text->mysql)
+            skip_comment(dump); /* one comment: the next one may be read */
+        else if (byte == '#') {
+            text->rules.mysql = true;
             sl_sql_skip_line(text);
-        else
+        } else
             return;
     }
 }
@@ -198,15 +174,25 @@ static bool cut_off(sl_sql_dump *dump, uint64_t line, const char *what) {
                        "the dump is cut off within %s that begins here: export it again", what);
 }
 
-/* Skips to the end of a statement. `body`: as in sl_sql_skip_statement. */
-static bool skip_statement(sl_sql_dump *dump, uint64_t line, bool body) {
-    return sl_sql_skip_statement(&dump->text, body, NULL) || cut_off(dump, line, "the statement");
+/* Skips to the end of a statement. */
+static bool skip_statement(sl_sql_dump *dump, uint64_t line) {
+    return sl_sql_skip_statement(&dump->text, SL_SQL_ALONE, NULL, NULL) ||
+           cut_off(dump, line, "the statement");
+}
+
+/* Skips to the end of a statement, which is not read if it has one of these words: it is then
+ * `what`. */
+static bool skip_without(sl_sql_dump *dump, uint64_t line, const char *words, const char *what) {
+    bool found = false;
+    if (!sl_sql_skip_statement(&dump->text, SL_SQL_ALONE, words, &found))
+        return cut_off(dump, line, "the statement");
+    return !found || not_read(dump, line, what);
 }
 
 /* Skips to the end of an INSERT statement. */
 static bool skip_insert(sl_sql_dump *dump) {
     bool updates = false; /* ON DUPLICATE KEY UPDATE, ON CONFLICT DO UPDATE */
-    return (sl_sql_skip_statement(&dump->text, false, &updates) ||
+    return (sl_sql_skip_statement(&dump->text, SL_SQL_ALONE, "UPDATE", &updates) ||
             cut_off(dump, dump->line, "the INSERT statement")) &&
            (!updates || sl_sql_fail(&dump->text, dump->line,
                                     "this INSERT statement updates rows that exist (ON DUPLICATE "
@@ -216,17 +202,52 @@ static bool skip_insert(sl_sql_dump *dump) {
 /* The statements that add no rows. */
 #define HARMLESS                                                                                   \
     "SET|SELECT|DROP|COMMENT|GRANT|REVOKE|BEGIN|COMMIT|START|LOCK|UNLOCK|USE|ANALYZE|PRAGMA|"      \
-    "REFRESH|SECURITY|ROLLBACK|END|REINDEX|VACUUM|OPTIMIZE|FLUSH|CHANGE|REASSIGN|RESET|DO|SHOW|"   \
+    "REFRESH|SECURITY|ROLLBACK|END|REINDEX|VACUUM|OPTIMIZE|FLUSH|CHANGE|REASSIGN|RESET|SHOW|"      \
     "DELETE|TRUNCATE|CHECKPOINT|SAVEPOINT|RELEASE"
 
 /* A dump of SQLite is one transaction; ROLLBACK ends it if the database could not be read. */
 static void note_transaction(sl_sql_dump *dump, const sl_sql_token *first) {
+    sl_sql_text *text = &dump->text;
+    sl_sql_skip_blanks(text);
+    dump->standard =
+        dump->standard || (sl_sql_is(first, "BEGIN") && sl_sql_follows(text, "TRANSACTION"));
+    text->rules.mysql = text->rules.mysql ||
+                        (sl_sql_is(first, "USE") && sl_sql_peek(text, 0) != '[') ||
+                        (sl_sql_is_one_of(first, "LOCK|UNLOCK") && sl_sql_follows(text, "TABLES"));
     dump->sqlite = dump->sqlite || sl_sql_is(first, "PRAGMA");
-    dump->text.brackets = dump->text.brackets || dump->sqlite;
-    if (sl_sql_is(first, "BEGIN"))
+    dump->text.rules.brackets = dump->text.rules.brackets || dump->sqlite;
+    if (sl_sql_is_one_of(first, "BEGIN|START"))
         dump->open = true;
-    else if (sl_sql_is(first, "COMMIT"))
+    else if (sl_sql_is_one_of(first, "COMMIT|END"))
         dump->open = false;
+}
+
+/* A name in backquotes: MySQL, unless SQLite is shown. */
+static void note_backquote(sl_sql_dump *dump) {
+    dump->sqlite = dump->sqlite || dump->standard;
+    dump->text.rules.brackets = dump->text.rules.brackets || dump->sqlite;
+    dump->text.rules.mysql = !dump->sqlite;
+}
+
+/* Does CREATE TABLE, whose text follows, show MySQL? Its first bytes are buffered. */
+static void note_definition(sl_sql_dump *dump) {
+    sl_sql_text *text = &dump->text;
+    const char *at = (const char *)text->buffer + text->used;
+    char quote = '\0'; /* ends a string, a name or a comment */
+    for (uint64_t left = dump->statement + INSERT_HEAD_MAX;
+         left > sl_sql_position(text) && *at && (quote || *at != ';') && !text->rules.mysql &&
+         !text->rules.nests && !dump->sqlite;
+         at++, left--) {
+        if (quote)
+            quote = *at == quote ? '\0' : quote;
+        else if (*at == '\'' || *at == '"' || (*at == '-' && at[1] == '-'))
+            quote = *at == '-' ? '\n' : *at;
+        else if (*at == '`')
+            note_backquote(dump);
+        else
+            text->rules.mysql =
+                strncasecmp(at, "AUTO_INCREMENT", 14) == 0 || strncasecmp(at, ") ENGINE", 8) == 0;
+    }
 }
 
 /* ---- CREATE, ALTER ---- */
@@ -268,25 +289,29 @@ static void skip_words(sl_sql_text *text, sl_sql_token *token, const char *words
         sl_sql_next_name(text, token);
 }
 
-/* Fails if a table that is created, dropped or emptied has had rows: they were those of another
- * database, or are not in the table. */
+/* Fails if a table that is created, changed, dropped or emptied has had rows: they were those of
+ * another database, or are not in the table. */
 static bool had_no_rows(sl_sql_dump *dump, uint64_t line, const char *name) {
     char shown[80];
     sl_text_printable(sl_text_of(name), shown, sizeof shown);
     return !sl_path_set_has(&dump->seen, name) ||
            sl_sql_fail(&dump->text, line,
-                       "the table %s, whose rows are above, is created, dropped or emptied here: "
+                       "the table %s, whose rows are above, is created, changed or emptied here: "
                        "export one database at a time, and no statements that change its rows",
                        shown);
 }
 
 /* DROP TABLE, DELETE FROM, TRUNCATE. */
-static bool read_removal(sl_sql_dump *dump, uint64_t line, bool drop) {
+static bool read_removal(sl_sql_dump *dump, uint64_t line, const sl_sql_token *first) {
     sl_sql_text *text = &dump->text;
+    const bool drop = sl_sql_is(first, "DROP"), joins = sl_sql_is(first, "DELETE");
     sl_sql_token token;
     char name[SL_SQL_TABLE_NAME_ROOM];
     sl_sql_next(text, &token);
     bool tables = !drop || sl_sql_is(&token, "TABLE");
+    skip_words(text, &token, "LOW_PRIORITY|QUICK|IGNORE");
+    if (joins && !sl_sql_is(&token, "FROM") && dump->begun)
+        return not_read(dump, line, "DELETE of several tables");
     skip_words(text, &token, "TABLE|IF|EXISTS|FROM|ONLY");
     while (tables && sl_sql_table_name(text, &token, name)) {
         if (!had_no_rows(dump, line, name))
@@ -294,8 +319,9 @@ static bool read_removal(sl_sql_dump *dump, uint64_t line, bool drop) {
         tables = sl_sql_is(&token, ",");
         if (tables)
             sl_sql_next(text, &token);
+        skip_words(text, &token, "ONLY");
     }
-    return sl_sql_is(&token, ";") || skip_statement(dump, line, false);
+    return sl_sql_is(&token, ";") || skip_statement(dump, line);
 }
 
 static bool is_selected(const sl_sql_dump *dump, const char *name) {
@@ -327,29 +353,38 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
     sl_sql_next(text, &token);
     skip_words(text, &token, "TEMP|TEMPORARY|UNLOGGED|GLOBAL|LOCAL|OR|REPLACE");
     if (sl_sql_is(&token, "DEFINER")) { /* =`root`@`localhost` TRIGGER, in MySQL */
-        text->mysql = true;
+        text->rules.mysql = true;
         while (token.kind != SL_SQL_END &&
                !sl_sql_is_one_of(&token, "TRIGGER|FUNCTION|PROCEDURE|EVENT|SQL|VIEW"))
             sl_sql_next(text, &token);
     }
     count_kind(dump, "CREATE", token.kind == SL_SQL_WORD ? token.text : "");
-    bool body = sl_sql_is_one_of(&token, "TRIGGER|FUNCTION|PROCEDURE");
+    const bool body = sl_sql_is_one_of(&token, "TRIGGER|FUNCTION|PROCEDURE") &&
+                      strcmp(text->rules.terminator, ";") == 0;
     if (sl_sql_is(&token, "TABLE")) {
+        note_definition(dump);
         sl_sql_next_name(text, &token);
         skip_words(text, &token, "IF|NOT|EXISTS");
+        name[0] = '\0';
         if (sl_sql_table_name(text, &token, name)) {
             sl_sql_table *table = had_no_rows(dump, line, name) ? add_table(dump, name) : NULL;
             if (!table || !sl_sql_table_read(text, &token, table) ||
                 !check_names(dump, line, table))
                 return false;
-            if (sl_sql_is(&token, ")"))
-                sl_sql_next(text, &token);
-            text->mysql = text->mysql || sl_sql_is(&token, "ENGINE");
+            sl_sql_skip_blanks(text);
+            text->rules.mysql =
+                text->rules.mysql || (table->count > 0 && sl_sql_follows(text, "ENGINE"));
         }
         if (sl_sql_is(&token, ";"))
             return true;
+        const bool selects = is_selected(dump, name) &&
+                             (sl_sql_is_one_of(&token, "AS|SELECT") || sl_sql_follows(text, "AS"));
+        return selects ? not_read(dump, line, "CREATE TABLE ... SELECT")
+                       : skip_without(dump, line, is_selected(dump, name) ? "SELECT" : NULL,
+                                      "CREATE TABLE ... SELECT");
     }
-    return skip_statement(dump, line, body && strcmp(text->terminator, ";") == 0);
+    return sl_sql_skip_statement(text, body ? SL_SQL_BODY : SL_SQL_CONTAINS, NULL, NULL) ||
+           cut_off(dump, line, "the statement");
 }
 
 /* ALTER TABLE ... ADD CONSTRAINT ... PRIMARY KEY (...), as pg_dump writes it. */
@@ -357,23 +392,29 @@ static bool read_alter(sl_sql_dump *dump, uint64_t line) {
     sl_sql_text *text = &dump->text;
     sl_sql_token token;
     char name[SL_SQL_TABLE_NAME_ROOM];
+    int depth = 0;
     sl_sql_next(text, &token);
     count_kind(dump, "ALTER", token.kind == SL_SQL_WORD ? token.text : "");
-    if (sl_sql_is(&token, "TABLE")) {
-        sl_sql_next_name(text, &token);
-        skip_words(text, &token, "IF|EXISTS|ONLY");
-        sl_sql_table *table =
-            sl_sql_table_name(text, &token, name) ? table_named(dump, name) : NULL;
-        for (int i = 0; table && i < 4 && sl_sql_is_name(&token); i++) {
-            bool primary = sl_sql_is(&token, "PRIMARY");
-            sl_sql_next(text, &token);
-            if (primary && sl_sql_is(&token, "KEY"))
-                sl_sql_table_read_key(text, &token, table);
+    if (!sl_sql_is(&token, "TABLE"))
+        return sl_sql_is(&token, ";") || skip_statement(dump, line);
+    sl_sql_next_name(text, &token);
+    skip_words(text, &token, "IF|EXISTS|ONLY");
+    sl_sql_table *table = sl_sql_table_name(text, &token, name) ? table_named(dump, name) : NULL;
+    bool begins = table && is_selected(dump, name); /* a change */
+    while (table && token.kind != SL_SQL_END && !sl_sql_is(&token, ";")) {
+        if (begins && sl_sql_alters_rows(text, &token)) {
+            table->altered = line;
+            if (!had_no_rows(dump, line, name))
+                return false;
         }
-        if (sl_sql_is(&token, ";"))
-            return true;
+        const bool primary = sl_sql_is(&token, "PRIMARY");
+        depth += sl_sql_is(&token, "(") - sl_sql_is(&token, ")");
+        begins = depth == 0 && sl_sql_is(&token, ",") && is_selected(dump, name);
+        sl_sql_next(text, &token);
+        if (primary && sl_sql_is(&token, "KEY") && sl_sql_table_read_key(text, &token, table))
+            sl_sql_next(text, &token);
     }
-    return skip_statement(dump, line, false);
+    return sl_sql_is(&token, ";") || skip_statement(dump, line);
 }
 
 /* ---- the columns of the current table ---- */
@@ -402,7 +443,8 @@ static bool read_columns(sl_sql_dump *dump, const sl_sql_table *table) {
 /* Takes the columns of the rows of a table: those of the list that may begin with `token`, or all
  * that are not generated. */
 static bool take_columns(sl_sql_dump *dump, const sl_sql_table *table, sl_sql_token *token) {
-    if (token && sl_sql_is(token, "(")) {
+    dump->listed = token && sl_sql_is(token, "(");
+    if (dump->listed) {
         if (!read_columns(dump, table))
             return false;
         sl_sql_next(&dump->text, token);
@@ -422,32 +464,31 @@ static const sl_sql_table *definition(const sl_sql_dump *dump, const char *name)
                                                                : table_named(dump, name);
 }
 
-/* Notes where the rows of a table begin. Those of the table before end there. */
+/* Rows of another table begin: those of the table before end here, unless more of them follow. */
+static void note_end(sl_sql_dump *dump) {
+    if (dump->begun && dump->begun->rows.end == UINT64_MAX)
+        dump->begun->rows.end = dump->statement;
+}
+
+/* Notes where the rows of a table begin. */
 static void note_rows(sl_sql_dump *dump, const char *name) {
     const sl_sql_text *text = &dump->text;
-    if (dump->begun)
-        dump->begun->rows.end = dump->statement;
+    note_end(dump);
     dump->begun = table_named(dump, name);
     sl_sql_rows *rows = &dump->begun->rows;
     *rows = (sl_sql_rows){.begin = dump->statement,
                           .end = UINT64_MAX,
                           .lines = dump->line - 1,
-                          .mysql = text->mysql,
-                          .sqlite = dump->sqlite,
-                          .escapes = text->escapes,
-                          .brackets = text->brackets};
-    memcpy(rows->terminator, text->terminator, sizeof rows->terminator);
+                          .rules = text->rules,
+                          .sqlite = dump->sqlite};
 }
 
 /* Moves to the rows of the known table. */
 static void go_to_rows(sl_sql_dump *dump) {
     const sl_sql_rows *rows = &dump->known->rows;
     sl_sql_seek(&dump->text, rows->begin, rows->lines);
-    dump->text.mysql = rows->mysql;
-    dump->text.escapes = rows->escapes;
-    dump->text.brackets = rows->brackets;
+    dump->text.rules = rows->rules;
     dump->sqlite = rows->sqlite;
-    memcpy(dump->text.terminator, rows->terminator, sizeof rows->terminator);
 }
 
 /* Begins the rows of a table. `token` follows on its name: the list of columns may begin there. */
@@ -462,6 +503,11 @@ static bool begin_table(sl_sql_dump *dump, const char *name, sl_sql_token *token
                            "the dump has rows of the table %s, but no CREATE TABLE with its "
                            "columns: export it with the definitions (without --data-only, "
                            "--no-create-info)",
+                           shown);
+    if (table->altered)
+        return sl_sql_fail(text, table->altered,
+                           "ALTER TABLE changes the columns of the table %s: run the statements in "
+                           "a database, and export that",
                            shown);
     switch (sl_path_set_add(&dump->seen, name)) {
     case SL_PATH_NEW:
@@ -478,6 +524,11 @@ static bool begin_table(sl_sql_dump *dump, const char *name, sl_sql_token *token
         note_rows(dump, name);
     if (!take_columns(dump, table, token) || text->failed)
         return false;
+    size_t stored = 0;
+    for (size_t i = 0; i < table->count; i++)
+        stored += !table->columns[i].generated;
+    if (dump->begun)
+        dump->begun->rows.partial = dump->column_count < stored;
     free(dump->next_schema);
     dump->next_schema = sl_sql_table_schema(dump->columns, dump->column_count,
                                             dump->sqlite ? SL_SQL_SCHEMA_ANY : SL_SQL_SCHEMA_COPY);
@@ -567,9 +618,12 @@ static bool read_copy(sl_sql_dump *dump, bool *selected) {
                            "COPY is read only as pg_dump writes it: COPY TABLE (COLUMNS) FROM "
                            "stdin;");
     sl_sql_skip_line(text);
+    text->rules.nests = true;
     dump->data = DATA_COPY;
     dump->at_line = true;
     dump->row_line = sl_sql_line(text);
+    if (!*selected)
+        note_end(dump);
     return *selected || skip_copy(dump);
 }
 
@@ -631,39 +685,6 @@ static size_t plain_bytes(const unsigned char *at, size_t length) {
     return i;
 }
 
-/* What a letter after a backslash stands for in MySQL. */
-static unsigned char escaped_byte(int letter) {
-    static const char letters[] = "0bnrtZ", bytes[] = "\0\b\n\r\t\x1A";
-    const char *found = letter > 0 ? strchr(letters, letter) : NULL;
-    return (unsigned char)(found ? bytes[found - letters] : letter);
-}
-
-/* Reads what follows on a backslash in PostgreSQL; returns the byte. False: a number of Unicode. */
-static bool read_escape(sl_sql_text *text, int *byte) {
-    static const char letters[] = "bfnrt", bytes[] = "\b\f\n\r\t";
-    const char *found = strchr(letters, *byte);
-    int most = *byte >= '0' && *byte <= '7' ? 2 : 0, base = 8;
-    if (*byte == 'u' || *byte == 'U')
-        return false;
-    if (*byte == 'x' && sl_hex_digit((char)sl_sql_peek(text, 0)) >= 0) {
-        most = 2;
-        base = 16;
-        *byte = '0';
-    }
-    if (most > 0)
-        *byte -= '0';
-    else if (found)
-        *byte = bytes[found - letters];
-    for (int i = 0; i < most; i++) {
-        const int next = sl_sql_peek(text, 0), digit = next < 0 ? -1 : sl_hex_digit((char)next);
-        if (digit < 0 || digit >= base)
-            break;
-        *byte = (*byte * base + digit) & 0xFF;
-        text->used++;
-    }
-    return true;
-}
-
 /* Reads a string whose opening quote has been read. */
 static bool read_string(sl_sql_dump *dump, bool escapes, bool digits) {
     sl_sql_text *text = &dump->text;
@@ -682,13 +703,13 @@ static bool read_string(sl_sql_dump *dump, bool escapes, bool digits) {
             text->used++;
         } else if (byte == '\\' && escapes && (byte = sl_sql_peek(text, 0)) >= 0) {
             text->used++;
-            if (!text->mysql && !read_escape(text, &byte))
+            if (!text->rules.mysql && !sl_sql_read_escape(text, &byte))
                 return sl_sql_fail(text, sl_sql_line(text),
                                    "a value of the table %s is not understood: \\%c in a string",
                                    dump->shown, byte);
-            if (text->mysql && (byte == '%' || byte == '_'))
+            if (text->rules.mysql && (byte == '%' || byte == '_'))
                 put_value_byte(dump, '\\', digits);
-            byte = text->mysql ? escaped_byte(byte) : byte;
+            byte = text->rules.mysql ? sl_sql_escaped_byte(byte) : byte;
         }
         put_value_byte(dump, (unsigned char)byte, digits);
     }
@@ -833,7 +854,7 @@ static bool read_word_value(sl_sql_dump *dump, const sl_sql_column *column) {
         return sl_sql_fail(text, sl_sql_line(text),
                            "a value of the table %s is not understood: too many calls",
                            dump->shown);
-    if (sl_sql_is(&token, "NULL")) {
+    if (sl_sql_is(&token, "NULL") || (sl_sql_is(&token, "DEFAULT") && column->generated)) {
         put_text(dump, "\\N", 2);
     } else if (sl_sql_is(&token, "TRUE") || sl_sql_is(&token, "FALSE")) {
         put_byte(dump, token.text[0] == 'T' || token.text[0] == 't' ? '1' : '0');
@@ -846,7 +867,7 @@ static bool read_word_value(sl_sql_dump *dump, const sl_sql_column *column) {
         return read_bits(dump, column);
     } else if (string && (sl_sql_is(&token, "N") || sl_sql_is(&token, "B"))) {
         text->used++;
-        return read_string(dump, text->mysql, false);
+        return read_string(dump, sl_sql_escapes(text), false);
     } else if (token.text[0] == '_') { /* a character set of MySQL */
         return read_value(dump, column);
     } else if (sl_sql_is(&token, "replace")) {
@@ -857,6 +878,11 @@ static bool read_word_value(sl_sql_dump *dump, const sl_sql_column *column) {
         put_text(dump, token.text, token.length);
     } else if (sl_sql_peek(text, 0) < 0) {
         return cut_off(dump, dump->line, "the INSERT statement");
+    } else if (sl_sql_is(&token, "DEFAULT")) {
+        return sl_sql_fail(text, sl_sql_line(text),
+                           "DEFAULT is a value of the table %s that only a database has: run the "
+                           "statements in a database, and export that",
+                           dump->shown);
     } else {
         return sl_sql_fail(text, sl_sql_line(text),
                            "a value of the table %s is not understood: %.40s", dump->shown,
@@ -875,7 +901,7 @@ static bool read_value(sl_sql_dump *dump, const sl_sql_column *column) {
     sl_sql_skip_blanks(text);
     const int byte = sl_sql_peek(text, 0), next = sl_sql_peek(text, 1);
     if (byte == '\'') {
-        const bool digits = text->mysql && column->class != SL_SQL_TEXT;
+        const bool digits = text->rules.mysql && column->class != SL_SQL_TEXT;
         if (digits)
             put_prefix(dump, column);
         text->used++;
@@ -960,7 +986,8 @@ static bool read_usual_values(sl_sql_dump *dump, size_t *i) {
     for (; mark == ','; ++*i) {
         at += *at == ' ';
         if (*at == '\'') {
-            if (text->mysql && *i < dump->column_count && dump->columns[*i]->class != SL_SQL_TEXT)
+            if (text->rules.mysql && *i < dump->column_count &&
+                dump->columns[*i]->class != SL_SQL_TEXT)
                 break;
             at = copy_string(text, at + 1, &to);
         } else if (*at == 'N' && memcmp(at, "NULL", 4) == 0) {
@@ -984,24 +1011,50 @@ static bool read_usual_values(sl_sql_dump *dump, size_t *i) {
     return mark == ')';
 }
 
+/* Without a list, the columns lack those that are generated, whose values are DEFAULT in PostgreSQL
+ * and MySQL. Skips such a value before the value number i, `skipped` after the one before. */
+static bool skip_default(sl_sql_dump *dump, size_t i, size_t skipped) {
+    sl_sql_text *text = &dump->text;
+    sl_sql_skip_blanks(text);
+    if (dump->listed || i > dump->column_count || !sl_sql_follows(text, "DEFAULT"))
+        return false;
+    const sl_sql_table *table = definition(dump, dump->name);
+    const sl_sql_column *from = i > 0 ? dump->columns[i - 1] + 1 : table->columns;
+    const sl_sql_column *to =
+        i < dump->column_count ? dump->columns[i] : table->columns + table->count;
+    if (skipped >= (size_t)(to - from))
+        return false;
+    text->used += strlen("DEFAULT");
+    return true;
+}
+
 /* Reads a row, whose opening parenthesis has been read. */
 static bool read_row(sl_sql_dump *dump) {
     static const sl_sql_column extra = {.type = "text"};
     sl_sql_text *text = &dump->text;
-    for (size_t i = 0;; i++) {
+    for (size_t i = 0, skipped = 0;; i++) {
         dump->words = 0;
+        const size_t before = i;
         if (read_usual_values(dump, &i))
             return true;
-        if (!read_value(dump, i < dump->column_count ? dump->columns[i] : &extra))
+        skipped = i > before ? 0 : skipped;
+        const bool skips = skip_default(dump, i, skipped);
+        if (!skips && !read_value(dump, i < dump->column_count ? dump->columns[i] : &extra))
             return false;
         sl_sql_skip_blanks(text);
         int byte = sl_sql_peek(text, 0);
         if (byte != ',' && byte != ')')
             return byte < 0 ? cut_off(dump, dump->line, "the INSERT statement") : expect(dump, ',');
         text->used++;
-        if (byte == ')')
+        skipped = skips ? skipped + 1 : 0;
+        if (byte == ')') {
+            dump->row_length -= skips && i > 0; /* the tab before it */
             break;
-        put_byte(dump, '\t');
+        }
+        if (skips)
+            i--;
+        else
+            put_byte(dump, '\t');
     }
     if (dump->row_length >= ROW_BYTES_MAX) /* this line will be rejected */
         dump->row_length = ROW_BYTES_MAX - 1;
@@ -1014,23 +1067,27 @@ static bool end_row(sl_sql_dump *dump) {
     sl_sql_text *text = &dump->text;
     sl_sql_skip_blanks(text);
     const int byte = sl_sql_peek(text, 0);
-    const bool ends = byte == ';' && strcmp(text->terminator, ";") == 0;
+    const bool ends = byte == ';' && strcmp(text->rules.terminator, ";") == 0;
     text->used += byte == ',' || ends;
     if (byte == ',')
         return expect(dump, '(');
     dump->in_values = false;
-    return ends || skip_insert(dump);
+    if (!ends && !skip_insert(dump))
+        return false;
+    return !text->executable ||
+           not_read(dump, dump->line, "a comment among rows that MySQL executes");
 }
 
 /* Reads INSERT up to the name of its table, and the token after it. */
 static bool read_inserted(sl_sql_dump *dump, sl_sql_token *token, char *name) {
     sl_sql_text *text = &dump->text;
-    sl_sql_next(text, token);
-    skip_words(text, token,
-               "IGNORE|OR|REPLACE|ABORT|FAIL|ROLLBACK|LOW_PRIORITY|DELAYED|"
-               "HIGH_PRIORITY|INTO");
-    if (token->kind == SL_SQL_NAME && token->quote == '`' && !dump->sqlite)
-        text->mysql = true; /* a dump without comments */
+    for (sl_sql_next(text, token);
+         sl_sql_is_one_of(token, "IGNORE|OR|REPLACE|ABORT|FAIL|ROLLBACK|LOW_PRIORITY|DELAYED|"
+                                 "HIGH_PRIORITY|INTO");
+         sl_sql_next_name(text, token))
+        dump->replaces = dump->replaces || sl_sql_is_one_of(token, "IGNORE|REPLACE");
+    if (token->kind == SL_SQL_NAME && token->quote == '`')
+        note_backquote(dump); /* a dump without comments */
     return sl_sql_table_name(text, token, name) ||
            (token->kind == SL_SQL_END
                 ? cut_off(dump, dump->line, "the INSERT statement")
@@ -1050,6 +1107,7 @@ static bool begin_values(sl_sql_dump *dump, sl_sql_token *token) {
         return cut_off(dump, dump->line, "the INSERT statement");
     dump->data = DATA_INSERT;
     dump->in_values = true;
+    text->executable = false;
     return (sl_sql_is(token, "VALUES") ||
             sl_sql_fail(text, dump->line, "INSERT without VALUES is not read")) &&
            expect(dump, '(');
@@ -1064,6 +1122,7 @@ static bool begin_same_insert(sl_sql_dump *dump) {
         return false;
     dump->line = sl_sql_line(text);
     text->used += dump->head_length;
+    text->executable = false;
     dump->in_values = true;
     return true;
 }
@@ -1079,11 +1138,18 @@ static bool begin_insert(sl_sql_dump *dump, bool *other) {
     if (is_internal(name) || !is_selected(dump, name)) {
         if (is_internal(name))
             count_kind(dump, "INSERT", "of SQLite");
-        return skip_statement(dump, dump->line, false);
+        note_end(dump);
+        return skip_statement(dump, dump->line);
     }
     *other = dump->data != DATA_INSERT || strcmp(name, dump->name) != 0;
+    if (*other && !begin_table(dump, name, &token))
+        return false;
+    if (dump->begun) {
+        dump->begun->rows.end = UINT64_MAX;
+        dump->begun->rows.replaces = dump->begun->rows.replaces || dump->replaces;
+    }
     if (*other)
-        return begin_table(dump, name, &token) && begin_values(dump, &token);
+        return begin_values(dump, &token);
     const sl_sql_column *before[SL_SQL_COLUMNS_MAX];
     const size_t count = dump->column_count;
     memcpy(before, dump->columns, count * sizeof *before);
@@ -1114,13 +1180,19 @@ static bool read_insert(sl_sql_dump *dump, bool *other) {
 static bool read_setting(sl_sql_dump *dump, uint64_t line) {
     sl_sql_text *text = &dump->text;
     sl_sql_token token;
+    sl_sql_note_mode(text, text->rules.terminator);
     sl_sql_next(text, &token);
+    text->rules.mysql = text->rules.mysql || sl_sql_is(&token, "@") ||
+                        sl_sql_is_one_of(&token, "FOREIGN_KEY_CHECKS|UNIQUE_CHECKS|SQL_NOTES");
     const bool strings = sl_sql_is(&token, "standard_conforming_strings");
+    text->rules.nests =
+        text->rules.nests || strings || sl_sql_is_one_of(&token, "client_encoding|search_path");
     for (int i = 0; i < 2 && strings && token.kind != SL_SQL_END; i++)
         sl_sql_next(text, &token);
     if (strings)
-        text->escapes = strcasecmp(token.text, "off") == 0 || strcasecmp(token.text, "false") == 0;
-    return sl_sql_is(&token, ";") || skip_statement(dump, line, false);
+        text->rules.escapes =
+            strcasecmp(token.text, "off") == 0 || strcasecmp(token.text, "false") == 0;
+    return sl_sql_is(&token, ";") || skip_statement(dump, line);
 }
 
 /* ---- the dump ---- */
@@ -1136,27 +1208,32 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
     dump->statement = sl_sql_position(text);
     sl_sql_fill(text, INSERT_HEAD_MAX);
     if (sl_sql_peek(text, 0) == '\\') { /* \connect, \restrict */
+        if (sl_sql_follows(text, "\\copy") || sl_sql_follows(text, "\\i") ||
+            sl_sql_follows(text, "\\g") || sl_sql_follows(text, "\\."))
+            return not_read(dump, line, "a command that reads or runs other text");
+        text->rules.nests = true;
         count_kind(dump, "psql command", "");
         sl_sql_skip_line(text);
         return true;
     }
     sl_sql_next(text, &token);
     if (sl_sql_is(&token, "DELIMITER")) { /* only MySQL has it */
-        text->mysql = true;
-        sl_sql_peek(text, sizeof text->terminator + 1);
+        text->rules.mysql = true;
+        sl_sql_peek(text, sizeof text->rules.terminator + 1);
         size_t used = 0;
         for (int byte; (byte = sl_sql_peek(text, 0)) >= 0 && byte != '\n'; text->used++) {
-            if (byte > ' ' && used < sizeof text->terminator - 1)
-                text->terminator[used++] = (char)byte;
+            if (byte > ' ' && used < sizeof text->rules.terminator - 1)
+                text->rules.terminator[used++] = (char)byte;
         }
-        text->terminator[used] = '\0';
+        text->rules.terminator[used] = '\0';
         if (used == 0)
-            snprintf(text->terminator, sizeof text->terminator, ";");
+            snprintf(text->rules.terminator, sizeof text->rules.terminator, ";");
         return true;
     }
     bool insert = sl_sql_is(&token, "INSERT") || sl_sql_is(&token, "REPLACE");
     if (insert || sl_sql_is(&token, "COPY"))
         dump->line = line;
+    dump->replaces = sl_sql_is(&token, "REPLACE");
     if (insert)
         return read_insert(dump, begun);
     if (sl_sql_is(&token, "COPY"))
@@ -1168,20 +1245,22 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
     if (token.kind == SL_SQL_END)
         return cut_off(dump, line, "the statement");
     if (token.kind != SL_SQL_WORD || !sl_sql_is_one_of(&token, HARMLESS)) {
-        char shown[60];
+        char shown[60], what[100];
         sl_text_printable(sl_text_of(token.text), shown, sizeof shown);
-        return sl_sql_fail(text, line,
-                           "a statement that begins with `%s` is not known, and may have rows: "
-                           "load the tables from files (docs/from-sql.md)",
-                           shown);
+        snprintf(what, sizeof what, "a statement that begins with `%s`", shown);
+        return not_read(dump, line, what);
     }
+    if (sl_sql_is(&token, "ROLLBACK") && dump->begun)
+        return not_read(dump, line, "ROLLBACK after rows");
     note_transaction(dump, &token);
     count_kind(dump, token.text, "");
     if (sl_sql_is(&token, "SET"))
         return read_setting(dump, line);
     return sl_sql_is_one_of(&token, "DROP|DELETE|TRUNCATE")
-               ? read_removal(dump, line, sl_sql_is(&token, "DROP"))
-               : skip_statement(dump, line, false);
+               ? read_removal(dump, line, &token)
+               : skip_without(dump, line,
+                              sl_sql_is(&token, "SELECT") && !text->rules.mysql ? "INTO" : NULL,
+                              "SELECT ... INTO");
 }
 
 /* At the end of the dump: is it complete? */
@@ -1193,7 +1272,7 @@ static bool check_end(sl_sql_dump *dump) {
         return sl_sql_fail(text, sl_sql_line(text),
                            "the dump ends without the line `%s`: it is cut off: export it again",
                            dump->end);
-    return !(dump->sqlite && dump->open) ||
+    return !dump->open ||
            sl_sql_fail(text, sl_sql_line(text),
                        "the dump ends without COMMIT: it is cut off: export it again");
 }

@@ -20,9 +20,6 @@ typedef struct sl_sql_map {
     const sl_sql_table *table;   /* borrowed; NULL: the file is no dump */
 } sl_sql_map;
 
-/* Are these the first bytes of an SQL dump? */
-bool sl_sql_dump_begins(const unsigned char *bytes, size_t length);
-
 /* `input` and `include`, a shell pattern for the names of tables (NULL: all), are borrowed. */
 bool sl_sql_dump_create(sl_input *input, const char *include, sl_sql_dump **dump, sl_error *error);
 void sl_sql_dump_destroy(sl_sql_dump *dump); /* NULL is fine */

@@ -82,13 +82,13 @@ static bool read_type(sl_sql_text *text, sl_sql_token *token, sl_sql_column *col
     if (!sl_sql_is_name(token) ||
         sl_sql_is_one_of(token, "primary|not|default|references|unique|check|collate|constraint"))
         return true;
-    row = type_of(token, text->mysql);
+    row = type_of(token, text->rules.mysql);
     const bool serial = sl_sql_is(token, "serial");
-    const bool big = text->mysql && (serial || sl_sql_is_one_of(token, "bigint|int8"));
+    const bool big = text->rules.mysql && (serial || sl_sql_is_one_of(token, "bigint|int8"));
     sl_sql_next(text, token);
     while (sl_sql_is(token, ".")) { /* the schema of a type */
         sl_sql_next(text, token);
-        row = type_of(token, text->mysql);
+        row = type_of(token, text->rules.mysql);
         sl_sql_next(text, token);
     }
     if (row) {
@@ -104,7 +104,7 @@ static bool read_type(sl_sql_text *text, sl_sql_token *token, sl_sql_column *col
             column->exact = false;
         if (!skip_parentheses(text, token))
             return false;
-    } else if (row && strcmp(row->type, "datetime") == 0 && text->mysql) {
+    } else if (row && strcmp(row->type, "datetime") == 0 && text->rules.mysql) {
         column->exact = false; /* of MySQL: seconds */
     }
     if (row && strcmp(row->type, "int") == 0) /* others fit in 64 bits */
@@ -230,7 +230,7 @@ bool sl_sql_table_read(sl_sql_text *text, sl_sql_token *token, sl_sql_table *tab
         return true;
     do {
         sl_sql_next_name(text, token);
-        bool column = sl_sql_is_any_name(token) && !begins_constraint(token, text->mysql);
+        bool column = sl_sql_is_any_name(token) && !begins_constraint(token, text->rules.mysql);
         if (token->cut)
             return sl_sql_fail(text, line,
                                "the table %s has a name of more than %u bytes, or with NUL",
@@ -241,6 +241,28 @@ bool sl_sql_table_read(sl_sql_text *text, sl_sql_token *token, sl_sql_table *tab
                                table->name);
     } while (sl_sql_is(token, ","));
     return true;
+}
+
+bool sl_sql_alters_rows(sl_sql_text *text, sl_sql_token *token) {
+    const bool drop = sl_sql_is(token, "DROP"), rename = sl_sql_is(token, "RENAME");
+    const bool alter = sl_sql_is(token, "ALTER");
+    if (sl_sql_is_one_of(token, "CHANGE|EXCHANGE|TRUNCATE|DISCARD|IMPORT"))
+        return true;
+    if (!drop && !rename && !alter && !sl_sql_is(token, "ADD"))
+        return false;
+    sl_sql_next(text, token);
+    if (alter) {
+        if (sl_sql_is(token, "COLUMN"))
+            sl_sql_next_name(text, token);
+        if (sl_sql_is_name(token))
+            sl_sql_next(text, token);
+        return sl_sql_is(token, "TYPE");
+    }
+    return !sl_sql_is_one_of(token, "INDEX|KEY|CONSTRAINT") &&
+           (rename || !sl_sql_is_one_of(token, "PRIMARY|FOREIGN|CHECK")) &&
+           (rename || drop ||
+            !sl_sql_is_one_of(token, "UNIQUE|FULLTEXT|SPATIAL|VECTOR|EXCLUDE|PARTITION|PERIOD|"
+                                     "SYSTEM|NOT"));
 }
 
 void sl_sql_table_clear(sl_sql_table *table) {

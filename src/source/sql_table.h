@@ -25,12 +25,13 @@ typedef struct sl_sql_column {
 
 /* Where the rows of a table are in a dump, and how the statements there are read. */
 typedef struct sl_sql_rows {
-    uint64_t begin,
-        end;        /* offsets: of the first statement with rows, and of that of the next selected
-                            (UINT64_MAX: none) */
-    uint64_t lines; /* line feeds before `begin` */
-    bool mysql, escapes, sqlite, brackets;
-    char terminator[SL_SQL_TERMINATOR_ROOM];
+    uint64_t begin, end; /* offsets: of the first statement with rows, and of the first one of
+                            other tables after all of them (UINT64_MAX: none) */
+    uint64_t lines;      /* line feeds before `begin` */
+    sl_sql_rules rules;
+    bool sqlite;
+    bool replaces; /* REPLACE or INSERT IGNORE: the database keeps one row of each key */
+    bool partial;  /* they lack columns, for which the database has values by default */
 } sl_sql_rows;
 
 typedef struct sl_sql_table {
@@ -40,6 +41,7 @@ typedef struct sl_sql_table {
     size_t count, room;
     char *primary_key; /* names, separated by commas; or NULL */
     sl_sql_rows rows;  /* if it has any */
+    uint64_t altered;  /* the line of ALTER TABLE that changes its columns; 0: none */
 } sl_sql_table;
 
 /* The most columns of a table, as of a schema. */
@@ -56,6 +58,9 @@ bool sl_sql_table_read(sl_sql_text *text, sl_sql_token *token, sl_sql_table *tab
 /* Reads the columns after PRIMARY KEY, up to the closing parenthesis. They replace an earlier
  * primary key. False if no parenthesis follows; `token` is what does. */
 bool sl_sql_table_read_key(sl_sql_text *text, sl_sql_token *token, sl_sql_table *table);
+/* Does a change of ALTER TABLE, which begins with this word, change rows or columns? Reads up to
+ * the token that shows it. */
+bool sl_sql_alters_rows(sl_sql_text *text, sl_sql_token *token);
 void sl_sql_table_clear(sl_sql_table *table);
 void sl_sql_tables_destroy(sl_sql_table *first); /* it, and all that follow; NULL is fine */
 

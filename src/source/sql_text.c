@@ -12,8 +12,86 @@
 
 #define BUFFER_BYTES ((size_t)256 << 10)
 
+/* ---- recognition ---- */
+
+/* The length of the one of these words, separated by bars, with which the text begins, in capital
+ * or small letters; 0: none. */
+static size_t begins_with(const unsigned char *text, size_t length, const char *words) {
+    for (const char *at = words; *at;) {
+        const size_t word = strcspn(at, "|");
+        if (length >= word && strncasecmp((const char *)text, at, word) == 0)
+            return word;
+        at += word + (at[word] == '|');
+    }
+    return 0;
+}
+
+/* Does the first line have one statement, such as USE shop; and SET x = 1;? */
+static bool is_short_statement(const unsigned char *text, size_t length) {
+    const unsigned char *feed = memchr(text, '\n', length);
+    length = feed ? (size_t)(feed - text) : length;
+    while (length > 0 && text[length - 1] <= ' ')
+        length--;
+    if (begins_with(text, length, "DELIMITER ") && length <= 10 + SL_SQL_TERMINATOR_ROOM)
+        return length > 10 && strchr(";$/|", text[10]);
+    if (length == 0 || memchr(text, ';', length) != text + length - 1)
+        return false;
+    if (begins_with(text, length, "SET "))
+        return memchr(text, '=', length) || memmem(text, length, " TO ", 4);
+    if (begins_with(text, length, "USE "))
+        return strchr("`\"[", text[4]) || !memchr(text + 4, ' ', length - 4);
+    return begins_with(text, length,
+                       "BEGIN;|BEGIN TRANSACTION|BEGIN WORK|PRAGMA |"
+                       "START TRANSACTION|UNLOCK TABLES;") > 0;
+}
+
+/* Words with which dumps and scripts begin, and with which no table does. */
+static bool begins_statement(const unsigned char *text, size_t length) {
+    const size_t verb = begins_with(text, length, "CREATE OR REPLACE |CREATE |DROP |ALTER ");
+    const unsigned char *object = text + verb, *end = memchr(text, '\n', length);
+    if (verb > 0 && (begins_with(object, length - verb, "TABLE |DATABASE |SCHEMA ") ||
+                     (memchr(object, ';', length - verb) &&
+                      begins_with(object, length - verb,
+                                  "VIEW |TRIGGER |FUNCTION |PROCEDURE |EVENT |EXTENSION |TYPE |"
+                                  "SEQUENCE |ROLE |INDEX |UNIQUE |TEMPORARY |TEMP |UNLOGGED |"
+                                  "DEFINER|ALGORITHM"))))
+        return true;
+    return begins_with(text, length,
+                       "INSERT INTO |INSERT IGNORE INTO |INSERT OR |REPLACE INTO |DELETE FROM |"
+                       "TRUNCATE TABLE |SET NAMES |LOCK TABLES |SELECT pg_catalog.|\\connect |"
+                       "\\restrict |\\set |\\c |\\encoding |/*!|/*M!") > 0 ||
+           is_short_statement(text, length) ||
+           (begins_with(text, length, "COPY ") && end &&
+            memmem(text, (size_t)(end - text), " FROM stdin", strlen(" FROM stdin")));
+}
+
+bool sl_sql_text_begins(const unsigned char *bytes, size_t length) {
+    const unsigned char *at = bytes + begins_with(bytes, length, SL_SQL_BYTE_ORDER_MARK);
+    const unsigned char *end = bytes + length;
+    if (begins_with(at, (size_t)(end - at),
+                    "--\n-- PostgreSQL database |-- MySQL dump |-- MariaDB dump "))
+        return true;
+    while (at < end && !begins_statement(at, (size_t)(end - at))) {
+        const size_t left = (size_t)(end - at);
+        const unsigned char *after = NULL;
+        if (strchr(" \t\r\n", *at))
+            after = at + 1;
+        else if (*at == '#' || begins_with(at, left, "--"))
+            after = memchr(at, '\n', left);
+        else if (begins_with(at, left, "/*") && (after = memmem(at + 2, left - 2, "*/", 2)))
+            after += 2;
+        if (!after)
+            return false;
+        at = after;
+    }
+    return at < end;
+}
+
+/* ---- the buffer ---- */
+
 bool sl_sql_text_init(sl_sql_text *text, sl_input *input, sl_error *error) {
-    *text = (sl_sql_text){.input = input, .buffer = malloc(BUFFER_BYTES + 8), .terminator = ";"};
+    *text =
+        (sl_sql_text){.input = input, .buffer = malloc(BUFFER_BYTES + 8), .rules.terminator = ";"};
     return text->buffer || sl_error_memory(error, "reading an SQL dump");
 }
 
@@ -37,6 +115,8 @@ bool sl_sql_fill(sl_sql_text *text, size_t count) {
     if (text->ended || text->failed)
         return false;
     count_lines(text);
+    if (text->used > 0)
+        text->before = text->buffer[text->used - 1];
     text->moved += text->used;
     text->length -= text->used;
     memmove(text->buffer, text->buffer + text->used, text->length);
@@ -122,16 +202,41 @@ void sl_sql_skip_line(sl_sql_text *text) {
     sl_sql_skip_past(text, "\n");
 }
 
+void sl_sql_skip_comment(sl_sql_text *text) {
+    const bool may_nest = !text->rules.mysql && !text->rules.brackets;
+    const uint64_t line = sl_sql_line(text);
+    int depth = 0;
+    text->executable = text->executable || (text->rules.mysql && sl_sql_peek(text, 2) == '!');
+    for (int byte; (byte = sl_sql_peek(text, 0)) >= 0; text->used++) {
+        const int next = sl_sql_peek(text, 1);
+        const bool begins = byte == '/' && next == '*' && (may_nest || depth == 0);
+        if (!begins && !(byte == '*' && next == '/'))
+            continue;
+        text->used++;
+        depth += begins ? 1 : -1;
+        if (depth == 0) {
+            text->used++;
+            return;
+        }
+        if (depth > 1 && !text->rules.nests) {
+            sl_sql_fail(text, line,
+                        "a comment within a comment: databases end it at different positions: "
+                        "remove it");
+            return;
+        }
+    }
+}
+
 void sl_sql_skip_blanks(sl_sql_text *text) {
     for (int byte; (byte = sl_sql_peek(text, 0)) >= 0;) {
         if (byte == ' ' || (byte >= '\t' && byte <= '\r'))
             text->used++;
         else if ((byte == '-' && sl_sql_peek(text, 1) == '-' &&
-                  (!text->mysql || sl_sql_peek(text, 2) <= ' ')) || /* 2--1 is 3 in MySQL */
-                 (byte == '#' && text->mysql))
+                  (!text->rules.mysql || sl_sql_peek(text, 2) <= ' ')) || /* 2--1 is 3 in MySQL */
+                 (byte == '#' && text->rules.mysql))
             sl_sql_skip_line(text);
         else if (byte == '/' && sl_sql_peek(text, 1) == '*')
-            sl_sql_skip_past(text, "*/");
+            sl_sql_skip_comment(text);
         else
             return;
     }
@@ -161,6 +266,37 @@ static bool read_quoted(sl_sql_text *text, int quote, bool escapes, sl_sql_token
     return false;
 }
 
+unsigned char sl_sql_escaped_byte(int letter) {
+    static const char letters[] = "0bnrtZ", bytes[] = "\0\b\n\r\t\x1A";
+    const char *found = letter > 0 ? strchr(letters, letter) : NULL;
+    return (unsigned char)(found ? bytes[found - letters] : letter);
+}
+
+bool sl_sql_read_escape(sl_sql_text *text, int *byte) {
+    static const char letters[] = "bfnrt", bytes[] = "\b\f\n\r\t";
+    const char *found = strchr(letters, *byte);
+    int most = *byte >= '0' && *byte <= '7' ? 2 : 0, base = 8;
+    if (*byte == 'u' || *byte == 'U')
+        return false;
+    if (*byte == 'x' && sl_hex_digit((char)sl_sql_peek(text, 0)) >= 0) {
+        most = 2;
+        base = 16;
+        *byte = '0';
+    }
+    if (most > 0)
+        *byte -= '0';
+    else if (found)
+        *byte = bytes[found - letters];
+    for (int i = 0; i < most; i++) {
+        const int next = sl_sql_peek(text, 0), digit = next < 0 ? -1 : sl_hex_digit((char)next);
+        if (digit < 0 || digit >= base)
+            break;
+        *byte = (*byte * base + digit) & 0xFF;
+        text->used++;
+    }
+    return true;
+}
+
 static bool is_word_byte(int byte) {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' ||
            byte >= 0x80;
@@ -184,7 +320,7 @@ static bool read_dollar_quoted(sl_sql_text *text) {
 
 /* Is a $ part of a word? Not where it may begin the terminator, as in `END$$`. */
 static bool joins_dollar(const sl_sql_text *text) {
-    return text->terminator[0] != '$';
+    return text->rules.terminator[0] != '$';
 }
 
 static void read_word(sl_sql_text *text, sl_sql_token *token) {
@@ -217,14 +353,17 @@ void sl_sql_next(sl_sql_text *text, sl_sql_token *token) {
     } else if (is_word_byte(byte)) {
         token->kind = SL_SQL_WORD;
         read_word(text, token);
-    } else if (byte == '\'' || byte == '"' || byte == '`' || (byte == '[' && text->brackets)) {
+    } else if (byte == '\'' || byte == '"' || byte == '`' ||
+               (byte == '[' && text->rules.brackets)) {
         token->kind = byte == '\'' ? SL_SQL_STRING : SL_SQL_NAME;
         token->quote = (char)byte;
         text->used++;
-        const bool escapes = byte == '\'' ? sl_sql_escapes(text) : text->mysql && byte == '"';
+        const bool escapes = byte == '\'' ? sl_sql_escapes(text)
+                                          : byte == '"' && text->rules.mysql &&
+                                                !text->rules.literal && !text->rules.ansi;
         if (!read_quoted(text, byte == '[' ? ']' : byte, escapes, token))
             token->kind = SL_SQL_END;
-    } else if (byte == '$' && !text->mysql && read_dollar_quoted(text)) {
+    } else if (byte == '$' && !text->rules.mysql && read_dollar_quoted(text)) {
         token->kind = SL_SQL_STRING;
         token->quote = '$';
     } else {
@@ -236,7 +375,7 @@ void sl_sql_next(sl_sql_text *text, sl_sql_token *token) {
 
 void sl_sql_next_name(sl_sql_text *text, sl_sql_token *token) {
     sl_sql_skip_blanks(text);
-    text->brackets = text->brackets || sl_sql_peek(text, 0) == '[';
+    text->rules.brackets = text->rules.brackets || sl_sql_peek(text, 0) == '[';
     sl_sql_next(text, token);
 }
 
@@ -252,12 +391,47 @@ bool sl_sql_is_one_of(const sl_sql_token *token, const char *words) {
 
 /* ---- statements ---- */
 
-/* Skips buffered strings, words (unless `words` are wanted) and other bytes that neither end a
- * statement nor begin a comment, a quoted name or a string such as E'\''. */
+/* A variable has the mode that was set before. */
+void sl_sql_note_mode(sl_sql_text *text, const char *end) {
+    char setting[1000];
+    sl_sql_fill(text, sizeof setting - 1);
+    const size_t left = text->length - text->used;
+    const size_t length = left < sizeof setting - 1 ? left : sizeof setting - 1;
+    memcpy(setting, text->buffer + text->used, length);
+    setting[length] = '\0';
+    char *stop = strstr(setting, end), *value = NULL;
+    if (stop)
+        *stop = '\0';
+    for (char *at = setting; (at = strcasestr(at, "SQL_MODE")) != NULL;) {
+        at += strlen("SQL_MODE");
+        at += strspn(at, " :");
+        value = *at == '=' ? at + 1 + strspn(at + 1, " ") : value;
+    }
+    if (strcasestr(setting, "@@SQL_MODE")) {
+        text->saved_literal = text->rules.literal;
+        text->saved_ansi = text->rules.ansi;
+    }
+    if (!value || strncmp(value, "@@", 2) == 0)
+        return;
+    const bool variable = *value == '@';
+    text->rules.mysql = true;
+    text->rules.literal =
+        variable ? text->saved_literal : strcasestr(value, "NO_BACKSLASH_") != NULL;
+    text->rules.ansi = variable ? text->saved_ansi : strcasestr(value, "ANSI") != NULL;
+}
+
+/* Is the byte at an offset of the buffer the first one of a line? */
+static bool begins_line(const sl_sql_text *text, size_t offset) {
+    return (offset > 0 ? text->buffer[offset - 1] : text->before) == '\n';
+}
+
+/* Skips buffered strings, words (unless `words` are wanted, or they may begin a statement) and
+ * other bytes that neither end a statement nor begin a comment, a quoted name or a string such as
+ * E'\''. */
 static void skip_plain(sl_sql_text *text, bool words) {
     static const bool special[256] = {['"'] = true, ['`'] = true, ['-'] = true, ['/'] = true,
                                       ['#'] = true, ['$'] = true, ['['] = true};
-    const unsigned char stop = (unsigned char)text->terminator[0];
+    const unsigned char stop = (unsigned char)text->rules.terminator[0];
     const bool dollar = joins_dollar(text);
     const unsigned char *at = text->buffer + text->used, *end = text->buffer + text->length;
     while (at < end && *at != stop) {
@@ -270,7 +444,10 @@ static void skip_plain(sl_sql_text *text, bool words) {
             while (next < end &&
                    (is_word_byte(*next) || (dollar && *next == '$') || sl_is_digit((char)*next)))
                 next++;
-            next = words || (next - at == 1 && (*at | 0x20) == 'e' && *next == '\'') ? end : next;
+            next = words || strchr("iIrRgG", *at) ||
+                           (next - at == 1 && (*at | 0x20) == 'e' && *next == '\'')
+                       ? end
+                       : next;
         } else if (special[*at] && !(*at == '-' && next < end && *next != '-')) {
             break;
         }
@@ -281,24 +458,43 @@ static void skip_plain(sl_sql_text *text, bool words) {
     text->used = (size_t)(at - text->buffer);
 }
 
-bool sl_sql_skip_statement(sl_sql_text *text, bool body, bool *updates) {
+/* Does this word, the `first` of a line or not, begin another statement, or separate two? */
+static bool begins_next(sl_sql_text *text, const sl_sql_token *token, bool first) {
+    if (sl_sql_is(token, "GO") && first) /* of SQL Server */
+        return sl_sql_peek(text, 0) <= '\r';
+    if (!sl_sql_is_one_of(token, "INSERT|REPLACE"))
+        return false;
+    sl_sql_skip_blanks(text);
+    return (sl_sql_follows(text, "INTO") || sl_sql_follows(text, "IGNORE") ||
+            sl_sql_follows(text, "OR "));
+}
+
+bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *words,
+                           bool *found) {
     sl_sql_token token;
     int depth = 0;
     for (;;) {
-        skip_plain(text, body || updates);
+        if (extent == SL_SQL_ALONE)
+            skip_plain(text, words != NULL);
         sl_sql_skip_blanks(text);
-        if (depth <= 0 && sl_sql_follows(text, text->terminator)) {
-            text->used += strlen(text->terminator);
+        if (depth <= 0 && sl_sql_follows(text, text->rules.terminator)) {
+            text->used += strlen(text->rules.terminator);
             return true;
         }
+        const bool first = begins_line(text, text->used);
         sl_sql_next(text, &token);
         if (token.kind == SL_SQL_END)
             return false;
-        if (updates && sl_sql_is(&token, "UPDATE"))
-            *updates = true;
-        if (body && token.kind == SL_SQL_WORD)
-            depth += sl_sql_is(&token, "END")
-                         ? -1
-                         : sl_sql_is(&token, "BEGIN") || sl_sql_is(&token, "CASE");
+        if (extent == SL_SQL_ALONE && begins_next(text, &token, first))
+            return sl_sql_fail(text, sl_sql_line(text),
+                               "%s is within another statement: end each statement with a "
+                               "semicolon",
+                               token.text);
+        if (words && sl_sql_is_one_of(&token, words))
+            *found = true;
+        if (extent != SL_SQL_ALONE) /* the actions of a rule are in parentheses */
+            depth += sl_sql_is(&token, "(") - sl_sql_is(&token, ")");
+        if (extent == SL_SQL_BODY)
+            depth += sl_sql_is_one_of(&token, "BEGIN|CASE") - sl_sql_is(&token, "END");
     }
 }

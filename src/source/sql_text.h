@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of an SQL dump: its tokens, and the ends of its statements. Memory is bounded: a token's
- * text is cut at SL_SQL_NAME_MAX bytes, and no statement is held. */
+/* The text of an SQL dump: its beginning, its tokens, and the ends of its statements. Memory is
+ * bounded: a token's text is cut at SL_SQL_NAME_MAX bytes, and no statement is held. */
 #ifndef SHARDLOAD_SQL_TEXT_H
 #define SHARDLOAD_SQL_TEXT_H
 
@@ -14,21 +14,31 @@
 #define SL_SQL_TERMINATOR_ROOM 16u
 #define SL_SQL_DEFINITIONS_MAX (256u << 20) /* bytes of all columns */
 
+/* How a database reads the text that follows. */
+typedef struct sl_sql_rules {
+    bool mysql;   /* backslashes in strings, also in double quotes, are escape characters; no dollar
+                   quotes */
+    bool escapes; /* so are they in strings of PostgreSQL: standard_conforming_strings is off */
+    bool literal, ansi; /* MySQL: NO_BACKSLASH_ESCAPES; ANSI_QUOTES: double quotes quote names */
+    bool nests;         /* comments within comments, as in PostgreSQL */
+    bool brackets;      /* quote names, as in SQLite; otherwise they are those of arrays */
+    char terminator[SL_SQL_TERMINATOR_ROOM]; /* of statements */
+} sl_sql_rules;
+
 typedef struct sl_sql_text {
     sl_input *input;       /* borrowed */
     unsigned char *buffer; /* a NUL byte, and seven others, follow on its `length` bytes */
     size_t used, length;
-    uint64_t moved; /* bytes of the text before the buffer */
+    uint64_t moved;       /* bytes of the text before the buffer */
+    unsigned char before; /* the byte before the buffer */
     bool ended;
     bool failed;    /* reading failed: `error` is set; from then on the text is at its end */
     uint64_t lines; /* line feeds before buffer[counted] */
     size_t counted;
-    bool mysql;   /* backslashes in strings, also in double quotes, are escape characters; no dollar
-                   quotes */
-    bool escapes; /* so are they in strings of PostgreSQL: standard_conforming_strings is off */
-    bool brackets; /* quote names, as in SQLite; otherwise they are those of arrays */
-    char terminator[SL_SQL_TERMINATOR_ROOM]; /* of statements */
-    size_t kept;                             /* bytes of names and types of columns in memory */
+    bool executable;                /* a comment has been skipped whose text MySQL executes */
+    bool saved_literal, saved_ansi; /* the mode that a variable of MySQL holds */
+    sl_sql_rules rules;
+    size_t kept; /* bytes of names and types of columns in memory */
     sl_reader_times *times;
     sl_error *error;
 } sl_sql_text;
@@ -49,6 +59,11 @@ typedef struct sl_sql_token {
     char text[SL_SQL_NAME_MAX + 1];
 } sl_sql_token;
 
+#define SL_SQL_BYTE_ORDER_MARK "\xEF\xBB\xBF"
+
+/* Are these the first bytes of an SQL dump? */
+bool sl_sql_text_begins(const unsigned char *bytes, size_t length);
+
 bool sl_sql_text_init(sl_sql_text *text, sl_input *input, sl_error *error);
 void sl_sql_text_clear(sl_sql_text *text);
 
@@ -64,7 +79,7 @@ static inline int sl_sql_peek(sl_sql_text *text, size_t ahead) {
 
 /* Are backslashes in single quotes escape characters? */
 static inline bool sl_sql_escapes(const sl_sql_text *text) {
-    return text->mysql || text->escapes;
+    return (text->rules.mysql && !text->rules.literal) || text->rules.escapes;
 }
 
 /* The offset of the next byte. */
@@ -82,12 +97,20 @@ uint64_t sl_sql_line(sl_sql_text *text);
 /* Do these bytes follow? Ignores the case of letters. */
 bool sl_sql_follows(sl_sql_text *text, const char *word);
 
+/* Skips a comment that begins with a slash and an asterisk. */
+void sl_sql_skip_comment(sl_sql_text *text);
 /* Skips blanks and comments. */
 void sl_sql_skip_blanks(sl_sql_text *text);
 /* Skips to after the next occurrence of `end`; false: there is none. */
 bool sl_sql_skip_past(sl_sql_text *text, const char *end);
 /* Skips the remainder of the line, and its end. */
 void sl_sql_skip_line(sl_sql_text *text);
+
+/* What a letter after a backslash stands for in MySQL. */
+unsigned char sl_sql_escaped_byte(int letter);
+/* Reads what follows on a backslash and `*byte` in PostgreSQL; sets the byte. False: a number of
+ * Unicode. */
+bool sl_sql_read_escape(sl_sql_text *text, int *byte);
 
 /* Reads the next token after blanks and comments. */
 void sl_sql_next(sl_sql_text *text, sl_sql_token *token);
@@ -109,10 +132,18 @@ static inline bool sl_sql_is_any_name(const sl_sql_token *token) {
            (token->kind == SL_SQL_STRING && token->quote == '\'' && !token->cut);
 }
 
-/* Skips the remainder of the statement, and its terminator. `body`: it may have statements between
- * BEGIN and END. `*updates` (may be NULL) is set if it has the word UPDATE. False: the text has
- * ended before. */
-bool sl_sql_skip_statement(sl_sql_text *text, bool body, bool *updates);
+typedef enum sl_sql_extent {
+    SL_SQL_ALONE,    /* INSERT INTO shows that its terminator is missing */
+    SL_SQL_CONTAINS, /* it may have another statement */
+    SL_SQL_BODY,     /* it may have statements between BEGIN and END */
+} sl_sql_extent;
+
+/* Skips the remainder of the statement, and its terminator. `*found` is set if it has one of
+ * `words` (may be NULL), separated by bars. False: the text has ended before, or with error. */
+bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *words, bool *found);
+
+/* Text follows that may set the SQL mode of MySQL, up to `end`; nothing is skipped. */
+void sl_sql_note_mode(sl_sql_text *text, const char *end);
 
 /* Sets the error (SL_EXIT_SOURCE), with the line; false. */
 bool sl_sql_fail(sl_sql_text *text, uint64_t line, const char *format, ...)

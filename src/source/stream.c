@@ -296,7 +296,7 @@ bool sl_stream_open(const char *path, const char *shown, const char *include, bo
         *not_text = true;
         goto fail;
     }
-    if (sl_sql_dump_begins(head, length)) {
+    if (sl_sql_text_begins(head, length)) {
         if (!sl_sql_dump_create(text, include, &stream->dump, error))
             goto fail;
     } else if (!sl_archive_kind_of(head, length))

@@ -302,9 +302,28 @@ class Dumps(support.ClusterCase):
         for n, begin in enumerate(("SET NAMES utf8;\n", "BEGIN;\n", "-- my data\n\n", "START TRANSACTION;\n", "")):
             create = f"CREATE TABLE c{n} (id int, name text);\n"
             insert = f"insert into c{n} values (1,'a'),\n (2,'b');\n"
+            insert += "COMMIT;\n" if begin.startswith(("BEGIN", "START")) else ""
             self.run_load(self.file("s.sql", begin + create + insert))
             self.assertEqual(self.found(f"c{n}"), [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}], begin)
             self.run_load(self.file("bare.sql", begin + insert), code=support.EXIT_SOURCE, message="no CREATE TABLE")
+
+    def test_beginnings(self):
+        """Statements and comments with which scripts begin; tables that begin with such words."""
+        for begin in ("SET standard_conforming_strings = on;", "SET search_path TO x;", "SET @a=1;", "USE db;",
+                      "use `my db`;", "CREATE VIEW v AS SELECT 1;", "CREATE OR REPLACE VIEW v AS SELECT 1;", "# hi",
+                      "CREATE TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET NEW.s=1;", "DELIMITER ;;\nDELIMITER ;",
+                      "CREATE DEFINER=`a`@`b` VIEW v AS SELECT 1;", "BEGIN;\nCOMMIT;", "begin work;\nCOMMIT;",
+                      "START TRANSACTION READ WRITE;\r\nCOMMIT;", "/*!50100 SET x=1 */;", "UNLOCK TABLES;",
+                      "/*M!999999\\- enable */", "\\connect x", "\\restrict abc", "ALTER DATABASE x SET y=1;",
+                      "DROP VIEW IF EXISTS v;", "/* a\n b */\n\n-- c\n", "CREATE TEMP TABLE z (id int);"):
+            path = self.file("script", f"{begin}\nCREATE TABLE t (id int);\nINSERT INTO t VALUES (1);\n")
+            self.assertIn("a table of an SQL dump", self.shardload("inspect", path).out, begin)
+        for begin in ("SET,x", "SET;x", "SET a=b;c", "USE;x", "USE date;x", "BEGIN;END", "begin,end", "DELIMITER,x",
+                      "DELIMITER x,y", "# note\na,b", "-- x\na,b", "CREATE,DROP", "create time,x", "Drop type,x",
+                      "Drop type x,y", "Comment on x,y"):
+            row = "1;2\n" if ";" in begin else "1,2\n"
+            out = self.shardload("inspect", self.file("table", f"{begin}\n{row * 2}")).out
+            self.assertNotIn("SQL dump", out, begin)
 
     def test_dumps_with_a_byte_order_mark(self):
         """Also in UTF-16, as the shell of Windows writes the output of mysqldump, and packed."""
@@ -335,7 +354,7 @@ class Dumps(support.ClusterCase):
                  (MARIADB.replace("VALUES (7)", "VALUES (rand())"), "not understood: rand"),
                  (POSTGRES.replace("CREATE TABLE public.orders", "CREATE TABLE public.order"), "no CREATE TABLE"),
                  (POSTGRES.replace("COPY public.empty (x) ", "COPY public.orders (id) "), "a second time"),
-                 *((MYSQL_ROWS.replace(");", f") {clause};"), "line 3: this INSERT statement updates rows that exist")
+                 *((MYSQL_ROWS.replace("(1);", f"(1) {clause};"), "line 3: this INSERT statement updates rows that")
                    for clause in ("ON DUPLICATE KEY UPDATE id = 1", "AS new ON DUPLICATE KEY UPDATE id = new.id",
                                   "ON CONFLICT (id) DO UPDATE SET id = 2")),
                  *((MYSQL_ROWS + f"{again} `goods`;\n" + MYSQL_ROWS, "line 4: the table goods, whose rows are above")
@@ -355,6 +374,52 @@ class Dumps(support.ClusterCase):
         self.run_load("--drop", path, code=support.EXIT_REJECTS)
         self.assertEqual([one["id"] for one in self.found("orders")], [2])
 
+    def test_statements_that_change_rows(self):
+        """Whatever makes a database hold other rows than those of INSERT and COPY is an error with its line; so is
+        INSERT in a statement without end."""
+        rows = "CREATE TABLE t (id int, s text);\nINSERT INTO t VALUES (1,'a');\n"
+        for text in ("CREATE TABLE u AS SELECT * FROM t;", "CREATE TABLE u (id int) ENGINE=InnoDB SELECT 1;",
+                     "CREATE TABLE IF NOT EXISTS u AS\n(SELECT 1);", "RENAME TABLE t TO u;", "LOAD DATA INFILE 'x';",
+                     "UPDATE t SET id = 3;",
+                     "DELETE LOW_PRIORITY FROM t;", "DELETE x FROM t x;", "TRUNCATE x, ONLY t;", "ROLLBACK;",
+                     "SELECT * INTO u FROM t;", "DO $$ BEGIN INSERT INTO t VALUES (4,'x'); END $$;",
+                     "INSERT INTO t SELECT 1;", "INSERT INTO t SET id = 1;", "\\copy t from x", "\\i x.sql",
+                     "/*!50000 INSERT INTO t VALUES (2,'b') */;", "/*M! REPLACE INTO t VALUES (2,'b') */;",
+                     "CREATE INDEX i ON t (id);\nCREATE TABLE u AS SELECT 1;",
+                     "ALTER TABLE t ADD KEY (id),RENAME TO u;",
+                     *(f"ALTER TABLE t ADD INDEX i (id, s), {change};" for change in (
+                         "RENAME TO u", "RENAME COLUMN s TO u", "DROP s", "DROP COLUMN s", "ADD z int", "ADD (z int)",
+                         "DROP PARTITION p", "CHANGE s u text", "ALTER COLUMN s TYPE int",
+                         "EXCHANGE PARTITION p WITH TABLE u"))):
+            line = 3 + (text.startswith("CREATE INDEX"))
+            with self.subTest(text=text):
+                self.run_load(self.file("t.sql", rows + text + "\n"), code=support.EXIT_SOURCE,
+                              message=f"t.sql, line {line}: ")
+        mysql = "-- MySQL dump 8\n" + rows.replace("INSERT", "ALTER TABLE t %s;\nINSERT") + "-- Dump completed\n"
+        self.run_load(self.file("t.sql", mysql % "DROP s"), code=support.EXIT_SOURCE,
+                      message="line 3: ALTER TABLE changes the columns of the table t")
+        self.run_load(self.file("t.sql", mysql.replace("'a')", "'a') /*!50000 ,(2,'b') */")), code=support.EXIT_SOURCE,
+                      message="line 4: a comment among rows that MySQL executes")
+        for text in (rows.replace("text);", "text)\nGO"), rows.replace("'a');", "'a')\nGO\n"),
+                     "USE x\nGO\n;" + rows, "DROP VIEW v\n" + rows[rows.index("INSERT"):],
+                     rows.replace(");\nI", ")\nI"), rows + "INSERT INTO t VALUES (2,'b') REPLACE INTO t VALUES (3);"):
+            self.run_load(self.file("t.sql", "SET NAMES utf8;\n" + text), code=support.EXIT_SOURCE,
+                          message="is within another statement")
+        self.run_load(self.file("t.sql", "BEGIN;\n" + rows), code=support.EXIT_SOURCE, message="without COMMIT")
+        self.assertEqual(self.collections(), [])
+        harmless = "ALTER TABLE t ADD CONSTRAINT k PRIMARY KEY (id), MODIFY s text, ALTER s SET DEFAULT 'x';\n" \
+                   "ALTER TABLE t DROP INDEX i, RENAME KEY a TO b, ALTER COLUMN type DROP DEFAULT, ADD CHECK (s);" \
+                   "GRANT SELECT,\nINSERT ON t TO x;\n" \
+                   "CREATE RULE r AS ON INSERT TO v DO INSTEAD (INSERT INTO t VALUES (1);\nINSERT INTO t VALUES (2););"
+        self.run_load(self.file("t.sql", rows + harmless))
+        self.assertEqual(self.found("t"), [{"id": 1, "s": "a"}])
+        rows = rows.replace("t VALUES (1,'a')", "t (id) VALUES (1)")
+        path = self.file("t.sql", rows + "REPLACE INTO t (id) VALUES (1);\n")
+        text = self.run_load("--drop", "--again", path).text
+        self.assertIn("table t, from line 2 on, leave out columns", text)
+        self.assertIn("a database keeps one for each key", text)
+        self.run_load("--drop", "--again", "--include", "t", self.file("t.sql", rows + "CREATE TABLE u AS SELECT 1;\n"))
+
     def load_three(self, text):
         """Loads a dump whose tables a, b and c have the same rows; returns their contents."""
         self.run_load("--drop", "--again", self.file("three.sql", text))
@@ -365,8 +430,8 @@ class Dumps(support.ClusterCase):
         trigger = "CREATE TRIGGER `%s_t` BEFORE INSERT ON `%s` FOR EACH ROW BEGIN\n" \
                   "  SET NEW.t = REPLACE(NEW.t, \"\\\"\", \"\");\n  SET NEW.id = 2--1; END"
         rows = "CREATE TABLE `%s` (`id` int, `t` text);\nINSERT INTO `%s` (`id`, `t`) VALUES\n(1, 'x'),\n(2, 'y');\n"
-        for begin in ("-- phpMyAdmin SQL Dump\n\nSET NAMES utf8;\n", "-- MySQL dump 8\n", "START TRANSACTION;\n"):
-            end = "-- Dump completed\n" if "dump 8" in begin else ""
+        for begin, end in (("-- phpMyAdmin SQL Dump\n\nSET NAMES utf8;\n", ""), ("START TRANSACTION;\n", "COMMIT;\n"),
+                           ("-- MySQL dump 8\n", "-- Dump completed\n")):
             triggers = (f"DELIMITER $$\n{trigger}\n$$\nDELIMITER ;\n", f"DELIMITER $$\n{trigger}$$\nDELIMITER ;\n",
                         f"DELIMITER ;;\n{trigger} ;;\nDELIMITER ;\n",
                         "CREATE DEFINER=`a`@`b` VIEW `%s_v` AS SELECT \"\\\"\" FROM `%s`;\n")
@@ -388,6 +453,46 @@ class Dumps(support.ClusterCase):
                "INSERT INTO %s VALUES (1,'a\\nb');\nINSERT INTO %s VALUES (2,'C:\\\\x');\n"
         self.assertEqual(self.load_three("".join(rows % (name, name, name, name) for name in "abc")),
                          [[{"id": 1, "t": "a\nb"}, {"id": 2, "t": "C:\\x"}]] * 3)
+
+    def test_what_shows_mysql(self):
+        """From the first table on; BEGIN TRANSACTION is not MySQL's, and backquotes are then those of SQLite."""
+        rows = "CREATE TABLE %s (id int, t text);\nINSERT INTO %s (id, t) VALUES (1,'a\\n');\n"
+        quoted = "CREATE TABLE `%s` (`id` int, `t` text, `f` bit(4), KEY `k` (`id`));\n" \
+                 "INSERT INTO %s VALUES (1,'a\\n',NULL);\n"
+        create = "CREATE TABLE %%s (id int %s, t text, f int, key k (id))%s;\n" \
+                 "INSERT INTO %%s VALUES (1,'a\\n',NULL);\n"
+        for begin, each in (("", quoted), ("", create % ("auto_increment", "")), ("# x\n", rows), ("USE x;\n", rows),
+                            ("", create % ("", " ENGINE=InnoDB")), ("SET FOREIGN_KEY_CHECKS=0;\n", rows),
+                            ("SET @x = 1;\n", rows), ("", "UNLOCK TABLES;\n" + rows)):
+            with self.subTest(begin=begin, each=each):
+                text = "SET NAMES utf8;\n" + begin + "".join(each % (name, name) for name in "abc")
+                self.assertEqual(self.load_three(text), [[{"id": 1, "t": "a\n"}]] * 3)
+        names = "".join(rows % (name, name) for name in "abc").replace("t text)", "t text, -- `x`\n\"'`\" int)")
+        self.assertEqual(self.load_three(names), [[{"id": 1, "t": "a\\n"}]] * 3)
+        quoted = "BEGIN TRANSACTION;\n%sCOMMIT;\n" % "".join(rows.replace("%s", f"`{name}`") for name in "abc")
+        self.assertEqual(self.load_three(quoted), [[{"id": 1, "t": "a\\n"}]] * 3)
+
+    def test_modes_of_mysql(self):
+        rows = "CREATE TABLE \"%s\" (\"id\" int, \"t\\\" text);\nINSERT INTO \"%s\" VALUES (1,'a\\');\n"
+        trigger = "/*!50003 SET @saved_sql_mode = @@sql_mode */ ;\n/*!50003 SET sql_mode = 'X' */ ;\nDELIMITER ;;\n" \
+                  "CREATE TRIGGER x BEFORE INSERT ON t FOR EACH ROW SET NEW.s = '\\';;' ;;\nDELIMITER ;\n" \
+                  "/*!50003 SET sql_mode = @saved_sql_mode */ ;\n"
+        for mode in ("SET SQL_MODE='ANSI_QUOTES,NO_BACKSLASH_ESCAPES';\n", "/*!40101 SET @OLD_SQL_MODE=@@SQL_MODE, "
+                     "SQL_MODE='ANSI,NO_BACKSLASH_ESCAPES' */;\n"):
+            text = "-- MySQL dump 8\n" + mode + "".join(rows % (name, name) + trigger for name in "abc") + \
+                "SET sql_mode = '';\nCOMMENT 'it\\'s';\n-- Dump completed\n"
+            self.assertEqual(self.load_three(text), [[{"id": 1, "t\\": "a\\"}]] * 3)
+
+    def test_comments_within_comments(self):
+        """They end at the last end in PostgreSQL and at the first one in MySQL and SQLite."""
+        rows = "".join(f"CREATE TABLE {name} (id int);\n/* x /* y */ INSERT INTO {name} VALUES (1); /* z */\n"
+                       f"INSERT INTO {name} VALUES (2 /* /* */);\n" for name in "abc")
+        for begin, end in (("-- MySQL dump 8\n", "-- Dump completed\n"), ("PRAGMA foreign_keys=OFF;\n", "")):
+            self.assertEqual(self.load_three(begin + rows + end), [[{"id": 1}, {"id": 2}]] * 3)
+        for begin in ("SET client_encoding = 'UTF8';\n", "\\connect x\n"):
+            self.assertEqual(self.load_three(begin + rows.replace("z */", "z */ */").replace("*/)", "*/ */)")),
+                             [[{"id": 2}]] * 3)
+        self.run_load(self.file("t.sql", rows), code=support.EXIT_SOURCE, message="line 2: a comment within a comment")
 
     def test_escape_strings_of_postgres(self):
         """E'it\\'s' ends where PostgreSQL ends it, also in statements and rows that are passed over."""
@@ -425,11 +530,27 @@ class Dumps(support.ClusterCase):
             for parts in (rows + view, view + rows):
                 text = "SET NAMES utf8;\n" + "".join(parts % (name, name) for name in "abc")
                 self.assertEqual(self.load_three(text), [[{"id": 1, "t": "x"}, {"id": 2, "t": "y"}]] * 3, text)
-        for begin in ("BEGIN TRANSACTION;\n", "PRAGMA foreign_keys=OFF;\n", ""):
+        for begin in ("BEGIN TRANSACTION;\nCOMMIT;\n", "PRAGMA foreign_keys=OFF;\n", ""):
             rows = "CREATE TABLE [%s] ([id] int, \"t\" text, ['] text);\n" \
                    "INSERT INTO [%s] ([id], \"t\") VALUES (1, 'x');\nCREATE INDEX i ON [%s] (['], [;]);\n"
             text = begin + "".join(rows % (name, name, name) for name in "abc")
             self.assertEqual(self.load_three(text), [[{"id": 1, "t": "x"}]] * 3)
+
+    def test_default_of_generated_columns(self):
+        """As pg_dump --inserts writes them: no value. Of another column only the database knows it."""
+        columns = "a int GENERATED ALWAYS AS (id) STORED, id int, b int GENERATED ALWAYS AS (id) STORED, " \
+                  "c int GENERATED ALWAYS AS (id) STORED, t text, d int GENERATED ALWAYS AS (id) STORED"
+        for names, rows in (("", "(DEFAULT,1,DEFAULT, default ,'x',DEFAULT),"
+                             "(DEFAULT,2,DEFAULT,DEFAULT,_utf8'y',DEFAULT)"),
+                            ("", "(1,'x'),(2,'y')"), ("(d, t, id)", "(DEFAULT,'x',1),(DEFAULT,'y',2)")):
+            create = "".join(f"CREATE TABLE {name} ({columns});\n" for name in "abc")
+            inserts = "".join(f"INSERT INTO {name} {names} VALUES {rows};\n" for name in "abc")
+            self.assertEqual(self.load_three(create + inserts), [[{"id": 1, "t": "x"}, {"id": 2, "t": "y"}]] * 3)
+        for names, row in (("", "(DEFAULT,1,DEFAULT,DEFAULT,DEFAULT,DEFAULT)"), ("(id, t)", "(1,DEFAULT)"),
+                           ("", "(DEFAULT,DEFAULT,1,'x')"), ("(id)", "(DEFAULT)")):
+            bad = create + f"INSERT INTO a {names} VALUES\n{row};\n"
+            self.run_load("--drop", "--again", self.file("bad.sql", bad), code=support.EXIT_SOURCE,
+                          message="line 5: DEFAULT is a value of the table a that only a database has")
 
     def test_lists_of_many_columns(self):
         """They are compared with the list before as a text, and name by name if they are longer."""

@@ -279,6 +279,9 @@ SEEDS = {
         b"PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\nCREATE TABLE t(a, b);\n"
         b"INSERT INTO t VALUES(replace('a\\n','\\n',char(10)),unistr('\\u000a'));\n"
         b"CREATE TRIGGER r AFTER INSERT ON t BEGIN SELECT CASE WHEN 1 THEN 2 END; END;\nCOMMIT;\n",
+        b"CREATE TABLE a (x int);\nCREATE TABLE b (x int);\nCOPY a (x) FROM stdin;\n1\n2\n\\.\nSELECT 1;\n"
+        b"INSERT INTO b VALUES (1),(2);\nINSERT INTO b VALUES (3);\nINSERT INTO sqlite_sequence VALUES (1);\n"
+        b"CREATE TABLE c (x int);\nINSERT INTO c VALUES (1);\nCREATE TABLE d (x int);\nCOPY d (x) FROM stdin;\n\\.\n",
     ],
     "fuzz_source": [
         mot_rows(20),
