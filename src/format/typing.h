@@ -61,9 +61,9 @@ bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *diale
 size_t sl_typing_count(const sl_typing *typing);
 sl_typed_layout *sl_typing_at(const sl_typing *typing, size_t index);
 
-/* Writes the dialect's columns and the options of the plan as a schema in YAML. Returns a malloc'd
- * string; NULL without memory. */
-char *sl_typing_write_schema(const sl_plan *plan, const sl_dialect *dialect, const char *name,
-                             uint64_t records);
+/* Writes the columns of all dialects, the form of the first one, and the options of the plan as a
+ * schema in YAML. Returns a malloc'd string; NULL without memory. */
+char *sl_typing_write_schema(const sl_plan *plan, const sl_dialect *const *dialects, size_t count,
+                             const char *name, uint64_t records);
 
 #endif

@@ -179,28 +179,11 @@ static void print_types(const sl_job *job, const sl_job_source *source) {
     }
 }
 
-/* Writes the inferred types as a schema, for sources that all have the same columns. */
+/* Writes the inferred types of all sources as a schema. */
 static bool write_schema(const sl_job *job, const char *path, sl_error *error) {
-    const sl_job_source *first = NULL;
-    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
-        const sl_job_source *source = &job->sources[i];
-        if (source->skipped)
-            continue;
-        uint64_t records = sl_types_sampled_of(job, source);
-        bool same = !first || records == 0 || sl_types_same_columns(job, source, first);
-        if (records == 0 || !same)
-            return sl_error_set(error, SL_EXIT_USAGE, "--write-schema: %s: %s",
-                                sl_source_set_at(job->set, i)->shown,
-                                records == 0 ? "no types are inferred for it; this needs the "
-                                               "format delimited, without --schema and --types text"
-                                             : "its columns differ from those of the first source; "
-                                               "name files with the same columns");
-        if (!first)
-            first = source;
-    }
-    char *text = first ? sl_types_write_schema(job, first) : NULL;
-    bool ok = text ? sl_private_file_replace(path, text, strlen(text), error)
-                   : sl_error_memory(error, "writing the schema");
+    char *text;
+    bool ok = sl_types_write_schema(job, &text, error) &&
+              sl_private_file_replace(path, text, strlen(text), error);
     free(text);
     if (ok)
         sl_log_info("the schema has been written to %s", path);

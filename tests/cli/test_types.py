@@ -442,6 +442,22 @@ class Types(support.Case):
         outcome = self.shardload("inspect", "--types", "text", "--write-schema", schema, path, code=support.EXIT_USAGE)
         self.assertIn("--types text", outcome.err)
 
+    def test_a_written_schema_has_the_columns_of_all_files(self):
+        """Files of one table may have other columns; the commands of the README work for them."""
+        paths = self.file("1.csv", "id;day;x\n1;2.1.2020;1,5\n"), self.file("2.csv", "vat;id;day\n9;2;31.1.2020\n")
+        self.shardload("inspect", "--write-schema", "s.yaml", *paths)
+        inferred, _ = self.dump(*paths)
+        declared, _ = self.dump("--format", "delimited", "--schema", self.scratch / "s.yaml", *paths)
+        self.assertEqual(inferred, declared)
+        self.assertEqual((self.scratch / "s.yaml").read_text("utf-8").count("name: \"id\""), 1)
+        for other, words in (("id,z\n1,2\n", "its delimiter, quotes or lines before the table differ"),
+                             ("3;4\n5;6\n", "its columns differ from those of the first source, and without a "
+                                             "header nothing names them: give --columns")):
+            path = self.file("3.csv", other)
+            first = paths[0] if "," in other else self.file("4.csv", "3;4;1\n5;6;1\n")
+            outcome = self.shardload("inspect", "--write-schema", "t.yaml", first, path, code=support.EXIT_USAGE)
+            self.assertIn(f"--write-schema: {path}: {words}", outcome.err)
+
     def test_a_written_schema_has_the_options_of_the_source(self):
         """With it, the file has the same documents without the options. Other options contradict it."""
         later = "".join(f"{n},x,y\n" for n in range(20000)) + '7,"a\nb",z\n'  # a line end after the first 64 KiB
