@@ -718,6 +718,13 @@ bool sl_column_guess_fits(const sl_column_guess *guess, const sl_schema_column *
     }
 }
 
+void sl_column_guess_group(const sl_column_guess *guess, sl_schema_column *type) {
+    const sl_number_form *form = sl_number_form_named(type->format);
+    if (sl_column_types[type->type].class == SL_CLASS_NUMBERS &&
+        form == &sl_number_forms[SL_NUMBER_FORMS - 1] && guess->grouped & 1)
+        type->format = sl_number_forms[0].example;
+}
+
 bool sl_column_same_kind(const sl_schema_column *a, const sl_schema_column *b) {
     sl_type_class class = sl_column_types[a->type].class;
     const bool decimals = (a->type == SL_TYPE_DECIMAL) != (b->type == SL_TYPE_DECIMAL);

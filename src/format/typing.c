@@ -293,6 +293,18 @@ static sl_typed_column *namesake(const sl_typing *typing, size_t end, const char
     return found;
 }
 
+const sl_typed_column *sl_typing_next(sl_typing_walk *walk) {
+    for (; walk->typing && walk->layout < walk->typing->count; walk->layout++, walk->column = 0) {
+        const sl_typed_layout *layout = walk->typing->layouts[walk->layout];
+        while (walk->column < layout->count) {
+            const sl_typed_column *column = &layout->columns[walk->column++];
+            if (!namesake(walk->typing, walk->layout, column->name))
+                return column;
+        }
+    }
+    return NULL;
+}
+
 void sl_typing_decide(sl_typing *typing) {
     for (int copies = 0; copies < 2; copies++) {
         for (size_t k = 1; k < typing->count; k++) {

@@ -16,8 +16,10 @@
 #endif
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "bson/bson_lookup.h"
+#include "bson/bson_writer.h"
 #include "format/delimited.h"
 #include "format/key_fields.h"
 #include "format/typing.h"
@@ -41,6 +43,12 @@ static sl_plan *typing_plan(const sl_job *job) {
             return job->plans && job->plans[i] && job->plans[i]->typing ? job->plans[i] : NULL;
     }
     return NULL;
+}
+
+/* The columns whose types are inferred. */
+static sl_typing_walk columns_of(const sl_job *job) {
+    const sl_plan *plan = typing_plan(job);
+    return (sl_typing_walk){.typing = plan ? plan->typing : NULL};
 }
 
 static bool is_typed(const sl_job *job, const sl_job_source *source) {
@@ -518,25 +526,23 @@ static bool is_listed(const known_types *known, const char *column) {
  * Returns their number. */
 static size_t append_unseen(const sl_job *job, const known_types *known, bson_t *conditions) {
     const typed_fields *seen = &known->stored;
-    const sl_plan *plan = typing_plan(job);
+    sl_typing_walk walk = columns_of(job);
     bson_t item, exists;
     size_t count = 0;
-    for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
-        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
-        for (size_t i = 0; i < layout->count && count < LOOKED_FOR; i++) {
-            const char *name = layout->columns[i].name;
-            bool found = !*name || *name == '$' || strlen(name) >= FIELD_ROOM ||
-                         layout->columns[i].guess.values == 0 || is_listed(known, name);
-            for (size_t f = 0; f < seen->count && !found; f++)
-                found = strcmp(seen->items[f].name, name) == 0;
-            if (found)
-                continue;
-            sl_record_begin_item(conditions, count++, &item);
-            BSON_APPEND_DOCUMENT_BEGIN(&item, name, &exists);
-            BSON_APPEND_BOOL(&exists, "$exists", true);
-            bson_append_document_end(&item, &exists);
-            bson_append_document_end(conditions, &item);
-        }
+    for (const sl_typed_column *column;
+         count < LOOKED_FOR && (column = sl_typing_next(&walk)) != NULL;) {
+        const char *name = column->name;
+        bool found = !*name || *name == '$' || strlen(name) >= FIELD_ROOM ||
+                     column->guess.values == 0 || is_listed(known, name);
+        for (size_t f = 0; f < seen->count && !found; f++)
+            found = strcmp(seen->items[f].name, name) == 0;
+        if (found)
+            continue;
+        sl_record_begin_item(conditions, count++, &item);
+        BSON_APPEND_DOCUMENT_BEGIN(&item, name, &exists);
+        BSON_APPEND_BOOL(&exists, "$exists", true);
+        bson_append_document_end(&item, &exists);
+        bson_append_document_end(conditions, &item);
     }
     return count;
 }
@@ -665,19 +671,80 @@ static bool choose(const known_type *types, size_t count, const sl_typed_column 
                         sl_column_guess_is_grouped(&column->guess);
         if (fits && found && doubtful && !empty && !comparing && contradict(chosen, &type))
             return false;
-        if (fits && !found)
+        if (fits && !found) {
             *chosen = type;
+            sl_column_guess_group(&column->guess, chosen);
+        }
         found = found || fits;
         same = same || sl_column_same_kind(&type, &column->schema);
     }
     return found || same;
 }
 
+/* Writes what a value becomes by a type, as " (as 2500)"; nothing if it does not fit. */
+static void write_reading(const sl_schema_column *type, const char *example, char *out,
+                          size_t room) {
+    static const sl_dialect plain = {0};
+    char text[sizeof((sl_column_guess *)NULL)->example + SL_SLACK] = "";
+    uint8_t document[64], *element = document + 4, *end;
+    sl_schema_column column = *type;
+    bool transcoded;
+    bson_t view;
+    bson_iter_t at;
+    strcpy(text, example);
+    column.minimum = INT64_MIN;
+    column.maximum = INT64_MAX;
+    const sl_value value = {.dialect = &plain,
+                            .schema = &column,
+                            .field = sl_text_of(text),
+                            .type = element,
+                            .transcoded = &transcoded};
+    end = sl_bson_put_key(sl_bson_begin(document), sl_column_types[type->type].bson, "");
+    end = sl_column_types[type->type].put(&value, end);
+    *out = '\0';
+    if (!end ||
+        !bson_init_static(&view, document, (size_t)(sl_bson_end(document, end) - document)) ||
+        !bson_iter_init(&at, &view) || !bson_iter_next(&at))
+        return;
+    if (BSON_ITER_HOLDS_DATE_TIME(&at)) {
+        struct tm parts;
+        const int64_t ms = bson_iter_date_time(&at);
+        const time_t seconds = (time_t)(ms / 1000 - (ms % 1000 < 0));
+        if (gmtime_r(&seconds, &parts))
+            strftime(out, room, seconds % 86400 == 0 ? " (as %Y-%m-%d)" : " (as %Y-%m-%d %H:%M:%S)",
+                     &parts);
+    } else if (BSON_ITER_HOLDS_NUMBER(&at)) {
+        sl_print_text(out, room, " (as %.15g)", bson_iter_as_double(&at));
+    }
+}
+
+/* Writes the types that the values of a column of text may have, with what they make of one of
+ * them; nothing if there are none, or the name cannot be written. */
+static void write_readings(const sl_typed_column *column, char *out, size_t room) {
+    char one[FIELD_ROOM + SL_TYPE_ROOM], word[SL_WORD_ROOM(sizeof one)], reading[60];
+    sl_schema_column types[SL_READINGS];
+    size_t used = 0;
+    *out = '\0';
+    if (column->schema.declared || column->stored || column->schema.mixed[0] || column->rest ||
+        column->padded || sl_column_class(&column->schema) != SL_CLASS_TEXT)
+        return;
+    const size_t readings = sl_column_guess_readings(&column->guess, types);
+    for (size_t r = 0; r < readings; r++) {
+        write_declaration(column->name, &types[r], "", one, sizeof one);
+        if (!*one) /* the name has a comma */
+            return;
+        write_reading(&types[r], column->guess.example, reading, sizeof reading);
+        used += sl_print_text(out + used, room - used, "%s--types %s%s", r > 0 ? " or " : "",
+                              sl_shell_word(one, word, sizeof word), reading);
+    }
+}
+
 typedef struct refusal {
     char shown[1500];
     size_t used, count;
     bool sampled;    /* another program has stored a column */
-    char types[400]; /* NAME=TYPE,... of columns that have one type, which is only declared */
+    char types[400]; /* NAME=TYPE,... of columns that have one type, which only some values do not
+                        fit, or which is only declared */
 } refusal;
 
 static void write_stored(const known_type *types, size_t count, char *out, size_t room) {
@@ -689,12 +756,13 @@ static void write_stored(const known_type *types, size_t count, char *out, size_
 static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
                           const sl_typed_column *column, const known_type *types, size_t count,
                           refusal *refused) {
-    char name[200], here[SL_TYPE_ROOM], stored[200] = "";
+    char name[200], here[SL_TYPE_ROOM], stored[200] = "", readings[400];
     const char *source = "";
     sl_schema_column only = {0};
     sl_column_type_read(types[0].type, &only);
     refused->sampled = refused->sampled || types[0].sampled;
-    if (count == 1 && is_only_declared(&only)) {
+    if (count == 1 && (is_only_declared(&only) ||
+                       (column->rest && sl_column_same_kind(&column->type_of_rest, &only)))) {
         char one[FIELD_ROOM + SL_TYPE_ROOM];
         write_declaration(column->name, &only, refused->types[0] ? "," : "", one, sizeof one);
         if (strlen(refused->types) + strlen(one) < sizeof refused->types)
@@ -710,11 +778,12 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
     }
     write_stored(types, count, stored, sizeof stored);
     sl_text_printable(sl_text_of(column->name), name, sizeof name);
-    refused->used +=
-        sl_print_text(refused->shown + refused->used, sizeof refused->shown - refused->used,
-                      "\n  %s%scolumn %s: %s in the collection, %s here, as \"%s\"", source,
-                      source[0] ? ": " : "", name, stored,
-                      sl_column_type_write(&column->schema, here), column->guess.example);
+    write_readings(column, readings, sizeof readings);
+    refused->used += sl_print_text(
+        refused->shown + refused->used, sizeof refused->shown - refused->used,
+        "\n  %s%scolumn %s: %s in the collection, %s here, as \"%s\"" SL_LINES "%s", source,
+        source[0] ? ": " : "", name, stored, sl_column_type_write(&column->schema, here),
+        column->guess.example, *readings ? "; choose " : "", readings);
 }
 
 static bool refuse_types(const sl_destination *destination, const refusal *refused,
@@ -724,15 +793,15 @@ static bool refuse_types(const sl_destination *destination, const refusal *refus
     return sl_error_set(
         error, SL_EXIT_SOURCE,
         "the types of these columns differ from those of the documents in %s.%s:" SL_LINES SL_LINES
-        "\nFor one type in all documents, load %sinto another collection%s%s. To store both, "
-        "declare "
-        "types with --schema FILE (inspect "
-        "--write-schema FILE writes one), or load all columns as text with --types text",
+        "\nFor one type in all documents, %s%s%sload %sinto another collection. To store both, "
+        "declare types with --schema FILE (inspect --write-schema FILE writes one), or load all "
+        "columns as text with --types text",
         target->database, target->collection, refused->shown,
         refused->count > REFUSED_SHOWN ? "\n  ..." : "",
-        refused->sampled ? "" : "all files by one command with --drop, or ",
-        refused->types[0] ? ", or read the texts as these types: --types " : "",
-        refused->types[0] ? sl_shell_word(refused->types, word, sizeof word) : "");
+        refused->types[0] ? "declare those of the collection: --types " : "",
+        refused->types[0] ? sl_shell_word(refused->types, word, sizeof word) : "",
+        refused->types[0] ? " (other values are then rejected); or " : "",
+        refused->sampled ? "" : "all files by one command with --drop, or ");
 }
 
 /* Is it a column of --on? The records to embed have been divided by the inferred type of it. */
@@ -772,6 +841,8 @@ static void adopt_column(const sl_job *job, const known_types *known, sl_typed_l
         chosen.adopted = strcmp(is, sl_column_type_write(&column->schema, was)) != 0;
         column->schema = chosen;
         column->rest = NULL;
+        column->padded = false;
+        column->stored = true;
     }
 }
 
@@ -791,8 +862,6 @@ bool sl_types_adopt(sl_job *job, const sl_destination *destination, bool compari
             adopt_column(job, &known, layout, i, comparing, &refused);
     }
     known_clear(&known);
-    if (ok && refused.count > 0)
-        sl_types_log_doubts(job);
     return ok && (refused.count == 0 || refuse_types(destination, &refused, error)) &&
            apply(job, error);
 }
@@ -853,14 +922,11 @@ static void record_column(recording *r, const char *name, const sl_schema_column
 }
 
 static void record_columns(const sl_job *job, recording *r) {
-    const sl_plan *plan = typing_plan(job);
-    r->declared = !plan;
-    for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
-        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
-        for (size_t i = 0; i < layout->count; i++)
-            record_column(r, layout->columns[i].name, &layout->columns[i].schema);
-    }
-    for (size_t i = 0; !plan && i < sl_source_set_count(job->set); i++) {
+    sl_typing_walk walk = columns_of(job);
+    r->declared = !walk.typing;
+    for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;)
+        record_column(r, column->name, &column->schema);
+    for (size_t i = 0; r->declared && i < sl_source_set_count(job->set); i++) {
         const sl_job_source *source = &job->sources[i];
         if (source->skipped || source->format != &sl_format_delimited)
             continue;
@@ -1221,12 +1287,11 @@ const char *sl_types_summary(const sl_job *job, char out[SL_TYPES_SUMMARY_ROOM])
     out[0] = '\0';
     if (!plan || sl_typing_count(plan->typing) == 0)
         return out;
-    for (size_t k = 0; k < sl_typing_count(plan->typing); k++) {
-        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
-        records += layout->records;
-        for (size_t i = 0; i < layout->count; i++)
-            counts[sl_column_class(&layout->columns[i].schema)]++;
-    }
+    for (size_t k = 0; k < sl_typing_count(plan->typing); k++)
+        records += sl_typing_at(plan->typing, k)->records;
+    sl_typing_walk walk = columns_of(job);
+    for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;)
+        counts[sl_column_class(&column->schema)]++;
     char count[SL_HUMAN_ROOM];
     size_t used =
         sl_print_text(out, SL_TYPES_SUMMARY_ROOM,
@@ -1269,28 +1334,24 @@ static void log_kept(const sl_job *job) {
 /* Names the columns of dates that are text because of digits that a date cannot hold, or because
  * the dates have several formats. */
 static void log_cut(const sl_job *job) {
-    const sl_plan *plan = typing_plan(job);
+    sl_typing_walk walk = columns_of(job);
     char names[300] = "", types[300] = "", word[SL_WORD_ROOM(sizeof types)];
     size_t used = 0, declared = 0, count = 0;
     log_kept(job);
-    for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
-        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
-        for (size_t i = 0; i < layout->count; i++) {
-            char name[80];
-            const sl_schema_column *column = &layout->columns[i].schema;
-            sl_text_printable(sl_text_of(layout->columns[i].name), name, sizeof name);
-            if (column->mixed[0])
-                sl_log_warning("the dates of %s have several formats, so they are loaded as text; "
-                               "to load dates, write a schema (inspect --write-schema FILE), and "
-                               "declare there %s",
-                               name, column->mixed);
-            if (column->declared || !sl_column_guess_is_cut(&layout->columns[i].guess))
-                continue;
-            used +=
-                sl_print_text(names + used, sizeof names - used, "%s%s", count ? ", " : "", name);
-            declared += sl_print_text(types + declared, sizeof types - declared, "%s%s=datetime",
-                                      count++ ? "," : "", name);
-        }
+    for (const sl_typed_column *typed; (typed = sl_typing_next(&walk)) != NULL;) {
+        char name[80];
+        const sl_schema_column *column = &typed->schema;
+        sl_text_printable(sl_text_of(typed->name), name, sizeof name);
+        if (column->mixed[0])
+            sl_log_warning("the dates of %s have several formats, so they are loaded as text; "
+                           "to load dates, write a schema (inspect --write-schema FILE), and "
+                           "declare there %s",
+                           name, column->mixed);
+        if (column->declared || !sl_column_guess_is_cut(&typed->guess))
+            continue;
+        used += sl_print_text(names + used, sizeof names - used, "%s%s", count ? ", " : "", name);
+        declared += sl_print_text(types + declared, sizeof types - declared, "%s%s=datetime",
+                                  count++ ? "," : "", name);
     }
     if (count > 0)
         sl_log_warning(
@@ -1321,28 +1382,14 @@ static void write_misfit(const sl_job *job, const sl_typed_column *column, char 
 
 /* Warns of columns of text whose values may be numbers or dates, with the types to declare. */
 static void log_readings(const sl_job *job) {
-    const sl_plan *plan = typing_plan(job);
-    char shown[2400] = "", one[600], word[SL_WORD_ROOM(sizeof one)];
+    sl_typing_walk walk = columns_of(job);
+    char shown[2400] = "", readings[600];
     size_t used = 0, count = 0;
-    for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
-        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
-        for (size_t i = 0; i < layout->count; i++) {
-            const sl_typed_column *column = &layout->columns[i];
-            sl_schema_column types[SL_READINGS];
-            if (column->schema.declared || column->schema.mixed[0] || column->rest ||
-                column->padded || sl_column_class(&column->schema) != SL_CLASS_TEXT)
-                continue;
-            const size_t readings = sl_column_guess_readings(&column->guess, types);
-            for (size_t r = 0; r < readings; r++) {
-                write_declaration(column->name, &types[r], "", one, sizeof one);
-                if (!*one || (r == 0 && count++ >= RESTS_SHOWN)) /* "": the name has a comma */
-                    break;
-                used += sl_print_text(shown + used, sizeof shown - used,
-                                      r == 0 ? "\n  \"%s\": --types %s" : " or --types %s%s",
-                                      r == 0 ? column->guess.example : "",
-                                      sl_shell_word(one, word, sizeof word));
-            }
-        }
+    for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;) {
+        write_readings(column, readings, sizeof readings);
+        if (*readings && count++ < RESTS_SHOWN)
+            used += sl_print_text(shown + used, sizeof shown - used, "\n  \"%s\": " SL_LINES,
+                                  column->guess.example, readings);
     }
     if (count > 0)
         sl_log_warning("%zu column%s loaded as text, because the values may be codes, or can be "
@@ -1353,24 +1400,19 @@ static void log_readings(const sl_job *job) {
 }
 
 static void log_misfits(const sl_job *job) {
-    const sl_plan *plan = typing_plan(job);
+    sl_typing_walk walk = columns_of(job);
     char shown[2400] = "", types[600] = "", word[700], one[600];
     size_t used = 0, count = 0;
-    for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
-        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
-        for (size_t i = 0; i < layout->count; i++) {
-            const sl_typed_column *column = &layout->columns[i];
-            if (!column->rest)
-                continue;
-            write_declaration(column->name, &column->type_of_rest, *types ? "," : "", one,
-                              sizeof one);
-            if (strlen(types) + strlen(one) < sizeof types)
-                strcat(types, one);
-            if (count++ >= RESTS_SHOWN)
-                continue;
-            write_misfit(job, column, one, sizeof one);
-            used += sl_print_text(shown + used, sizeof shown - used, SL_LINES, one);
-        }
+    for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;) {
+        if (!column->rest)
+            continue;
+        write_declaration(column->name, &column->type_of_rest, *types ? "," : "", one, sizeof one);
+        if (strlen(types) + strlen(one) < sizeof types)
+            strcat(types, one);
+        if (count++ >= RESTS_SHOWN)
+            continue;
+        write_misfit(job, column, one, sizeof one);
+        used += sl_print_text(shown + used, sizeof shown - used, SL_LINES, one);
     }
     sl_shell_word(types, word, sizeof word);
     if (count > 0)
@@ -1385,14 +1427,11 @@ static void log_misfits(const sl_job *job) {
 }
 
 static void log_padded(const sl_job *job) {
-    const sl_plan *plan = typing_plan(job);
+    sl_typing_walk walk = columns_of(job);
     column_names padded = {.count = 0};
-    for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
-        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
-        for (size_t i = 0; i < layout->count; i++) {
-            if (layout->columns[i].padded)
-                add_name(&padded, layout->columns[i].name);
-        }
+    for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;) {
+        if (column->padded)
+            add_name(&padded, column->name);
     }
     if (padded.count > 0)
         sl_log_warning("only the blanks around values make %zu column%s text: %s%s. With --trim, "

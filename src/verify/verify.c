@@ -1308,7 +1308,6 @@ static bool look_at_sources(sl_verification *verification, sl_error *error) {
     }
     if (!sl_sources_open(job, error))
         return false;
-    sl_types_log(job);
     for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
         const sl_source *source = sl_source_set_at(job->set, i);
         if (source->kind == SL_SOURCE_PIPE)
@@ -1330,8 +1329,10 @@ static bool connect_to_cluster(sl_verification *verification, sl_error *error) {
     if (!sl_topology_read(destination->connection, &destination->topology, error) ||
         !sl_registry_open(destination->connection, &destination->target, &destination->registry,
                           error) ||
-        !sl_types_adopt(job, destination, true, error) ||
-        !(config->unregistered ? sl_sources_number_offline(job, error)
+        !sl_types_adopt(job, destination, true, error))
+        return false;
+    sl_types_log(job);
+    if (!(config->unregistered ? sl_sources_number_offline(job, error)
                                : sl_sources_number_as_loaded(job, destination, error)) ||
         (!config->unregistered &&
          !sl_registry_numbers(destination->registry, &verification->registered,

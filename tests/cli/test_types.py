@@ -139,7 +139,11 @@ class Types(support.Case):
         for values, types, first in rows:
             path = self.file("x.csv", "n;t\n" + "".join(f"{value};a\n" for value in values))
             err = self.shardload("inspect", path).err
+            second = self.file("y.csv", path.read_text("utf-8").replace("n;t", "u;n"))  # is named once
+            self.assertEqual(self.shardload("inspect", path, second).err.count(" --types "), len(types))
             shown = [one for one in shlex.split(err.partition("declare the type:")[2]) if "=" in one]
+            becomes = f"{first:%Y-%m-%d}" if isinstance(first, datetime.datetime) else first
+            self.assertTrue(not types or f"(as {becomes})" in err, err)
             self.assertEqual(sorted(shown), types, err)
             words = ("--types", types[0]) if types else ()
             self.assertEqual(self.documents(*words, path)[0][0]["n"], first, values)
@@ -450,6 +454,7 @@ class Types(support.Case):
         declared, _ = self.dump("--format", "delimited", "--schema", self.scratch / "s.yaml", *paths)
         self.assertEqual(inferred, declared)
         self.assertEqual((self.scratch / "s.yaml").read_text("utf-8").count("name: \"id\""), 1)
+        self.assertIn("3 numbers, 1 date (of 2", self.shardload("inspect", *paths).text)
         for other, words in (("id,z\n1,2\n", "its delimiter, quotes or lines before the table differ"),
                              ("3;4\n5;6\n", "its columns differ from those of the first source, and without a "
                                              "header nothing names them: give --columns")):
