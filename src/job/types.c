@@ -739,6 +739,33 @@ static void write_readings(const sl_typed_column *column, char *out, size_t room
     }
 }
 
+/* Finds the type of a load that is compared: the only one that the registry lists, although the
+ * values would not have it by inference, because the load declared it. */
+static bool choose_declared(const known_type *types, size_t count, const sl_typed_column *column,
+                            sl_schema_column *chosen) {
+    sl_schema_column type = {0};
+    const bool read = sl_column_type_read(types[0].type, &type);
+    char declared[SL_TYPE_ROOM], name[200];
+    if (count != 1 || types[0].sampled || (read && sl_column_guess_fits(&column->guess, &type)))
+        return false;
+    sl_print_text(declared, sizeof declared, "%s", types[0].type);
+    for (char *at = strchr(declared, ' '); at;
+         at = sl_column_types[type.type].has_words ? strchr(at, ' ') : NULL)
+        *at = ':';
+    if (!read && (type.type == SL_TYPE_TEXT || strchr(declared, ':'))) {
+        sl_text_printable(sl_text_of(column->name), name, sizeof name);
+        sl_log_warning("column %s: a load declared the type %s; to compare its values, give "
+                       "--types '%s=%s'",
+                       name, types[0].type, name, declared);
+        return false;
+    }
+    type.lossless = false;
+    if (sl_column_types[type.type].any_text)
+        type.missing.count = 0;
+    *chosen = type;
+    return true;
+}
+
 typedef struct refusal {
     char shown[1500];
     size_t used, count;
@@ -824,7 +851,8 @@ static void adopt_column(const sl_job *job, const known_types *known, sl_typed_l
     if (count == 0 || column->schema.declared ||
         (column->guess.values == 0 && !one_kind(types, count)))
         return;
-    bool fits = choose(types, count, column, comparing, &chosen);
+    bool fits = (comparing && choose_declared(types, count, column, &chosen)) ||
+                choose(types, count, column, comparing, &chosen);
     bool other = fits && !sl_column_same_kind(&chosen, &column->schema);
     if (!comparing &&
         (!fits || !one_kind(types, count) || (other && is_joined(job, column->name)))) {

@@ -1246,6 +1246,9 @@ static bool verify_report(sl_verification *verification) {
                       sum.expected_hash, sum.found_hash);
     else
         sl_log_result("  documents were counted only; --content also compares them");
+    if (sum.different > 0)
+        sl_log_result("  if the load had options that change values, such as --types, --schema or "
+                      "--encoding, verify needs the same");
     if (outside.extra > 0)
         sl_log_result("  extra documents outside all ranges: %s; other programs may have stored "
                       "them, or loads with --mode merge or upsert",

@@ -258,6 +258,19 @@ class Remembered(support.ClusterCase):
                             "declare those of the collection: --types 'n=int' (other values are then rejected); or ")
         self.load("--types", "n=int", total, code=support.EXIT_REJECTS)
 
+    def test_a_verification_uses_the_declared_types_of_the_load(self):
+        path = self.csv(*(f"00{n},{n},507f1f77bcf86cd79943901{n},J,0{n}.02.2020" for n in range(1, 7)),
+                        header="k,n,id,f,day")
+        for types in ("k=int,day=date:%m.%d.%Y", "k=decimal128,n=int64,id=objectid", "k=text,n=double"):
+            self.load("--drop", "--types", types, path)
+            self.shardload("verify", *self.target(), "--content", path)
+        self.load("--drop", "--types", "f=flag:J:N", path)
+        outcome = self.shardload("verify", *self.target(), "--content", path, code=support.EXIT_VERIFICATION)
+        self.assertIn("column f: a load declared the type flag J N; to compare its values, give --types 'f=flag:J:N'",
+                      outcome.err)
+        self.assertIn("if the load had options that change values, such as --types", outcome.text)
+        self.shardload("verify", *self.target(), "--content", "--types", "f=flag:J:N", path)
+
     def test_a_reject_names_the_origin_of_the_type(self):
         self.load(self.csv("1.5,x", header="n,note"))
         rows = ["7," + "x" * 200] * 30000
