@@ -967,42 +967,63 @@ static void record_columns(const sl_job *job, recording *r) {
 
 #define REPAIRED_SHOWN 4u
 
-/* Writes the columns whose keys differ from their names because no query could reach them, unless
- * the collection has them already. Returns their number. */
-static size_t write_repaired(const sl_dialect *d, const known_types *known, char *out,
-                             size_t room) {
+/* Is it the only column of an embedded document, whose dot may be no path but an abbreviation, as
+ * in Geb.Datum? */
+static bool is_nested_alone(const sl_dialect *d, size_t index) {
+    const char *key = d->columns[index].key;
+    const size_t length = strcspn(key, ".[");
+    bool alone = d->nesting && !d->columns[index].repaired && key[length] == '.';
+    for (size_t i = 0; i < d->column_count && alone; i++)
+        alone = i == index || strncmp(d->columns[i].key, key, length + 1) != 0;
+    return alone;
+}
+
+/* Writes the columns that are stored under other names: `nested` alone in an embedded document, or
+ * repaired because no query could reach theirs. Not those that the collection has already. Returns
+ * their number. */
+static size_t write_renamed(const sl_dialect *d, bool nested, const known_types *known, char *out,
+                            size_t room) {
     size_t used = 0, count = 0, types;
     *out = '\0';
     for (size_t i = 0; i < d->column_count; i++) {
+        const sl_bound_column *column = &d->columns[i];
         char published[60], key[60];
-        known_of(known, d->columns[i].published, &types);
-        if (!d->columns[i].repaired || types > 0 || count++ >= REPAIRED_SHOWN)
+        known_of(known, column->published, &types);
+        if (!(nested ? is_nested_alone(d, i) : column->repaired != NULL) || types > 0 ||
+            count++ >= REPAIRED_SHOWN)
             continue;
-        sl_text_printable(sl_text_of(d->columns[i].published), published, sizeof published);
-        sl_text_printable(sl_text_of(d->columns[i].repaired), key, sizeof key);
-        used += sl_print_text(out + used, room - used, "%s\"%s\" as \"%s\"", used > 0 ? ", " : "",
-                              published, key);
+        sl_text_printable(sl_text_of(column->published), published, sizeof published);
+        sl_text_printable(sl_text_of(column->key), key, sizeof key);
+        const char *point = nested ? strchr(key, '.') : NULL;
+        used += point ? sl_print_text(out + used, room - used, "%s\"%s\" as {%.*s: {%s: ...}}",
+                                      used > 0 ? ", " : "", published, (int)(point - key), key,
+                                      point + 1)
+                      : sl_print_text(out + used, room - used, "%s\"%s\" as \"%s\"",
+                                      used > 0 ? ", " : "", published, key);
     }
     return count;
 }
 
 /* Reports such columns of each set of columns. `known` may be NULL. */
-static void log_repaired(const sl_job *job, const known_types *known) {
+static void log_renamed(const sl_job *job, const known_types *known) {
     static const known_types none = {.count = 0};
-    char list[400], last[400] = "";
-    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
-        const sl_job_source *source = &job->sources[i];
+    char list[400], last[2][400] = {"", ""};
+    for (size_t k = 0; k < 2 * sl_source_set_count(job->set); k++) {
+        const sl_job_source *source = &job->sources[k / 2];
+        const bool nested = k % 2;
         size_t count =
             source->skipped || source->format != &sl_format_delimited
                 ? 0
-                : write_repaired(source->dialect, known ? known : &none, list, sizeof list);
-        if (count == 0 || strcmp(list, last) == 0)
+                : write_renamed(source->dialect, nested, known ? known : &none, list, sizeof list);
+        if (count == 0 || strcmp(list, last[nested]) == 0)
             continue;
-        sl_log_warning("%s: %zu column%s stored under another name, without dots and $, because "
-                       "no query or index could reach it: %s%s",
-                       sl_source_set_at(job->set, i)->shown, count, count == 1 ? " is" : "s are",
+        sl_log_warning("%s: %zu column%s stored %s: %s%s", sl_source_set_at(job->set, k / 2)->shown,
+                       count, count == 1 ? " is" : "s are",
+                       nested ? "in an embedded document, because the name has a dot"
+                              : "under another name, without dots and $, because no query or index "
+                                "could reach it",
                        list, count > REPAIRED_SHOWN ? " ..." : "");
-        strcpy(last, list);
+        strcpy(last[nested], list);
     }
 }
 
@@ -1071,7 +1092,7 @@ static bool record_once(const sl_job *job, const sl_destination *destination, un
     if (ok) {
         record_columns(job, &r);
         if (attempt == 0)
-            log_repaired(job, &known);
+            log_renamed(job, &known);
         warn_of_columns(job, destination, &r, attempt == 0);
     }
     for (sl_walk walk = sl_walk_of(&known.list); known.count > 0 && sl_walk_next(&walk);) {
@@ -1109,7 +1130,7 @@ static bool record_once(const sl_job *job, const sl_destination *destination, un
 
 void sl_types_log_names(const sl_job *job) {
     if (!job->config->part_of_trial)
-        log_repaired(job, NULL);
+        log_renamed(job, NULL);
 }
 
 const char *sl_types_nested_column(const sl_job *job) {

@@ -25,7 +25,7 @@ bool sl_types_infer(sl_job *job, sl_error *error);
  * registry. A collection that does not exist has no types. */
 bool sl_types_adopt(sl_job *job, const sl_destination *destination, bool comparing,
                     sl_error *error);
-/* Reports the columns that are stored under other names because no query could reach theirs. */
+/* Reports the columns that are stored under other names than those in the header. */
 void sl_types_log_names(const sl_job *job);
 /* Warns of fields of JSON and BSON documents with other types than the collection has. */
 bool sl_types_compare_fields(sl_job *job, const sl_destination *destination, sl_error *error);

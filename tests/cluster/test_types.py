@@ -371,6 +371,8 @@ class Names(support.ClusterCase):
         outcome, _ = self.load("--index", '{"Kunden-Nr": 1}', path)
         self.assertIn('7 columns are stored under another name, without dots and $, because no query or index '
                       'could reach it: "Kunden-Nr." as "Kunden-Nr", "Tel." as "Tel", "$id" as "id"', outcome.err)
+        self.assertIn('1 column is stored in an embedded document, because the name has a dot: "origin.name" as '
+                      '{origin: {name: ...}}', outcome.err)
         more = self.file("b.csv", path.read_text().replace("1;", "9;"))
         self.assertNotIn("under another name", "".join(self.shardload(*words, more).text for words in (
             ("inspect",), ("load", *self.target(), "--work-dir", self.scratch / "b"), ("verify", *self.target()))))
