@@ -15,6 +15,7 @@
 #include "bson/bson_writer.h"
 #include "format/column_types.h"
 #include "format/delimited.h"
+#include "format/typing.h"
 #include "report/json.h"
 #include "util/log.h"
 #include "util/print.h"
@@ -179,11 +180,62 @@ static void print_types(const sl_job *job, const sl_job_source *source) {
     }
 }
 
-/* Writes the inferred types of all sources as a schema. */
+/* The reason why a source cannot share a schema with the first one; NULL if it can. */
+static const char *differs(const sl_dialect *first, const sl_dialect *d, bool same_columns) {
+    if (first->delimiter != d->delimiter || first->quote != d->quote ||
+        first->blanks != d->blanks || first->skip_lines != d->skip_lines)
+        return "its delimiter, quotes or lines before the table differ from those of the first "
+               "source: write a schema for each of them, and load each with its own";
+    if (!same_columns && (first->header_length == 0 || d->header_length == 0))
+        return "its columns differ from those of the first source, and without a header nothing "
+               "names them: give --columns NAME,... for each, and load each with its own schema";
+    return NULL;
+}
+
+/* Writes the inferred types of all sources as a schema, into a malloc'd text. */
+static bool make_schema(const sl_job *job, char **schema, sl_error *error) {
+    const size_t all = sl_source_set_count(job->set);
+    const sl_typed_layout **layouts = calloc(all + 1, sizeof *layouts), *layout;
+    const sl_dialect **dialects = calloc(all + 1, sizeof *dialects);
+    const sl_plan *plan = NULL;
+    const char *problem = NULL;
+    size_t count = 0, i = 0;
+    uint64_t records = 0;
+    *schema = NULL;
+    for (; layouts && dialects && !problem && i < all; i++) {
+        const sl_job_source *source = &job->sources[i];
+        size_t k = 0;
+        if (source->skipped)
+            continue;
+        if (sl_types_sampled_of(job, source) == 0) {
+            problem = "no types are inferred for it; this needs the format delimited, without "
+                      "--schema and --types text";
+            continue;
+        }
+        plan = sl_sources_plan_of(job, source);
+        layout = sl_typing_layout_of(plan->typing, source->dialect);
+        while (k < count && layouts[k] != layout)
+            k++;
+        problem = count > 0 ? differs(dialects[0], source->dialect, k < count) : NULL;
+        records += k == count ? layout->records : 0;
+        layouts[k] = layout;
+        dialects[k] = k == count ? source->dialect : dialects[k];
+        count += k == count;
+    }
+    if (!problem && count > 0)
+        *schema = sl_typing_write_schema(plan, dialects, count, "records", records);
+    free(layouts);
+    free(dialects);
+    if (problem)
+        return sl_error_set(error, SL_EXIT_USAGE, "--write-schema: %s: %s",
+                            sl_source_set_at(job->set, i - 1)->shown, problem);
+    return *schema || sl_error_memory(error, "writing the schema");
+}
+
 static bool write_schema(const sl_job *job, const char *path, sl_error *error) {
     char *text;
-    bool ok = sl_types_write_schema(job, &text, error) &&
-              sl_private_file_replace(path, text, strlen(text), error);
+    bool ok =
+        make_schema(job, &text, error) && sl_private_file_replace(path, text, strlen(text), error);
     free(text);
     if (ok)
         sl_log_info("the schema has been written to %s", path);

@@ -16,10 +16,8 @@
 #endif
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "bson/bson_lookup.h"
-#include "bson/bson_writer.h"
 #include "format/delimited.h"
 #include "format/key_fields.h"
 #include "format/typing.h"
@@ -681,43 +679,6 @@ static bool choose(const known_type *types, size_t count, const sl_typed_column 
     return found || same;
 }
 
-/* Writes what a value becomes by a type, as " (as 2500)"; nothing if it does not fit. */
-static void write_reading(const sl_schema_column *type, const char *example, char *out,
-                          size_t room) {
-    static const sl_dialect plain = {0};
-    char text[sizeof((sl_column_guess *)NULL)->example + SL_SLACK] = "";
-    uint8_t document[64], *element = document + 4, *end;
-    sl_schema_column column = *type;
-    bool transcoded;
-    bson_t view;
-    bson_iter_t at;
-    strcpy(text, example);
-    column.minimum = INT64_MIN;
-    column.maximum = INT64_MAX;
-    const sl_value value = {.dialect = &plain,
-                            .schema = &column,
-                            .field = sl_text_of(text),
-                            .type = element,
-                            .transcoded = &transcoded};
-    end = sl_bson_put_key(sl_bson_begin(document), sl_column_types[type->type].bson, "");
-    end = sl_column_types[type->type].put(&value, end);
-    *out = '\0';
-    if (!end ||
-        !bson_init_static(&view, document, (size_t)(sl_bson_end(document, end) - document)) ||
-        !bson_iter_init(&at, &view) || !bson_iter_next(&at))
-        return;
-    if (BSON_ITER_HOLDS_DATE_TIME(&at)) {
-        struct tm parts;
-        const int64_t ms = bson_iter_date_time(&at);
-        const time_t seconds = (time_t)(ms / 1000 - (ms % 1000 < 0));
-        if (gmtime_r(&seconds, &parts))
-            strftime(out, room, seconds % 86400 == 0 ? " (as %Y-%m-%d)" : " (as %Y-%m-%d %H:%M:%S)",
-                     &parts);
-    } else if (BSON_ITER_HOLDS_NUMBER(&at)) {
-        sl_print_text(out, room, " (as %.15g)", bson_iter_as_double(&at));
-    }
-}
-
 /* Writes the types that the values of a column of text may have, with what they make of one of
  * them; nothing if there are none, or the name cannot be written. */
 static void write_readings(const sl_typed_column *column, char *out, size_t room) {
@@ -733,7 +694,7 @@ static void write_readings(const sl_typed_column *column, char *out, size_t room
         write_declaration(column->name, &types[r], "", one, sizeof one);
         if (!*one) /* the name has a comma */
             return;
-        write_reading(&types[r], column->guess.example, reading, sizeof reading);
+        sl_column_reading_write(&types[r], column->guess.example, reading, sizeof reading);
         used += sl_print_text(out + used, room - used, "%s--types %s%s", r > 0 ? " or " : "",
                               sl_shell_word(one, word, sizeof word), reading);
     }
@@ -1508,55 +1469,6 @@ uint64_t sl_types_sampled_of(const sl_job *job, const sl_job_source *source) {
         return 0;
     const sl_typed_layout *layout = sl_typing_layout_of(typing_plan(job)->typing, source->dialect);
     return layout ? layout->records : 0;
-}
-
-/* The reason why a source cannot share a schema with the first one; NULL if it can. */
-static const char *differs(const sl_dialect *first, const sl_dialect *d, bool same_columns) {
-    if (first->delimiter != d->delimiter || first->quote != d->quote ||
-        first->blanks != d->blanks || first->skip_lines != d->skip_lines)
-        return "its delimiter, quotes or lines before the table differ from those of the first "
-               "source: write a schema for each of them, and load each with its own";
-    if (!same_columns && (first->header_length == 0 || d->header_length == 0))
-        return "its columns differ from those of the first source, and without a header nothing "
-               "names them: give --columns NAME,... for each, and load each with its own schema";
-    return NULL;
-}
-
-bool sl_types_write_schema(const sl_job *job, char **schema, sl_error *error) {
-    const size_t all = sl_source_set_count(job->set);
-    const sl_typed_layout **layouts = calloc(all + 1, sizeof *layouts), *layout;
-    const sl_dialect **dialects = calloc(all + 1, sizeof *dialects);
-    const char *problem = NULL;
-    size_t count = 0, i = 0;
-    uint64_t records = 0;
-    *schema = NULL;
-    for (; layouts && dialects && !problem && i < all; i++) {
-        const sl_job_source *source = &job->sources[i];
-        size_t k = 0;
-        if (source->skipped)
-            continue;
-        if (sl_types_sampled_of(job, source) == 0) {
-            problem = "no types are inferred for it; this needs the format delimited, without "
-                      "--schema and --types text";
-            continue;
-        }
-        layout = sl_typing_layout_of(typing_plan(job)->typing, source->dialect);
-        while (k < count && layouts[k] != layout)
-            k++;
-        problem = count > 0 ? differs(dialects[0], source->dialect, k < count) : NULL;
-        records += k == count ? layout->records : 0;
-        layouts[k] = layout;
-        dialects[k] = k == count ? source->dialect : dialects[k];
-        count += k == count;
-    }
-    if (!problem && count > 0)
-        *schema = sl_typing_write_schema(typing_plan(job), dialects, count, "records", records);
-    free(layouts);
-    free(dialects);
-    if (problem)
-        return sl_error_set(error, SL_EXIT_USAGE, "--write-schema: %s: %s",
-                            sl_source_set_at(job->set, i - 1)->shown, problem);
-    return *schema || sl_error_memory(error, "writing the schema");
 }
 
 uint64_t sl_types_hash(const sl_job *job, const sl_job_source *source) {

@@ -65,7 +65,5 @@ void sl_types_log(const sl_job *job);
 uint64_t sl_types_sampled_of(const sl_job *job, const sl_job_source *source);
 /* A hash of the names and inferred types of a source's columns; 0 if they are not inferred. */
 uint64_t sl_types_hash(const sl_job *job, const sl_job_source *source);
-/* The schema of the sources, whose types are inferred: sl_typing_write_schema. */
-bool sl_types_write_schema(const sl_job *job, char **schema, sl_error *error);
 
 #endif

@@ -1222,8 +1222,7 @@ static bool verify_report(sl_verification *verification) {
     if (outside.found > 0)
         add_row(table, verification, "outside all ranges", "", &outside);
     add_row(table, verification, "total", "", &sum);
-    bool tables = sl_context_is_long() || !is_equal(&sum) || outside.found > 0;
-    if (tables)
+    if (sl_context_is_long() || !is_equal(&sum) || outside.found > 0)
         sl_text_table_log(table);
     else
         sl_text_table_destroy(table);
@@ -1247,8 +1246,7 @@ static bool verify_report(sl_verification *verification) {
     else
         sl_log_result("  documents were counted only; --content also compares them");
     if (sum.different > 0)
-        sl_log_result("  if the load had options that change values, such as --types, --schema or "
-                      "--encoding, verify needs the same");
+        sl_log_result("  verify needs the options of the load that change values, such as --types");
     if (outside.extra > 0)
         sl_log_result("  extra documents outside all ranges: %s; other programs may have stored "
                       "them, or loads with --mode merge or upsert",

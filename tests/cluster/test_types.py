@@ -268,7 +268,7 @@ class Remembered(support.ClusterCase):
         outcome = self.shardload("verify", *self.target(), "--content", path, code=support.EXIT_VERIFICATION)
         self.assertIn("column f: a load declared the type flag J N; to compare its values, give --types 'f=flag:J:N'",
                       outcome.err)
-        self.assertIn("if the load had options that change values, such as --types", outcome.text)
+        self.assertIn("verify needs the options of the load that change values, such as --types", outcome.text)
         self.shardload("verify", *self.target(), "--content", "--types", "f=flag:J:N", path)
 
     def test_a_reject_names_the_origin_of_the_type(self):
