@@ -359,8 +359,8 @@ static bool check_names(const sl_key_fields *keys, const uint8_t *document, sl_r
                           "operator; load the record with --mode insert");
         if (sl_modes[keys->mode].sets_fields && (*key == '\0' || strchr(key, '.')))
             return refuse(reject, NULL,
-                          "a name is empty or contains a dot, which --mode merge would interpret "
-                          "as a path; use --mode upsert");
+                          "a name is empty or contains a dot, which --mode merge and update "
+                          "interpret as a path; use --mode upsert");
         const uint8_t *value = after_text(at + 1);
         at = value_end(*at, value);
     }
