@@ -736,7 +736,7 @@ static bool sniff_table(const sl_plan *plan, const char *name, sl_text head, boo
                  options.skip_lines == 0 && sl_is_named_column(head, whole);
     if (named)
         options.header = SL_HEADER_YES;
-    bool ok = sl_table_find(&options, head, whole, &table, error);
+    bool ok = sl_table_find(&options, plan->encoding, head, whole, &table, error);
     if (ok && named)
         snprintf(table.note + strlen(table.note), sizeof table.note - strlen(table.note),
                  "; the first line names the column: the other lines differ from it");

@@ -119,20 +119,6 @@ static void print_estimates(const sl_source *source, const sl_parse_counts *coun
              whole ? "" : " (estimated from its beginning)");
 }
 
-/* The kind of a file that is not plain text. */
-static const char *storage_of(const sl_source *source) {
-    switch (source->kind) {
-    case SL_SOURCE_GZIP:
-        return ", gzip";
-    case SL_SOURCE_COMPRESSED:
-        return ", compressed";
-    case SL_SOURCE_ARCHIVE:
-        return ", archive";
-    default:
-        return "";
-    }
-}
-
 /* Reads an archive to its end and adds the entries that would not be loaded to job->not_loaded. */
 static bool walk_archive(sl_job *job, size_t index, sl_error *error) {
     sl_reader *reader;
@@ -258,12 +244,16 @@ static bool inspect_source(sl_job *job, size_t index, sl_reader *reader, sl_insp
         stored = facts->stored_bytes;
     else if (stored < block.text.length && facts->kind == SL_SOURCE_PLAIN)
         stored = block.text.length; /* with the rest of a long record */
+    const bool archive = facts->kind == SL_SOURCE_ARCHIVE;
     sl_text_printable(sl_text_of(facts->path), text, sizeof text);
     if (facts->kind == SL_SOURCE_GENERATED)
         sl_print("%s\n", text);
     else
-        sl_print("%s (%s%s)\n", text, sl_human_bytes((double)facts->stored_bytes, bytes),
-                 facts->schema ? "" : storage_of(facts));
+        sl_print("%s (%s%s%s)\n", text, sl_human_bytes((double)facts->stored_bytes, bytes),
+                 facts->storage || (archive && !facts->schema) ? ", " : "",
+                 facts->storage              ? facts->storage
+                 : archive && !facts->schema ? "archive"
+                                             : "");
     sl_source_describe(job, source, text, sizeof text);
     sl_print("  %s%s%s\n", facts->schema ? "" : source->format->name, facts->schema ? "" : ": ",
              text);
@@ -287,7 +277,7 @@ static bool inspect_source(sl_job *job, size_t index, sl_reader *reader, sl_insp
         sl_print("  ... and %u more rejects in the first block\n",
                  inspection->rejects_shown - REJECTS_SHOWN);
     print_estimates(facts, &counts, inspection, block.text.length, stored);
-    return facts->kind != SL_SOURCE_ARCHIVE || walk_archive(job, index, error);
+    return !archive || walk_archive(job, index, error);
 }
 
 sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents, const char *schema) {
