@@ -1245,7 +1245,7 @@ static bool verify_report(sl_verification *verification) {
                       sum.expected_hash, sum.found_hash);
     else
         sl_log_result("  documents were counted only; --content also compares them");
-    if (sum.different > 0)
+    if (sum.different > 0 && !job->config->format_options.schema_text)
         sl_log_result("  verify needs the options of the load that change values, such as --types");
     if (outside.extra > 0)
         sl_log_result("  extra documents outside all ranges: %s; other programs may have stored "
