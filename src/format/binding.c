@@ -380,20 +380,39 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
     return true;
 }
 
-/* The column of this name: as in the header, or in the schema, or its key. NULL: none. */
-static const sl_bound_column *column_named(const sl_dialect *d, const char *name) {
-    for (size_t i = 0; i < d->column_count; i++) {
-        const sl_bound_column *column = &d->columns[i];
-        if (strcmp(column->published, name) == 0 || strcmp(column->key, name) == 0 ||
-            sl_schema_column_is_named(&column->schema, sl_text_of(name)))
-            return column;
+/* Has the column this name: in the header, or as its key? `loose`: or in the schema, in which
+ * capital and small letters are equal? */
+static bool is_named(const sl_bound_column *column, const char *name, bool loose) {
+    return strcmp(column->published, name) == 0 || strcmp(column->key, name) == 0 ||
+           (loose && sl_schema_column_is_named(&column->schema, sl_text_of(name)));
+}
+
+size_t sl_delimited_column_named(const sl_dialect *d, const char *name, const char *option,
+                                 sl_error *error) {
+    size_t found = SIZE_MAX;
+    for (int loose = 0; loose < 2 && found == SIZE_MAX; loose++) {
+        for (size_t i = 0; i < d->column_count; i++) {
+            char shown[80];
+            if (!is_named(&d->columns[i], name, loose))
+                continue;
+            if (found != SIZE_MAX) {
+                sl_text_printable(sl_text_of(name), shown, sizeof shown);
+                sl_error_set(error, SL_EXIT_USAGE,
+                             "--%s: columns %zu and %zu are both called %s, in the header or as "
+                             "fields; give one of them another name in the header or in a schema",
+                             option, found + 1, i + 1, shown);
+                return SIZE_MAX;
+            }
+            found = i;
+        }
     }
-    return NULL;
+    return found;
 }
 
 const char *sl_delimited_key_of(const sl_dialect *dialect, const char *column) {
-    const sl_bound_column *found = column_named(dialect, column);
-    return found ? found->key : NULL;
+    sl_error ignored = {0};
+    const size_t found = sl_delimited_column_named(dialect, column, "on", &ignored);
+    return found == SIZE_MAX ? NULL : dialect->columns[found].key;
 }
 
 static bool array_error(const sl_bound_column *column, const char *option, sl_error *error) {
@@ -414,10 +433,13 @@ static bool bind_key_fields(sl_dialect *d, const sl_format_options *options, sl_
     sl_key_names *const lists[] = {d->keys ? &d->keys->id : NULL, d->keys ? &d->keys->match : NULL};
     for (size_t k = 0; d->keys && k < 2; k++) {
         for (size_t i = 0; i < lists[k]->count; i++) {
-            const sl_bound_column *column = column_named(d, lists[k]->names[i]);
-            if (column && d->nesting &&
-                sl_nesting_in_array(d->nesting, (size_t)(column - d->columns)))
-                return array_error(column, k == 0 ? "id-field" : "match-fields", error);
+            const char *option = k == 0 ? "id-field" : "match-fields";
+            const size_t at = sl_delimited_column_named(d, lists[k]->names[i], option, error);
+            const sl_bound_column *column = at == SIZE_MAX ? NULL : &d->columns[at];
+            if (!column && error->code)
+                return false;
+            if (column && d->nesting && sl_nesting_in_array(d->nesting, at))
+                return array_error(column, option, error);
             if (column && column->schema.point)
                 return sl_error_set(error, SL_EXIT_USAGE,
                                     "%s is a coordinate of the point %s and cannot identify a "
@@ -713,7 +735,7 @@ static bool sniff_table(const sl_plan *plan, const char *name, sl_text head, boo
                  options.skip_lines == 0 && sl_is_named_column(head, whole);
     if (named)
         options.header = SL_HEADER_YES;
-    bool ok = sl_table_find(&options, head, whole, &table, error);
+    bool ok = sl_table_find(&options, plan->encoding, head, whole, &table, error);
     if (ok && named)
         snprintf(table.note + strlen(table.note), sizeof table.note - strlen(table.note),
                  "; the first line names the column: the other lines differ from it");

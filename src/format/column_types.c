@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- values ---- */
 
@@ -674,6 +675,40 @@ size_t sl_column_guess_readings(const sl_column_guess *guess, sl_schema_column t
     return count;
 }
 
+void sl_column_reading_write(const sl_schema_column *type, const char *value, char *out,
+                             size_t room) {
+    static const sl_dialect plain = {0};
+    char text[sizeof((sl_column_guess *)NULL)->example + SL_SLACK] = "";
+    uint8_t element = (uint8_t)sl_column_types[type->type].bson, bytes[64] = {0};
+    sl_schema_column column = *type;
+    bool transcoded;
+    int64_t whole;
+    double number;
+    snprintf(text, sizeof text - SL_SLACK + 1, "%s", value);
+    column.minimum = INT64_MIN;
+    column.maximum = INT64_MAX;
+    const sl_value field = {.dialect = &plain,
+                            .schema = &column,
+                            .field = sl_text_of(text),
+                            .type = &element,
+                            .transcoded = &transcoded};
+    const uint8_t *end = sl_column_types[type->type].put(&field, bytes);
+    *out = '\0';
+    if (!end)
+        return;
+    memcpy(&whole, bytes, 8);
+    memcpy(&number, bytes, 8);
+    const time_t seconds = (time_t)(whole / 1000 - (whole % 1000 < 0));
+    struct tm parts;
+    if (element == SL_BSON_DATE && gmtime_r(&seconds, &parts))
+        strftime(out, room, seconds % 86400 ? " (as %Y-%m-%d %H:%M:%S)" : " (as %Y-%m-%d)", &parts);
+    else if (element == SL_BSON_DOUBLE)
+        sl_print_text(out, room, " (as %.15g)", number);
+    else if (element == SL_BSON_INT64 || element == SL_BSON_INT32)
+        sl_print_text(out, room, " (as %lld)",
+                      element == SL_BSON_INT64 ? (long long)whole : (long long)(int32_t)whole);
+}
+
 static void set_text(sl_schema_column *column) {
     *column = (sl_schema_column){.name = column->name, .short_name = column->short_name};
 }
@@ -716,6 +751,13 @@ bool sl_column_guess_fits(const sl_column_guess *guess, const sl_schema_column *
     default: /* text */
         return true;
     }
+}
+
+void sl_column_guess_group(const sl_column_guess *guess, sl_schema_column *type) {
+    const sl_number_form *form = sl_number_form_named(type->format);
+    if (sl_column_types[type->type].class == SL_CLASS_NUMBERS &&
+        form == &sl_number_forms[SL_NUMBER_FORMS - 1] && guess->grouped & 1)
+        type->format = sl_number_forms[0].example;
 }
 
 bool sl_column_same_kind(const sl_schema_column *a, const sl_schema_column *b) {

@@ -188,6 +188,14 @@ bool sl_column_rest_decide(const sl_column_rest *rest, sl_schema_column *column)
 
 /* Does the type, which sl_column_type_read has set, store all values without loss? */
 bool sl_column_guess_fits(const sl_column_guess *guess, const sl_schema_column *type);
+/* Writes what a value becomes by a type of numbers or dates, as " (as 2500)"; "" if it does not
+ * fit, or is longer than `example` of a guess. */
+void sl_column_reading_write(const sl_schema_column *type, const char *value, char *out,
+                             size_t room);
+
+/* Adds groups of digits to a number form with decimal comma if the values have them: 1.234,5 for
+ * 1234,5. */
+void sl_column_guess_group(const sl_column_guess *guess, sl_schema_column *type);
 
 /* Do columns of both types hold the same kind of values for a server? An int and a double do. */
 bool sl_column_same_kind(const sl_schema_column *a, const sl_schema_column *b);

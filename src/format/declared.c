@@ -113,11 +113,10 @@ void sl_declared_destroy(sl_declared *declared) {
 
 bool sl_declared_apply(const sl_declared *declared, sl_dialect *d, sl_error *error) {
     for (size_t k = 0; declared && k < declared->count; k++) {
-        size_t i = 0;
-        while (i < d->column_count &&
-               strcmp(d->columns[i].published, declared->columns[k].name) != 0)
-            i++;
-        if (i == d->column_count) {
+        const size_t i = sl_delimited_column_named(d, declared->columns[k].name, "types", error);
+        if (i == SIZE_MAX && error->code)
+            return false;
+        if (i == SIZE_MAX) {
             char shown[80];
             sl_text_printable(sl_text_of(declared->columns[k].name), shown, sizeof shown);
             return sl_error_set(error, SL_EXIT_SOURCE,

@@ -171,6 +171,10 @@ const char *sl_delimited_record_kind(const sl_dialect *dialect);
 bool sl_delimited_check_head(const sl_dialect *dialect, sl_text head, bool whole, sl_error *error);
 char *sl_delimited_describe(const sl_dialect *dialect, char *out, size_t room);
 sl_text sl_delimited_header(const sl_dialect *dialect);
+/* The column that an option names: as in the header or schema, or by its key. SIZE_MAX: there is
+ * none, or several (with error). */
+size_t sl_delimited_column_named(const sl_dialect *dialect, const char *name, const char *option,
+                                 sl_error *error);
 const char *sl_delimited_key_of(const sl_dialect *dialect, const char *column);
 bool sl_delimited_parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
                         sl_sink *sink, sl_parse_counts *counts);

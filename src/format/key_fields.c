@@ -23,10 +23,6 @@ static const char *last_part(const char *name) {
 static const char *check_name(sl_text name) {
     if (name.length == 0)
         return "a name is empty";
-    if (*name.bytes == '.')
-        return "a name begins with a point";
-    if (*name.bytes == '$')
-        return "a name begins with $";
     if (name.length > 4 && memcmp(name.bytes, "_id.", 4) == 0)
         return "a part of an _id is not a separate field: name _id";
     return NULL;
@@ -46,15 +42,12 @@ const char *sl_key_names_read(const char *list, sl_key_names *names) {
     *made = (sl_key_names){0};
     for (const char *at = list; !problem; at++) {
         size_t length = strcspn(at, ",");
-        size_t kept = length; /* columns such as "No." are stored without the point */
-        while (kept > 1 && at[kept - 1] == '.')
-            kept--;
-        problem = check_name((sl_text){at, kept});
+        problem = check_name((sl_text){at, length});
         if (!problem && made->count == SL_KEY_FIELDS_MAX)
             problem = "there are more than 16 names";
         if (problem)
             break;
-        char *name = strndup(at, kept);
+        char *name = strndup(at, length);
         if (!name) {
             problem = "out of memory";
             break;
@@ -366,8 +359,8 @@ static bool check_names(const sl_key_fields *keys, const uint8_t *document, sl_r
                           "operator; load the record with --mode insert");
         if (sl_modes[keys->mode].sets_fields && (*key == '\0' || strchr(key, '.')))
             return refuse(reject, NULL,
-                          "a name is empty or contains a dot, which --mode merge would interpret "
-                          "as a path; use --mode upsert");
+                          "a name is empty or contains a dot, which --mode merge and update "
+                          "interpret as a path; use --mode upsert");
         const uint8_t *value = after_text(at + 1);
         at = value_end(*at, value);
     }

@@ -775,6 +775,22 @@ static bool is_usual_header(const sl_table *table, const sl_text *fields) {
     return table->notation->header_usual && !fields_have_typed(fields, table->first.fields);
 }
 
+/* Writes the beginning of a line as it can be printed. */
+static void show(const sl_table *table, sl_text line, char *out, size_t room) {
+    const sl_encoding *encoding = table->first.marked ? NULL : table->encoding;
+    char converted[3 * 100];
+    size_t undefined;
+    if (encoding && line.length > sizeof converted / 3)
+        line.length = sizeof converted / 3;
+    const uint8_t *end =
+        encoding && !(encoding->mixed && sl_utf8_valid(line.bytes, line.length, NULL))
+            ? sl_encoding_put(encoding, (uint8_t *)converted, line, &undefined)
+            : NULL;
+    if (end)
+        line = (sl_text){converted, (size_t)((const char *)end - converted)};
+    sl_text_printable(line, out, room);
+}
+
 /* Completes a table whose first line is known: header and names. */
 static bool complete(const sl_format_options *options, sl_table *table, sl_text *fields,
                      const evidence *found, sl_error *error) {
@@ -790,7 +806,7 @@ static bool complete(const sl_format_options *options, sl_table *table, sl_text 
         table->header && options->header == SL_HEADER_AUTO && !found->contrast && !found->years;
     if (table->header_assumed) {
         char shown[60];
-        sl_text_printable(table->first.line, shown, sizeof shown);
+        show(table, table->first.line, shown, sizeof shown);
         add_note(table, "; the first line is assumed to be a header: `" SL_LINES "`", shown);
     }
     if (!table->header && table->first.fields == 1)
@@ -824,8 +840,8 @@ static void skip_lines(sl_table *table, sl_text head, size_t from) {
     size_t last = end;
     while (last > from && memchr(" \r\n", head.bytes[last - 1], 3))
         last--;
-    sl_text_printable((sl_text){head.bytes + from, last - from}, table->skipped_text,
-                      sizeof table->skipped_text);
+    show(table, (sl_text){head.bytes + from, last - from}, table->skipped_text,
+         sizeof table->skipped_text);
     add_note(table, "; %zu line%s before the table skipped: `" SL_LINES "`", table->skipped,
              table->skipped == 1 ? "" : "s", table->skipped_text);
 }
@@ -893,11 +909,11 @@ void sl_table_set_notation(sl_table *table, const sl_format_options *options,
                 : table->notation->quote;
 }
 
-bool sl_table_find(const sl_format_options *chosen, sl_text head, bool whole, sl_table *table,
-                   sl_error *error) {
+bool sl_table_find(const sl_format_options *chosen, const sl_encoding *encoding, sl_text head,
+                   bool whole, sl_table *table, sl_error *error) {
     sl_format_options copy = *chosen;
     const sl_format_options *options = &copy;
-    *table = (sl_table){.escape = chosen->escape};
+    *table = (sl_table){.escape = chosen->escape, .encoding = encoding};
     sl_table_set_notation(table, chosen, NULL, head, whole, &copy.delimiter, &copy.quote);
     if (!table->escape)
         table->escape = table->notation->quote_escape;

@@ -4,6 +4,7 @@
 #ifndef SHARDLOAD_TABLE_H
 #define SHARDLOAD_TABLE_H
 
+#include "encoding.h"
 #include "format.h"
 #include "head.h"
 #include "notation.h"
@@ -26,6 +27,7 @@ typedef struct sl_table {
     bool quotes_kept;                   /* values have quotes that another table would lose */
     sl_text *names; /* unique, not empty; `count` of them. Owned, as is `memory` */
     size_t count;
+    const sl_encoding *encoding; /* of lines that are shown; NULL: UTF-8 */
     char *memory;
     char note[SL_TABLE_NOTE_ROOM]; /* assumptions, for messages: "; no header: ..." or "" */
     char other;          /* a delimiter that divides the text evenly, into more columns than the
@@ -33,10 +35,11 @@ typedef struct sl_table {
     size_t other_fields; /* their number */
 } sl_table;
 
-/* Finds the table at the beginning of a text; `whole`: the head is the complete text. False with
- * error (SL_EXIT_SOURCE) if there is none. Clear the table in any case. */
-bool sl_table_find(const sl_format_options *options, sl_text head, bool whole, sl_table *table,
-                   sl_error *error);
+/* Finds the table at the beginning of a text; `whole`: the head is the complete text. `encoding`
+ * (or NULL): of the lines that are shown. False with error (SL_EXIT_SOURCE) if there is none. Clear
+ * the table in any case. */
+bool sl_table_find(const sl_format_options *options, const sl_encoding *encoding, sl_text head,
+                   bool whole, sl_table *table, sl_error *error);
 void sl_table_clear(sl_table *table);
 
 /* Extends the table's first line to a complete record, which may have quoted or escaped line

@@ -293,6 +293,18 @@ static sl_typed_column *namesake(const sl_typing *typing, size_t end, const char
     return found;
 }
 
+const sl_typed_column *sl_typing_next(sl_typing_walk *walk) {
+    for (; walk->typing && walk->layout < walk->typing->count; walk->layout++, walk->column = 0) {
+        const sl_typed_layout *layout = walk->typing->layouts[walk->layout];
+        while (walk->column < layout->count) {
+            const sl_typed_column *column = &layout->columns[walk->column++];
+            if (!namesake(walk->typing, walk->layout, column->name))
+                return column;
+        }
+    }
+    return NULL;
+}
+
 void sl_typing_decide(sl_typing *typing) {
     for (int copies = 0; copies < 2; copies++) {
         for (size_t k = 1; k < typing->count; k++) {
@@ -424,8 +436,20 @@ static void put_options(FILE *out, const sl_format_options *options) {
                   "]\n");
 }
 
-char *sl_typing_write_schema(const sl_plan *plan, const sl_dialect *dialect, const char *name,
-                             uint64_t records) {
+/* Is the column one of an earlier dialect? */
+static bool is_written(const sl_dialect *const *dialects, size_t before, const char *name) {
+    for (size_t k = 0; k < before; k++) {
+        for (size_t i = 0; i < dialects[k]->column_count; i++) {
+            if (strcmp(dialects[k]->columns[i].published, name) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+char *sl_typing_write_schema(const sl_plan *plan, const sl_dialect *const *dialects, size_t count,
+                             const char *name, uint64_t records) {
+    const sl_dialect *dialect = dialects[0];
     char *text = NULL;
     size_t length = 0;
     FILE *out = sl_memory_stream(&text, &length);
@@ -462,7 +486,11 @@ char *sl_typing_write_schema(const sl_plan *plan, const sl_dialect *dialect, con
     if (!dialect->notation || dialect->notation->words)
         put_words(out, "missing: [", &sl_missing_words, "]  # words for a missing value\n");
     fprintf(out, "columns:\n");
-    for (size_t i = 0; i < dialect->column_count; i++)
-        put_column(out, &dialect->columns[i]);
+    for (size_t k = 0; k < count; k++) {
+        for (size_t i = 0; i < dialects[k]->column_count; i++) {
+            if (!is_written(dialects, k, dialects[k]->columns[i].published))
+                put_column(out, &dialects[k]->columns[i]);
+        }
+    }
     return fclose(out) == 0 ? text : NULL;
 }

@@ -18,6 +18,7 @@ typedef struct sl_typed_column {
     sl_column_rest rests[SL_RESTS];
     sl_column_guess trimmed;    /* of the values without blanks at their ends, if one is `padded` */
     bool padded;                /* once the types are decided: only blanks make the column text */
+    bool stored;                /* the collection has the column: its type is used */
     sl_schema_column schema;    /* valid once the types are decided; has the name of the column */
     const sl_column_rest *rest; /* the column is text because of its misfits; else NULL. Of the
                                    first one of several columns of one name */
@@ -61,9 +62,18 @@ bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *diale
 size_t sl_typing_count(const sl_typing *typing);
 sl_typed_layout *sl_typing_at(const sl_typing *typing, size_t index);
 
-/* Writes the dialect's columns and the options of the plan as a schema in YAML. Returns a malloc'd
- * string; NULL without memory. */
-char *sl_typing_write_schema(const sl_plan *plan, const sl_dialect *dialect, const char *name,
-                             uint64_t records);
+/* A walk over the columns of all layouts; begins with {typing}. */
+typedef struct sl_typing_walk {
+    const sl_typing *typing; /* may be NULL: there are no columns */
+    size_t layout, column;
+} sl_typing_walk;
+
+/* The next column, but only the first of each name; NULL at the end. */
+const sl_typed_column *sl_typing_next(sl_typing_walk *walk);
+
+/* Writes the columns of all dialects, the form of the first one, and the options of the plan as a
+ * schema in YAML. Returns a malloc'd string; NULL without memory. */
+char *sl_typing_write_schema(const sl_plan *plan, const sl_dialect *const *dialects, size_t count,
+                             const char *name, uint64_t records);
 
 #endif

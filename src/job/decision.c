@@ -466,9 +466,9 @@ void sl_decision_log(sl_job *job, const sl_destination *destination, const sl_ta
         view->exists && sl_load_mode(job->config)->sets_fields ? sl_types_nested_column(job) : NULL;
     if (nested) {
         sl_text_printable(sl_text_of(nested), shown, sizeof shown);
-        sl_log_warning("--mode merge replaces an embedded document as a unit: stored fields beside "
+        sl_log_warning("--mode %s replaces an embedded document as a unit: stored fields beside "
                        "%s that this load does not set are lost",
-                       shown);
+                       sl_load_mode(job->config)->name, shown);
     }
     if (view->locale[0] && sl_load_mode(job->config)->matches)
         sl_log_warning("%s.%s compares texts by its collation (locale %s): records whose fields "

@@ -15,6 +15,7 @@
 #include "bson/bson_writer.h"
 #include "format/column_types.h"
 #include "format/delimited.h"
+#include "format/typing.h"
 #include "report/json.h"
 #include "util/log.h"
 #include "util/print.h"
@@ -118,20 +119,6 @@ static void print_estimates(const sl_source *source, const sl_parse_counts *coun
              whole ? "" : " (estimated from its beginning)");
 }
 
-/* The kind of a file that is not plain text. */
-static const char *storage_of(const sl_source *source) {
-    switch (source->kind) {
-    case SL_SOURCE_GZIP:
-        return ", gzip";
-    case SL_SOURCE_COMPRESSED:
-        return ", compressed";
-    case SL_SOURCE_ARCHIVE:
-        return ", archive";
-    default:
-        return "";
-    }
-}
-
 /* Reads an archive to its end and adds the entries that would not be loaded to job->not_loaded. */
 static bool walk_archive(sl_job *job, size_t index, sl_error *error) {
     sl_reader *reader;
@@ -179,28 +166,62 @@ static void print_types(const sl_job *job, const sl_job_source *source) {
     }
 }
 
-/* Writes the inferred types as a schema, for sources that all have the same columns. */
-static bool write_schema(const sl_job *job, const char *path, sl_error *error) {
-    const sl_job_source *first = NULL;
-    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+/* The reason why a source cannot share a schema with the first one; NULL if it can. */
+static const char *differs(const sl_dialect *first, const sl_dialect *d, bool same_columns) {
+    if (first->delimiter != d->delimiter || first->quote != d->quote ||
+        first->blanks != d->blanks || first->skip_lines != d->skip_lines)
+        return "its delimiter, quotes or lines before the table differ from those of the first "
+               "source: write a schema for each of them, and load each with its own";
+    if (!same_columns && (first->header_length == 0 || d->header_length == 0))
+        return "its columns differ from those of the first source, and without a header nothing "
+               "names them: give --columns NAME,... for each, and load each with its own schema";
+    return NULL;
+}
+
+/* Writes the inferred types of all sources as a schema, into a malloc'd text. */
+static bool make_schema(const sl_job *job, char **schema, sl_error *error) {
+    const size_t all = sl_source_set_count(job->set);
+    const sl_typed_layout **layouts = calloc(all + 1, sizeof *layouts), *layout;
+    const sl_dialect **dialects = calloc(all + 1, sizeof *dialects);
+    const sl_plan *plan = NULL;
+    const char *problem = NULL;
+    size_t count = 0, i = 0;
+    uint64_t records = 0;
+    *schema = NULL;
+    for (; layouts && dialects && !problem && i < all; i++) {
         const sl_job_source *source = &job->sources[i];
+        size_t k = 0;
         if (source->skipped)
             continue;
-        uint64_t records = sl_types_sampled_of(job, source);
-        bool same = !first || records == 0 || sl_types_same_columns(job, source, first);
-        if (records == 0 || !same)
-            return sl_error_set(error, SL_EXIT_USAGE, "--write-schema: %s: %s",
-                                sl_source_set_at(job->set, i)->shown,
-                                records == 0 ? "no types are inferred for it; this needs the "
-                                               "format delimited, without --schema and --types text"
-                                             : "its columns differ from those of the first source; "
-                                               "name files with the same columns");
-        if (!first)
-            first = source;
+        if (sl_types_sampled_of(job, source) == 0) {
+            problem = "no types are inferred for it; this needs the format delimited, without "
+                      "--schema and --types text";
+            continue;
+        }
+        plan = sl_sources_plan_of(job, source);
+        layout = sl_typing_layout_of(plan->typing, source->dialect);
+        while (k < count && layouts[k] != layout)
+            k++;
+        problem = count > 0 ? differs(dialects[0], source->dialect, k < count) : NULL;
+        records += k == count ? layout->records : 0;
+        layouts[k] = layout;
+        dialects[k] = k == count ? source->dialect : dialects[k];
+        count += k == count;
     }
-    char *text = first ? sl_types_write_schema(job, first) : NULL;
-    bool ok = text ? sl_private_file_replace(path, text, strlen(text), error)
-                   : sl_error_memory(error, "writing the schema");
+    if (!problem && count > 0)
+        *schema = sl_typing_write_schema(plan, dialects, count, "records", records);
+    free(layouts);
+    free(dialects);
+    if (problem)
+        return sl_error_set(error, SL_EXIT_USAGE, "--write-schema: %s: %s",
+                            sl_source_set_at(job->set, i - 1)->shown, problem);
+    return *schema || sl_error_memory(error, "writing the schema");
+}
+
+static bool write_schema(const sl_job *job, const char *path, sl_error *error) {
+    char *text;
+    bool ok =
+        make_schema(job, &text, error) && sl_private_file_replace(path, text, strlen(text), error);
     free(text);
     if (ok)
         sl_log_info("the schema has been written to %s", path);
@@ -223,12 +244,16 @@ static bool inspect_source(sl_job *job, size_t index, sl_reader *reader, sl_insp
         stored = facts->stored_bytes;
     else if (stored < block.text.length && facts->kind == SL_SOURCE_PLAIN)
         stored = block.text.length; /* with the rest of a long record */
+    const bool archive = facts->kind == SL_SOURCE_ARCHIVE;
     sl_text_printable(sl_text_of(facts->path), text, sizeof text);
     if (facts->kind == SL_SOURCE_GENERATED)
         sl_print("%s\n", text);
     else
-        sl_print("%s (%s%s)\n", text, sl_human_bytes((double)facts->stored_bytes, bytes),
-                 facts->schema ? "" : storage_of(facts));
+        sl_print("%s (%s%s%s)\n", text, sl_human_bytes((double)facts->stored_bytes, bytes),
+                 facts->storage || (archive && !facts->schema) ? ", " : "",
+                 facts->storage              ? facts->storage
+                 : archive && !facts->schema ? "archive"
+                                             : "");
     sl_source_describe(job, source, text, sizeof text);
     sl_print("  %s%s%s\n", facts->schema ? "" : source->format->name, facts->schema ? "" : ": ",
              text);
@@ -252,7 +277,7 @@ static bool inspect_source(sl_job *job, size_t index, sl_reader *reader, sl_insp
         sl_print("  ... and %u more rejects in the first block\n",
                  inspection->rejects_shown - REJECTS_SHOWN);
     print_estimates(facts, &counts, inspection, block.text.length, stored);
-    return facts->kind != SL_SOURCE_ARCHIVE || walk_archive(job, index, error);
+    return !archive || walk_archive(job, index, error);
 }
 
 sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents, const char *schema) {

@@ -313,12 +313,18 @@ static bool unknown_format(const char *path, sl_text head, const sl_misfit *misf
 static bool check_key_fields(const sl_job *job, const sl_format *format, const sl_dialect *dialect,
                              const char *shown, sl_error *error) {
     size_t ids = job->keys ? job->keys->id.count : 0;
-    size_t count = job->keys && format->key_of ? ids + job->keys->match.count : 0;
+    size_t count = job->keys ? ids + job->keys->match.count : 0;
     for (size_t k = 0; k < count; k++) {
         bool of_id = k < ids;
         const char *name = of_id ? job->keys->id.names[k] : job->keys->match.names[k - ids];
+        const char *option = of_id ? "id-field" : "match-fields";
         char column[80];
         bool made = !of_id && strcmp(name, "_id") == 0;
+        if (!format->key_of && !strchr("$.", *name))
+            continue;
+        if (!format->key_of)
+            return sl_error_set(error, SL_EXIT_USAGE, "--%s: the name of a field begins with %c",
+                                option, *name);
         if (made && ids == 0)
             return sl_error_set(error, SL_EXIT_USAGE,
                                 "%s: its records have no _id by which stored documents could "
@@ -330,7 +336,24 @@ static bool check_key_fields(const sl_job *job, const sl_format *format, const s
             return sl_error_set(error, SL_EXIT_USAGE,
                                 "%s has no column %s, which --%s names; shardload inspect "
                                 "shows the columns",
-                                shown, column, of_id ? "id-field" : "match-fields");
+                                shown, column, option);
+    }
+    return true;
+}
+
+/* Replaces the names of columns that identify a document by their keys. */
+static bool name_keys(const sl_job *job, sl_error *error) {
+    const sl_job_source *source = job->sources;
+    while (source->skipped)
+        source++;
+    sl_key_names *const lists[] = {job->keys ? &job->keys->id : NULL,
+                                   job->keys ? &job->keys->match : NULL};
+    for (size_t k = 0; job->keys && source->format->key_of && k < 2; k++) {
+        for (size_t i = 0; i < lists[k]->count; i++) {
+            const char *key = source->format->key_of(source->dialect, lists[k]->names[i]);
+            if (key && !sl_key_names_rename(lists[k], i, key))
+                return sl_error_memory(error, "examining the sources");
+        }
     }
     return true;
 }
@@ -810,7 +833,7 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
                             "nothing to load: the format of none of the %zu files found is "
                             "recognised",
                             count);
-    if (!check_kinds(job, error))
+    if (!check_kinds(job, error) || !name_keys(job, error))
         return false;
     sl_source_set_report_skipped(job->set, NULL, NULL); /* the load itself will read and report
                                                            these entries again */

@@ -43,6 +43,12 @@ static sl_plan *typing_plan(const sl_job *job) {
     return NULL;
 }
 
+/* The columns whose types are inferred. */
+static sl_typing_walk columns_of(const sl_job *job) {
+    const sl_plan *plan = typing_plan(job);
+    return (sl_typing_walk){.typing = plan ? plan->typing : NULL};
+}
+
 static bool is_typed(const sl_job *job, const sl_job_source *source) {
     return source->format == &sl_format_delimited && typing_plan(job) != NULL;
 }
@@ -518,25 +524,23 @@ static bool is_listed(const known_types *known, const char *column) {
  * Returns their number. */
 static size_t append_unseen(const sl_job *job, const known_types *known, bson_t *conditions) {
     const typed_fields *seen = &known->stored;
-    const sl_plan *plan = typing_plan(job);
+    sl_typing_walk walk = columns_of(job);
     bson_t item, exists;
     size_t count = 0;
-    for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
-        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
-        for (size_t i = 0; i < layout->count && count < LOOKED_FOR; i++) {
-            const char *name = layout->columns[i].name;
-            bool found = !*name || *name == '$' || strlen(name) >= FIELD_ROOM ||
-                         layout->columns[i].guess.values == 0 || is_listed(known, name);
-            for (size_t f = 0; f < seen->count && !found; f++)
-                found = strcmp(seen->items[f].name, name) == 0;
-            if (found)
-                continue;
-            sl_record_begin_item(conditions, count++, &item);
-            BSON_APPEND_DOCUMENT_BEGIN(&item, name, &exists);
-            BSON_APPEND_BOOL(&exists, "$exists", true);
-            bson_append_document_end(&item, &exists);
-            bson_append_document_end(conditions, &item);
-        }
+    for (const sl_typed_column *column;
+         count < LOOKED_FOR && (column = sl_typing_next(&walk)) != NULL;) {
+        const char *name = column->name;
+        bool found = !*name || *name == '$' || strlen(name) >= FIELD_ROOM ||
+                     column->guess.values == 0 || is_listed(known, name);
+        for (size_t f = 0; f < seen->count && !found; f++)
+            found = strcmp(seen->items[f].name, name) == 0;
+        if (found)
+            continue;
+        sl_record_begin_item(conditions, count++, &item);
+        BSON_APPEND_DOCUMENT_BEGIN(&item, name, &exists);
+        BSON_APPEND_BOOL(&exists, "$exists", true);
+        bson_append_document_end(&item, &exists);
+        bson_append_document_end(conditions, &item);
     }
     return count;
 }
@@ -665,19 +669,70 @@ static bool choose(const known_type *types, size_t count, const sl_typed_column 
                         sl_column_guess_is_grouped(&column->guess);
         if (fits && found && doubtful && !empty && !comparing && contradict(chosen, &type))
             return false;
-        if (fits && !found)
+        if (fits && !found) {
             *chosen = type;
+            sl_column_guess_group(&column->guess, chosen);
+        }
         found = found || fits;
         same = same || sl_column_same_kind(&type, &column->schema);
     }
     return found || same;
 }
 
+/* Writes the types that the values of a column of text may have, with what they make of one of
+ * them; nothing if there are none, or the name cannot be written. */
+static void write_readings(const sl_typed_column *column, char *out, size_t room) {
+    char one[FIELD_ROOM + SL_TYPE_ROOM], word[SL_WORD_ROOM(sizeof one)], reading[60];
+    sl_schema_column types[SL_READINGS];
+    size_t used = 0;
+    *out = '\0';
+    if (column->schema.declared || column->stored || column->schema.mixed[0] || column->rest ||
+        column->padded || sl_column_class(&column->schema) != SL_CLASS_TEXT)
+        return;
+    const size_t readings = sl_column_guess_readings(&column->guess, types);
+    for (size_t r = 0; r < readings; r++) {
+        write_declaration(column->name, &types[r], "", one, sizeof one);
+        if (!*one) /* the name has a comma */
+            return;
+        sl_column_reading_write(&types[r], column->guess.example, reading, sizeof reading);
+        used += sl_print_text(out + used, room - used, "%s--types %s%s", r > 0 ? " or " : "",
+                              sl_shell_word(one, word, sizeof word), reading);
+    }
+}
+
+/* Finds the type of a load that is compared: the only one that the registry lists, although the
+ * values would not have it by inference, because the load declared it. */
+static bool choose_declared(const known_type *types, size_t count, const sl_typed_column *column,
+                            sl_schema_column *chosen) {
+    sl_schema_column type = {0};
+    const bool read = sl_column_type_read(types[0].type, &type);
+    char declared[SL_TYPE_ROOM], name[200];
+    if (count != 1 || types[0].sampled || (read && sl_column_guess_fits(&column->guess, &type)))
+        return false;
+    sl_print_text(declared, sizeof declared, "%s", types[0].type);
+    for (char *at = strchr(declared, ' '); at;
+         at = sl_column_types[type.type].has_words ? strchr(at, ' ') : NULL)
+        *at = ':';
+    if (!read && (type.type == SL_TYPE_TEXT || strchr(declared, ':'))) {
+        sl_text_printable(sl_text_of(column->name), name, sizeof name);
+        sl_log_warning("column %s: a load declared the type %s; to compare its values, give "
+                       "--types '%s=%s'",
+                       name, types[0].type, name, declared);
+        return false;
+    }
+    type.lossless = false;
+    if (sl_column_types[type.type].any_text)
+        type.missing.count = 0;
+    *chosen = type;
+    return true;
+}
+
 typedef struct refusal {
     char shown[1500];
     size_t used, count;
     bool sampled;    /* another program has stored a column */
-    char types[400]; /* NAME=TYPE,... of columns that have one type, which is only declared */
+    char types[400]; /* NAME=TYPE,... of columns that have one type, which only some values do not
+                        fit, or which is only declared */
 } refusal;
 
 static void write_stored(const known_type *types, size_t count, char *out, size_t room) {
@@ -689,12 +744,13 @@ static void write_stored(const known_type *types, size_t count, char *out, size_
 static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
                           const sl_typed_column *column, const known_type *types, size_t count,
                           refusal *refused) {
-    char name[200], here[SL_TYPE_ROOM], stored[200] = "";
+    char name[200], here[SL_TYPE_ROOM], stored[200] = "", readings[400];
     const char *source = "";
     sl_schema_column only = {0};
     sl_column_type_read(types[0].type, &only);
     refused->sampled = refused->sampled || types[0].sampled;
-    if (count == 1 && is_only_declared(&only)) {
+    if (count == 1 && (is_only_declared(&only) ||
+                       (column->rest && sl_column_same_kind(&column->type_of_rest, &only)))) {
         char one[FIELD_ROOM + SL_TYPE_ROOM];
         write_declaration(column->name, &only, refused->types[0] ? "," : "", one, sizeof one);
         if (strlen(refused->types) + strlen(one) < sizeof refused->types)
@@ -710,11 +766,12 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
     }
     write_stored(types, count, stored, sizeof stored);
     sl_text_printable(sl_text_of(column->name), name, sizeof name);
-    refused->used +=
-        sl_print_text(refused->shown + refused->used, sizeof refused->shown - refused->used,
-                      "\n  %s%scolumn %s: %s in the collection, %s here, as \"%s\"", source,
-                      source[0] ? ": " : "", name, stored,
-                      sl_column_type_write(&column->schema, here), column->guess.example);
+    write_readings(column, readings, sizeof readings);
+    refused->used += sl_print_text(
+        refused->shown + refused->used, sizeof refused->shown - refused->used,
+        "\n  %s%scolumn %s: %s in the collection, %s here, as \"%s\"" SL_LINES "%s", source,
+        source[0] ? ": " : "", name, stored, sl_column_type_write(&column->schema, here),
+        column->guess.example, *readings ? "; choose " : "", readings);
 }
 
 static bool refuse_types(const sl_destination *destination, const refusal *refused,
@@ -724,15 +781,15 @@ static bool refuse_types(const sl_destination *destination, const refusal *refus
     return sl_error_set(
         error, SL_EXIT_SOURCE,
         "the types of these columns differ from those of the documents in %s.%s:" SL_LINES SL_LINES
-        "\nFor one type in all documents, load %sinto another collection%s%s. To store both, "
-        "declare "
-        "types with --schema FILE (inspect "
-        "--write-schema FILE writes one), or load all columns as text with --types text",
+        "\nFor one type in all documents, %s%s%sload %sinto another collection. To store both, "
+        "declare types with --schema FILE (inspect --write-schema FILE writes one), or load all "
+        "columns as text with --types text",
         target->database, target->collection, refused->shown,
         refused->count > REFUSED_SHOWN ? "\n  ..." : "",
-        refused->sampled ? "" : "all files by one command with --drop, or ",
-        refused->types[0] ? ", or read the texts as these types: --types " : "",
-        refused->types[0] ? sl_shell_word(refused->types, word, sizeof word) : "");
+        refused->types[0] ? "declare those of the collection: --types " : "",
+        refused->types[0] ? sl_shell_word(refused->types, word, sizeof word) : "",
+        refused->types[0] ? " (other values are then rejected); or " : "",
+        refused->sampled ? "" : "all files by one command with --drop, or ");
 }
 
 /* Is it a column of --on? The records to embed have been divided by the inferred type of it. */
@@ -755,7 +812,8 @@ static void adopt_column(const sl_job *job, const known_types *known, sl_typed_l
     if (count == 0 || column->schema.declared ||
         (column->guess.values == 0 && !one_kind(types, count)))
         return;
-    bool fits = choose(types, count, column, comparing, &chosen);
+    bool fits = (comparing && choose_declared(types, count, column, &chosen)) ||
+                choose(types, count, column, comparing, &chosen);
     bool other = fits && !sl_column_same_kind(&chosen, &column->schema);
     if (!comparing &&
         (!fits || !one_kind(types, count) || (other && is_joined(job, column->name)))) {
@@ -772,6 +830,8 @@ static void adopt_column(const sl_job *job, const known_types *known, sl_typed_l
         chosen.adopted = strcmp(is, sl_column_type_write(&column->schema, was)) != 0;
         column->schema = chosen;
         column->rest = NULL;
+        column->padded = false;
+        column->stored = true;
     }
 }
 
@@ -791,8 +851,6 @@ bool sl_types_adopt(sl_job *job, const sl_destination *destination, bool compari
             adopt_column(job, &known, layout, i, comparing, &refused);
     }
     known_clear(&known);
-    if (ok && refused.count > 0)
-        sl_types_log_doubts(job);
     return ok && (refused.count == 0 || refuse_types(destination, &refused, error)) &&
            apply(job, error);
 }
@@ -853,14 +911,11 @@ static void record_column(recording *r, const char *name, const sl_schema_column
 }
 
 static void record_columns(const sl_job *job, recording *r) {
-    const sl_plan *plan = typing_plan(job);
-    r->declared = !plan;
-    for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
-        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
-        for (size_t i = 0; i < layout->count; i++)
-            record_column(r, layout->columns[i].name, &layout->columns[i].schema);
-    }
-    for (size_t i = 0; !plan && i < sl_source_set_count(job->set); i++) {
+    sl_typing_walk walk = columns_of(job);
+    r->declared = !walk.typing;
+    for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;)
+        record_column(r, column->name, &column->schema);
+    for (size_t i = 0; r->declared && i < sl_source_set_count(job->set); i++) {
         const sl_job_source *source = &job->sources[i];
         if (source->skipped || source->format != &sl_format_delimited)
             continue;
@@ -873,42 +928,63 @@ static void record_columns(const sl_job *job, recording *r) {
 
 #define REPAIRED_SHOWN 4u
 
-/* Writes the columns whose keys differ from their names because no query could reach them, unless
- * the collection has them already. Returns their number. */
-static size_t write_repaired(const sl_dialect *d, const known_types *known, char *out,
-                             size_t room) {
+/* Is it the only column of an embedded document, whose dot may be no path but an abbreviation, as
+ * in Geb.Datum? */
+static bool is_nested_alone(const sl_dialect *d, size_t index) {
+    const char *key = d->columns[index].key;
+    const size_t length = strcspn(key, ".[");
+    bool alone = d->nesting && !d->columns[index].repaired && key[length] == '.';
+    for (size_t i = 0; i < d->column_count && alone; i++)
+        alone = i == index || strncmp(d->columns[i].key, key, length + 1) != 0;
+    return alone;
+}
+
+/* Writes the columns that are stored under other names: `nested` alone in an embedded document, or
+ * repaired because no query could reach theirs. Not those that the collection has already. Returns
+ * their number. */
+static size_t write_renamed(const sl_dialect *d, bool nested, const known_types *known, char *out,
+                            size_t room) {
     size_t used = 0, count = 0, types;
     *out = '\0';
     for (size_t i = 0; i < d->column_count; i++) {
+        const sl_bound_column *column = &d->columns[i];
         char published[60], key[60];
-        known_of(known, d->columns[i].published, &types);
-        if (!d->columns[i].repaired || types > 0 || count++ >= REPAIRED_SHOWN)
+        known_of(known, column->published, &types);
+        if (!(nested ? is_nested_alone(d, i) : column->repaired != NULL) || types > 0 ||
+            count++ >= REPAIRED_SHOWN)
             continue;
-        sl_text_printable(sl_text_of(d->columns[i].published), published, sizeof published);
-        sl_text_printable(sl_text_of(d->columns[i].repaired), key, sizeof key);
-        used += sl_print_text(out + used, room - used, "%s\"%s\" as \"%s\"", used > 0 ? ", " : "",
-                              published, key);
+        sl_text_printable(sl_text_of(column->published), published, sizeof published);
+        sl_text_printable(sl_text_of(column->key), key, sizeof key);
+        const char *point = nested ? strchr(key, '.') : NULL;
+        used += point ? sl_print_text(out + used, room - used, "%s\"%s\" as {%.*s: {%s: ...}}",
+                                      used > 0 ? ", " : "", published, (int)(point - key), key,
+                                      point + 1)
+                      : sl_print_text(out + used, room - used, "%s\"%s\" as \"%s\"",
+                                      used > 0 ? ", " : "", published, key);
     }
     return count;
 }
 
 /* Reports such columns of each set of columns. `known` may be NULL. */
-static void log_repaired(const sl_job *job, const known_types *known) {
+static void log_renamed(const sl_job *job, const known_types *known) {
     static const known_types none = {.count = 0};
-    char list[400], last[400] = "";
-    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
-        const sl_job_source *source = &job->sources[i];
+    char list[400], last[2][400] = {"", ""};
+    for (size_t k = 0; k < 2 * sl_source_set_count(job->set); k++) {
+        const sl_job_source *source = &job->sources[k / 2];
+        const bool nested = k % 2;
         size_t count =
             source->skipped || source->format != &sl_format_delimited
                 ? 0
-                : write_repaired(source->dialect, known ? known : &none, list, sizeof list);
-        if (count == 0 || strcmp(list, last) == 0)
+                : write_renamed(source->dialect, nested, known ? known : &none, list, sizeof list);
+        if (count == 0 || strcmp(list, last[nested]) == 0)
             continue;
-        sl_log_warning("%s: %zu column%s stored under another name, without dots and $, because "
-                       "no query or index could reach it: %s%s",
-                       sl_source_set_at(job->set, i)->shown, count, count == 1 ? " is" : "s are",
+        sl_log_warning("%s: %zu column%s stored %s: %s%s", sl_source_set_at(job->set, k / 2)->shown,
+                       count, count == 1 ? " is" : "s are",
+                       nested ? "in an embedded document, because the name has a dot"
+                              : "under another name, without dots and $, because no query or index "
+                                "could reach it",
                        list, count > REPAIRED_SHOWN ? " ..." : "");
-        strcpy(last, list);
+        strcpy(last[nested], list);
     }
 }
 
@@ -977,7 +1053,7 @@ static bool record_once(const sl_job *job, const sl_destination *destination, un
     if (ok) {
         record_columns(job, &r);
         if (attempt == 0)
-            log_repaired(job, &known);
+            log_renamed(job, &known);
         warn_of_columns(job, destination, &r, attempt == 0);
     }
     for (sl_walk walk = sl_walk_of(&known.list); known.count > 0 && sl_walk_next(&walk);) {
@@ -1015,7 +1091,7 @@ static bool record_once(const sl_job *job, const sl_destination *destination, un
 
 void sl_types_log_names(const sl_job *job) {
     if (!job->config->part_of_trial)
-        log_repaired(job, NULL);
+        log_renamed(job, NULL);
 }
 
 const char *sl_types_nested_column(const sl_job *job) {
@@ -1221,12 +1297,11 @@ const char *sl_types_summary(const sl_job *job, char out[SL_TYPES_SUMMARY_ROOM])
     out[0] = '\0';
     if (!plan || sl_typing_count(plan->typing) == 0)
         return out;
-    for (size_t k = 0; k < sl_typing_count(plan->typing); k++) {
-        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
-        records += layout->records;
-        for (size_t i = 0; i < layout->count; i++)
-            counts[sl_column_class(&layout->columns[i].schema)]++;
-    }
+    for (size_t k = 0; k < sl_typing_count(plan->typing); k++)
+        records += sl_typing_at(plan->typing, k)->records;
+    sl_typing_walk walk = columns_of(job);
+    for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;)
+        counts[sl_column_class(&column->schema)]++;
     char count[SL_HUMAN_ROOM];
     size_t used =
         sl_print_text(out, SL_TYPES_SUMMARY_ROOM,
@@ -1269,28 +1344,24 @@ static void log_kept(const sl_job *job) {
 /* Names the columns of dates that are text because of digits that a date cannot hold, or because
  * the dates have several formats. */
 static void log_cut(const sl_job *job) {
-    const sl_plan *plan = typing_plan(job);
+    sl_typing_walk walk = columns_of(job);
     char names[300] = "", types[300] = "", word[SL_WORD_ROOM(sizeof types)];
     size_t used = 0, declared = 0, count = 0;
     log_kept(job);
-    for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
-        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
-        for (size_t i = 0; i < layout->count; i++) {
-            char name[80];
-            const sl_schema_column *column = &layout->columns[i].schema;
-            sl_text_printable(sl_text_of(layout->columns[i].name), name, sizeof name);
-            if (column->mixed[0])
-                sl_log_warning("the dates of %s have several formats, so they are loaded as text; "
-                               "to load dates, write a schema (inspect --write-schema FILE), and "
-                               "declare there %s",
-                               name, column->mixed);
-            if (column->declared || !sl_column_guess_is_cut(&layout->columns[i].guess))
-                continue;
-            used +=
-                sl_print_text(names + used, sizeof names - used, "%s%s", count ? ", " : "", name);
-            declared += sl_print_text(types + declared, sizeof types - declared, "%s%s=datetime",
-                                      count++ ? "," : "", name);
-        }
+    for (const sl_typed_column *typed; (typed = sl_typing_next(&walk)) != NULL;) {
+        char name[80];
+        const sl_schema_column *column = &typed->schema;
+        sl_text_printable(sl_text_of(typed->name), name, sizeof name);
+        if (column->mixed[0])
+            sl_log_warning("the dates of %s have several formats, so they are loaded as text; "
+                           "to load dates, write a schema (inspect --write-schema FILE), and "
+                           "declare there %s",
+                           name, column->mixed);
+        if (column->declared || !sl_column_guess_is_cut(&typed->guess))
+            continue;
+        used += sl_print_text(names + used, sizeof names - used, "%s%s", count ? ", " : "", name);
+        declared += sl_print_text(types + declared, sizeof types - declared, "%s%s=datetime",
+                                  count++ ? "," : "", name);
     }
     if (count > 0)
         sl_log_warning(
@@ -1321,28 +1392,14 @@ static void write_misfit(const sl_job *job, const sl_typed_column *column, char 
 
 /* Warns of columns of text whose values may be numbers or dates, with the types to declare. */
 static void log_readings(const sl_job *job) {
-    const sl_plan *plan = typing_plan(job);
-    char shown[2400] = "", one[600], word[SL_WORD_ROOM(sizeof one)];
+    sl_typing_walk walk = columns_of(job);
+    char shown[2400] = "", readings[600];
     size_t used = 0, count = 0;
-    for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
-        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
-        for (size_t i = 0; i < layout->count; i++) {
-            const sl_typed_column *column = &layout->columns[i];
-            sl_schema_column types[SL_READINGS];
-            if (column->schema.declared || column->schema.mixed[0] || column->rest ||
-                column->padded || sl_column_class(&column->schema) != SL_CLASS_TEXT)
-                continue;
-            const size_t readings = sl_column_guess_readings(&column->guess, types);
-            for (size_t r = 0; r < readings; r++) {
-                write_declaration(column->name, &types[r], "", one, sizeof one);
-                if (!*one || (r == 0 && count++ >= RESTS_SHOWN)) /* "": the name has a comma */
-                    break;
-                used += sl_print_text(shown + used, sizeof shown - used,
-                                      r == 0 ? "\n  \"%s\": --types %s" : " or --types %s%s",
-                                      r == 0 ? column->guess.example : "",
-                                      sl_shell_word(one, word, sizeof word));
-            }
-        }
+    for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;) {
+        write_readings(column, readings, sizeof readings);
+        if (*readings && count++ < RESTS_SHOWN)
+            used += sl_print_text(shown + used, sizeof shown - used, "\n  \"%s\": " SL_LINES,
+                                  column->guess.example, readings);
     }
     if (count > 0)
         sl_log_warning("%zu column%s loaded as text, because the values may be codes, or can be "
@@ -1353,24 +1410,19 @@ static void log_readings(const sl_job *job) {
 }
 
 static void log_misfits(const sl_job *job) {
-    const sl_plan *plan = typing_plan(job);
+    sl_typing_walk walk = columns_of(job);
     char shown[2400] = "", types[600] = "", word[700], one[600];
     size_t used = 0, count = 0;
-    for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
-        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
-        for (size_t i = 0; i < layout->count; i++) {
-            const sl_typed_column *column = &layout->columns[i];
-            if (!column->rest)
-                continue;
-            write_declaration(column->name, &column->type_of_rest, *types ? "," : "", one,
-                              sizeof one);
-            if (strlen(types) + strlen(one) < sizeof types)
-                strcat(types, one);
-            if (count++ >= RESTS_SHOWN)
-                continue;
-            write_misfit(job, column, one, sizeof one);
-            used += sl_print_text(shown + used, sizeof shown - used, SL_LINES, one);
-        }
+    for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;) {
+        if (!column->rest)
+            continue;
+        write_declaration(column->name, &column->type_of_rest, *types ? "," : "", one, sizeof one);
+        if (strlen(types) + strlen(one) < sizeof types)
+            strcat(types, one);
+        if (count++ >= RESTS_SHOWN)
+            continue;
+        write_misfit(job, column, one, sizeof one);
+        used += sl_print_text(shown + used, sizeof shown - used, SL_LINES, one);
     }
     sl_shell_word(types, word, sizeof word);
     if (count > 0)
@@ -1385,14 +1437,11 @@ static void log_misfits(const sl_job *job) {
 }
 
 static void log_padded(const sl_job *job) {
-    const sl_plan *plan = typing_plan(job);
+    sl_typing_walk walk = columns_of(job);
     column_names padded = {.count = 0};
-    for (size_t k = 0; plan && k < sl_typing_count(plan->typing); k++) {
-        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
-        for (size_t i = 0; i < layout->count; i++) {
-            if (layout->columns[i].padded)
-                add_name(&padded, layout->columns[i].name);
-        }
+    for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;) {
+        if (column->padded)
+            add_name(&padded, column->name);
     }
     if (padded.count > 0)
         sl_log_warning("only the blanks around values make %s text: %s%s. With --trim, "
@@ -1420,16 +1469,6 @@ uint64_t sl_types_sampled_of(const sl_job *job, const sl_job_source *source) {
         return 0;
     const sl_typed_layout *layout = sl_typing_layout_of(typing_plan(job)->typing, source->dialect);
     return layout ? layout->records : 0;
-}
-
-char *sl_types_write_schema(const sl_job *job, const sl_job_source *source) {
-    return sl_typing_write_schema(typing_plan(job), source->dialect, "records",
-                                  sl_types_sampled_of(job, source));
-}
-
-bool sl_types_same_columns(const sl_job *job, const sl_job_source *a, const sl_job_source *b) {
-    const sl_typing *typing = typing_plan(job)->typing;
-    return sl_typing_layout_of(typing, a->dialect) == sl_typing_layout_of(typing, b->dialect);
 }
 
 uint64_t sl_types_hash(const sl_job *job, const sl_job_source *source) {

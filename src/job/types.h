@@ -25,7 +25,7 @@ bool sl_types_infer(sl_job *job, sl_error *error);
  * registry. A collection that does not exist has no types. */
 bool sl_types_adopt(sl_job *job, const sl_destination *destination, bool comparing,
                     sl_error *error);
-/* Reports the columns that are stored under other names because no query could reach theirs. */
+/* Reports the columns that are stored under other names than those in the header. */
 void sl_types_log_names(const sl_job *job);
 /* Warns of fields of JSON and BSON documents with other types than the collection has. */
 bool sl_types_compare_fields(sl_job *job, const sl_destination *destination, sl_error *error);
@@ -65,9 +65,5 @@ void sl_types_log(const sl_job *job);
 uint64_t sl_types_sampled_of(const sl_job *job, const sl_job_source *source);
 /* A hash of the names and inferred types of a source's columns; 0 if they are not inferred. */
 uint64_t sl_types_hash(const sl_job *job, const sl_job_source *source);
-/* The schema of a source whose types are inferred: sl_typing_write_schema. */
-char *sl_types_write_schema(const sl_job *job, const sl_job_source *source);
-/* Do two sources, whose types are inferred, share their types? */
-bool sl_types_same_columns(const sl_job *job, const sl_job_source *a, const sl_job_source *b);
 
 #endif

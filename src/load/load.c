@@ -343,8 +343,10 @@ static bool prepare(sl_load *load, sl_error *error) {
     sl_target_view view;
     if (!sl_resume_find_target(job, destination, &load->ledger, error) ||
         !sl_resume_decide_drop(job, destination, &load->ledger, error) ||
-        !sl_decide(job, destination, &view, error) ||
-        !sl_route_open(job, destination, load->run.threads, error))
+        !sl_decide(job, destination, &view, error))
+        return false;
+    sl_types_log(job); /* with those of the collection */
+    if (!sl_route_open(job, destination, load->run.threads, error))
         return false;
     if (!sl_sources_refuse_same_text(job, error) ||
         !sl_sources_refuse_copies(job, destination, error) ||
@@ -396,6 +398,7 @@ static bool prepare(sl_load *load, sl_error *error) {
 /* Numbers the sources of a load into another sink. */
 static bool prepare_offline(sl_load *load, sl_error *error) {
     load->job.shards = 1;
+    sl_types_log(&load->job);
     sl_types_log_names(&load->job);
     return sl_sources_number_offline(&load->job, error) &&
            sl_ranges_lay_out(&load->job, &load->destination, error);
@@ -595,7 +598,6 @@ static bool look_at_sources(sl_load *load, sl_error *error) {
                   generated ? "generated records" : "stored",
                   sl_source_describe(&load->job, first, dialect, sizeof dialect),
                   load->job.active > 1 ? " (the first of them)" : "");
-    sl_types_log(&load->job);
     return true;
 }
 

@@ -193,17 +193,11 @@ static bool presplit(sl_connection *connection, const sl_namespace *item, const 
 
 /* ---- the index of the key ---- */
 
-/* Does the index have this key, and can it support a shard key? */
-static bool supports(bson_iter_t *index, const bson_t *key) {
-    static const char *const excluding[] = {"partialFilterExpression", "sparse"};
-    bson_t specification, index_key;
+/* Does the index have this key? */
+static bool has_key(const bson_t *index, const bson_t *key) {
+    bson_t index_key;
     bson_iter_t a, b;
-    if (!sl_document_at(index, &specification) || bson_has_field(&specification, excluding[0]) ||
-        bson_has_field(&specification, excluding[1]))
-        return false;
-    const char *locale = sl_look_text(&specification, "collation.locale");
-    if ((locale && strcmp(locale, "simple") != 0) ||
-        !sl_look_inside(&specification, "key", &index_key) ||
+    if (!sl_look_inside(index, "key", &index_key) ||
         bson_count_keys(&index_key) != bson_count_keys(key) || !bson_iter_init(&a, &index_key) ||
         !bson_iter_init(&b, key))
         return false;
@@ -216,21 +210,40 @@ static bool supports(bson_iter_t *index, const bson_t *key) {
     return true;
 }
 
+/* Can an index with the shard key support it? */
+static bool supports(const bson_t *index) {
+    const char *locale = sl_look_text(index, "collation.locale");
+    return !bson_has_field(index, "partialFilterExpression") && !bson_has_field(index, "sparse") &&
+           (!locale || strcmp(locale, "simple") == 0);
+}
+
 /* Builds the dump's index with the shard key, if it has one. Otherwise the server would create an
- * index with other options, and later refuse the index of the dump. */
+ * index with other options, and later refuse the index of the dump. If the dump's index cannot
+ * support the shard key, builds another one, whose name leaves that of the dump's index free. */
 static bool build_key_index(sl_connection *connection, const sl_namespace *item,
                             const sl_target *target, sl_error *error) {
     bson_iter_t iter;
-    bool ok = true;
+    bson_t index;
+    bool ok = true, built = false, other = false;
     for (bool more = bson_iter_init(&iter, item->indexes); ok && more && bson_iter_next(&iter);) {
-        if (!supports(&iter, item->shard_key))
+        if (!sl_document_at(&iter, &index) || !has_key(&index, item->shard_key))
+            continue;
+        other = true;
+        if (!supports(&index))
             continue;
         bson_t one = BSON_INITIALIZER;
         ok = (bson_append_iter(&one, "0", 1, &iter) ||
               sl_error_memory(error, "building an index")) &&
              sl_collection_create_indexes(connection, target, &one, error);
         bson_destroy(&one);
+        built = true;
     }
+    if (!ok || built || !other)
+        return ok;
+    bson_t *one = BCON_NEW("0", "{", "key", BCON_DOCUMENT(item->shard_key), "name",
+                           BCON_UTF8("shard_key"), "collation", "{", "locale", "simple", "}", "}");
+    ok = sl_collection_create_indexes(connection, target, one, error);
+    bson_destroy(one);
     return ok;
 }
 

@@ -1125,8 +1125,8 @@ static void report_modified(sl_outlet *outlet, const sl_writer_listener *listene
         case UNMATCHED:
             listener->result->rejected++;
             listener->refused(listener->context, places[i], FATE_NOT_FOUND, 0,
-                              "no stored document matches; --mode upsert inserts "
-                              "such records");
+                              "no stored document matches; --mode upsert or merge inserts such "
+                              "records");
             continue;
         case MATCHED:
             if (changed > 0) {

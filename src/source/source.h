@@ -62,11 +62,12 @@ typedef struct sl_source {
     uint64_t content; /* a hash of the size, and of the first and last 64 KiB; set by
                          sl_source_fingerprint; 0 for pipes and generated records */
     sl_source_kind kind;
-    const char *schema; /* of an SQL dump: that of its tables, set by sl_source_head; or NULL */
-    bool named;         /* given as a path by the user, not found in a folder */
-    bool sequential;    /* a plain file whose records are found from its beginning on */
-    bool cr_lines;      /* lines end in CR alone; see sl_source_set_cr_lines */
-    char line_escape;   /* a line feed after it is data; 0: none is */
+    const char *storage; /* "gzip", "UTF-16" and the like; NULL: as it is read, or an archive */
+    const char *schema;  /* of an SQL dump: that of its tables, set by sl_source_head; or NULL */
+    bool named;          /* given as a path by the user, not found in a folder */
+    bool sequential;     /* a plain file whose records are found from its beginning on */
+    bool cr_lines;       /* lines end in CR alone; see sl_source_set_cr_lines */
+    char line_escape;    /* a line feed after it is data; 0: none is */
 } sl_source;
 
 /* Can a thread read any block of the source without reading the blocks before it? */

@@ -614,6 +614,7 @@ static bool set_kind(sl_source_set *set, size_t index, const sl_stream *stream, 
                             "%s: a source may hold 1 TiB at most; split the file", source->shown);
     pthread_mutex_lock(&set->lock);
     source->kind = kind;
+    source->storage = sl_stream_storage(stream);
     pthread_mutex_unlock(&set->lock);
     return true;
 }

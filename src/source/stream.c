@@ -336,6 +336,12 @@ sl_source_kind sl_stream_kind(const sl_stream *stream) {
     return gzip ? SL_SOURCE_GZIP : SL_SOURCE_COMPRESSED;
 }
 
+const char *sl_stream_storage(const sl_stream *stream) {
+    return stream->unpacker && !stream->archive && !stream->dump
+               ? sl_unpacker_compression(stream->unpacker)
+               : NULL;
+}
+
 /* One collection gets tables with the same columns: the rows of other tables end the load. */
 static bool check_schema(sl_stream *stream, sl_error *error) {
     const char *schema = sl_sql_dump_schema(stream->dump);

@@ -81,6 +81,8 @@ void sl_stream_close(sl_stream *stream); /* NULL is fine */
 
 /* SL_SOURCE_PLAIN, _GZIP, _COMPRESSED or _ARCHIVE. */
 sl_source_kind sl_stream_kind(const sl_stream *stream);
+/* How the file is stored, as "gzip" or "UTF-16"; NULL: as it is read, or in an archive. */
+const char *sl_stream_storage(const sl_stream *stream);
 
 /* Moves to the next entry (after opening: the first); `*more` is false at the end. */
 bool sl_stream_next_entry(sl_stream *stream, bool *more, sl_reader_times *times, sl_error *error);

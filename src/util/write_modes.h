@@ -38,7 +38,11 @@ typedef struct sl_mode_row {
     row(UPSERT, "upsert", "replace the document that matches, or insert",                          \
         .creates = true, .inserted = "inserted", SL_MODE_UPDATES)                                  \
     row(MERGE, "merge", "set the record's fields in the document that matches, or insert",         \
-        .creates = true, .sets_fields = true, .inserted = "inserted", SL_MODE_UPDATES)             \
+        .creates = true, .sets_fields = true,                                                      \
+        .inserted = "inserted with the record's fields only", SL_MODE_UPDATES)                     \
+    row(UPDATE, "update",                                                                          \
+        "as merge, but if none matches, the record is rejected",                                   \
+        .must_match = true, .sets_fields = true, SL_MODE_UPDATES)                                  \
     row(REPLACE, "replace",                                                                        \
         "replace the document that matches; if none matches, the record is rejected",              \
         .must_match = true, SL_MODE_UPDATES)                                                       \

@@ -1222,8 +1222,7 @@ static bool verify_report(sl_verification *verification) {
     if (outside.found > 0)
         add_row(table, verification, "outside all ranges", "", &outside);
     add_row(table, verification, "total", "", &sum);
-    bool tables = sl_context_is_long() || !is_equal(&sum) || outside.found > 0;
-    if (tables)
+    if (sl_context_is_long() || !is_equal(&sum) || outside.found > 0)
         sl_text_table_log(table);
     else
         sl_text_table_destroy(table);
@@ -1246,6 +1245,8 @@ static bool verify_report(sl_verification *verification) {
                       sum.expected_hash, sum.found_hash);
     else
         sl_log_result("  documents were counted only; --content also compares them");
+    if (sum.different > 0 && !job->config->format_options.schema_text)
+        sl_log_result("  verify needs the options of the load that change values, such as --types");
     if (outside.extra > 0)
         sl_log_result("  extra documents outside all ranges: %s; other programs may have stored "
                       "them, or loads with --mode merge or upsert",
@@ -1308,7 +1309,6 @@ static bool look_at_sources(sl_verification *verification, sl_error *error) {
     }
     if (!sl_sources_open(job, error))
         return false;
-    sl_types_log(job);
     for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
         const sl_source *source = sl_source_set_at(job->set, i);
         if (source->kind == SL_SOURCE_PIPE)
@@ -1330,8 +1330,10 @@ static bool connect_to_cluster(sl_verification *verification, sl_error *error) {
     if (!sl_topology_read(destination->connection, &destination->topology, error) ||
         !sl_registry_open(destination->connection, &destination->target, &destination->registry,
                           error) ||
-        !sl_types_adopt(job, destination, true, error) ||
-        !(config->unregistered ? sl_sources_number_offline(job, error)
+        !sl_types_adopt(job, destination, true, error))
+        return false;
+    sl_types_log(job);
+    if (!(config->unregistered ? sl_sources_number_offline(job, error)
                                : sl_sources_number_as_loaded(job, destination, error)) ||
         (!config->unregistered &&
          !sl_registry_numbers(destination->registry, &verification->registered,

@@ -161,9 +161,30 @@ class IdField(support.Case):
         for words in ("n,t", "n,k"):
             self.assertIn("the same key", self.refused("a.csv", "n,t\n1,2\n", "--schema", schema, "--id-field", words))
 
+    def test_every_option_takes_the_name_in_the_header_and_the_stored_name(self):
+        """Two columns that are both called so are refused; other letters are used only if no name is equal."""
+        text = "Nr. Kd.;Geb.Tag;$x;3.5mm;ID;id\n1;2;3;4;5;6\n"
+        for number, names in enumerate((("Nr. Kd.", "Nr Kd"), ("Geb.Tag", "geb.tag"), ("$x", "x"), ("3.5mm", "3_5mm"),
+                                        ("ID",), ("id",)), 1):
+            path, types = self.file("n.csv", text), set()
+            for name in names:
+                found, _ = self.load("n.csv", text, "--id-field", name)
+                self.assertEqual(found[0]["_id"], number, name)
+                documents, _ = self.dump_decoded("--types", f"{name}=text", path)
+                types.add(repr(documents[0]))
+            self.assertEqual(len(types), 1)
+            self.assertIn(f"'{number}'", types.pop())
+        schema = self.file("s.yaml", "name: s\ncolumns: [{name: x, short: y}, {name: y, short: z}]\n")
+        for words in (("--id-field", "Id", self.file("n.csv", text)),
+                      ("--schema", schema, "--id-field", "y", self.file("o.csv", "x,y\n1,2\n"))):
+            outcome = self.shardload("load", "--sink", "null", *words, code=support.EXIT_USAGE)
+            self.assertRegex(outcome.err, "--id-field: columns . and . are both called (Id|y), in the header or as")
+        outcome = self.shardload("load", "--sink", "null", "--id-field", "$x", self.file("n.json", '{"x": 1}\n'),
+                                 code=support.EXIT_USAGE)
+        self.assertIn("--id-field: the name of a field begins with $", outcome.err)
+
     def test_lists_of_names(self):
         for words, message in (("a,,b", "a name is empty"), ("a,a", "a name is given twice"),
-                               ("_id.x", "a part of an _id"), ("$a", "begins with $"),
-                               (".a", "begins with a point"),
+                               ("_id.x", "a part of an _id"), ("$a", "has no column $a"),
                                ("a,_id", "cannot be one of several"), ("a,b.a", "the same key")):
             self.assertIn(message, self.refused("a.csv", "a,b\n1,2\n", "--id-field", words))

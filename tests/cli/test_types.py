@@ -139,7 +139,11 @@ class Types(support.Case):
         for values, types, first in rows:
             path = self.file("x.csv", "n;t\n" + "".join(f"{value};a\n" for value in values))
             err = self.shardload("inspect", path).err
+            second = self.file("y.csv", path.read_text("utf-8").replace("n;t", "u;n"))  # is named once
+            self.assertEqual(self.shardload("inspect", path, second).err.count(" --types "), len(types))
             shown = [one for one in shlex.split(err.partition("declare the type:")[2]) if "=" in one]
+            becomes = f"{first:%Y-%m-%d}" if isinstance(first, datetime.datetime) else first
+            self.assertTrue(not types or f"(as {becomes})" in err, err)
             self.assertEqual(sorted(shown), types, err)
             words = ("--types", types[0]) if types else ()
             self.assertEqual(self.documents(*words, path)[0][0]["n"], first, values)
@@ -358,6 +362,18 @@ class Types(support.Case):
         declared = self.shardload("load", "--sink", "null", "--skip-lines", "1", "f/2.csv")
         self.assertNotIn("warning", declared.err)
 
+    def test_lines_are_shown_in_the_encoding_of_the_text(self):
+        path = self.file("t.csv", "Ums\xe4tze 2024\n\nNr;Wert\n1;2\n3;4\n".encode("cp1252"))
+        outcome = self.shardload("inspect", "--encoding", "cp1252", path)
+        self.assertEqual(outcome.text.count("table not loaded: `Ums\u00e4tze 2024`"), 1)
+        self.assertEqual(outcome.text.count("table skipped: `Ums\u00e4tze 2024`"), 1)
+        path = self.file("u.csv", b"Gr\xf6\xdfe;Art\na;b\nc;d\n")
+        outcome = self.shardload("inspect", "--encoding", "cp1252", path)
+        self.assertIn("to be a header: `Gr\u00f6\u00dfe;Art`", outcome.text)
+        for name, text, stored in (("w.csv", "Nr;x\n1;2\n".encode("utf-16"), "UTF-16"), ("p.csv", b"N;x\n1;2\n", None)):
+            text = self.shardload("inspect", self.file(name, text)).out.splitlines()[0]
+            self.assertRegex(text, rf"\(\d+ B, {stored}\)$" if stored else r"\(\d+ B\)$")
+
     def test_a_line_that_names_the_delimiter_is_no_header(self):
         for mark, end, rows in (("", "\n", "2,5;3"), ("\ufeff", "\r\n", '2,5;"3"'),
                                 ("\ufeff\ufeff", "\n", "2,5;3")):
@@ -442,6 +458,23 @@ class Types(support.Case):
         self.assertIn("# no values in the sample", schema.read_text("utf-8"))
         outcome = self.shardload("inspect", "--types", "text", "--write-schema", schema, path, code=support.EXIT_USAGE)
         self.assertIn("--types text", outcome.err)
+
+    def test_a_written_schema_has_the_columns_of_all_files(self):
+        """Files of one table may have other columns; the commands of the README work for them."""
+        paths = self.file("1.csv", "id;day;x\n1;2.1.2020;1,5\n"), self.file("2.csv", "vat;id;day\n9;2;31.1.2020\n")
+        self.shardload("inspect", "--write-schema", "s.yaml", *paths)
+        inferred, _ = self.dump(*paths)
+        declared, _ = self.dump("--format", "delimited", "--schema", self.scratch / "s.yaml", *paths)
+        self.assertEqual(sorted(inferred), sorted(declared))
+        self.assertEqual((self.scratch / "s.yaml").read_text("utf-8").count("name: \"id\""), 1)
+        self.assertIn("3 numbers, 1 date (of 2", self.shardload("inspect", *paths).text)
+        for other, words in (("id,z\n1,2\n", "its delimiter, quotes or lines before the table differ"),
+                             ("3;4\n5;6\n", "its columns differ from those of the first source, and without a "
+                                             "header nothing names them: give --columns")):
+            path = self.file("3.csv", other)
+            first = paths[0] if "," in other else self.file("4.csv", "3;4;1\n5;6;1\n")
+            outcome = self.shardload("inspect", "--write-schema", "t.yaml", first, path, code=support.EXIT_USAGE)
+            self.assertIn(f"--write-schema: {path}: {words}", outcome.err)
 
     def test_a_written_schema_has_the_options_of_the_source(self):
         """With it, the file has the same documents without the options. Other options contradict it."""

@@ -64,13 +64,23 @@ class Modes:
         self.store()
         self.database.t.update_many({"_id": {"$lt": 10}}, {"$set": {"more": 1}})
         lines = [f"{number},,new" for number in (3, 4, 20)] + ["100000,5,added"]
-        _, work = self.run_mode("merge", [*lines, "5,5,text 5"])
+        outcome, work = self.run_mode("merge", [*lines, "5,5,text 5"])
+        self.assertRegex(outcome.text, r"= inserted with the record's fields only +1\n")
         self.assert_accounting(work, inserted=1, changed=3, alreadyStored=1)
         stored = {number: self.database.t.find_one({"_id": number}) for number in (3, 5, 20, 100000)}
         self.assertEqual(stored, {3: {"_id": 3, "k": 3, "t": "new", "more": 1},
                                   5: {"_id": 5, "k": 5, "t": "text 5", "more": 1},
                                   20: {"_id": 20, "k": 6, "t": "new"},
                                   100000: {"_id": 100000, "k": 5, "t": "added"}})
+
+    def test_update(self):
+        """As merge, without documents that hold only the fields of a file with changes."""
+        self.store()
+        outcome, work = self.run_mode("update", ["3,,new", "100000,5,added", "5,5,text 5"], code=support.EXIT_REJECTS)
+        self.assert_accounting(work, inserted=0, changed=1, alreadyStored=1, rejectedByServer=1)
+        self.assertIn("no stored document matches; --mode upsert or merge inserts such records", outcome.text)
+        self.assertEqual(self.database.t.find_one({"_id": 3}), {"_id": 3, "k": 3, "t": "new"})
+        self.assertEqual(self.database.t.count_documents({}), COUNT)
 
     def test_a_merge_into_embedded_documents_is_announced(self):
         self.database.t.insert_one({"_id": 1, "price": {"net": 1.5, "currency": "EUR"}})

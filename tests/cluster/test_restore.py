@@ -697,6 +697,14 @@ class Sharded(Standalone):
         return ["--shard-keys", self.file(f"keys-{next(self._counter)}.yaml",
                                           text.replace("DB", self.db))]
 
+    def test_an_index_that_cannot_support_the_shard_key_keeps_its_name(self):
+        made, own = documents(50), {"v": 2, "key": {"s": 1}, "name": "s_1", "collation": COLLATION}
+        dump = self.dump_folder(self.namespace("t", made, indexes=[own]))
+        self.restore(dump, *self.keys("DB.t: {key: {s: 1}}\n"))
+        self.check("t", made)
+        indexes = self.facts("t")[2]
+        self.assertEqual((indexes["s_1"]["collation"]["locale"], indexes["shard_key"]["key"]), ("de", {"s": 1}))
+
     def test_shard_keys(self):
         made = documents(4000)
         by_number = {"v": 2, "key": {"n": 1}, "name": "of the dump", "unique": True}

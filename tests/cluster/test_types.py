@@ -239,6 +239,38 @@ class Remembered(support.ClusterCase):
         outcome, _ = self.load(self.file("d.json", '{"plz": 1067}\n'), collection="other")
         self.assertIn("plz: text in the collection, int here, as 1067", outcome.err)
 
+    def test_values_that_can_be_read_in_several_ways(self):
+        """The form of the collection is used; if it proves nothing, both readings are named, and what they give."""
+        points = self.csv("1;12.500", "2;13.500", header="n;x")
+        for first in ("1;1234,50", "1;1.234,50"):
+            self.load("--drop", self.csv(first, "2;3,25", header="n;x"))
+            outcome, _ = self.load(points)
+            self.assertNotIn("loaded as text", outcome.err)
+            self.assertEqual(self.database.t.count_documents({"x": 12500}), 1)
+            self.shardload("verify", *self.target(), "--content", points)
+        self.load("--drop", self.csv("1;1.25", "2;3.5", header="n;x"))
+        self.assert_refused(points, 'double in the collection, text here, as "12.500"; choose --types '
+                            "'x=int:1.234,5' (as 12500) or --types 'x=double' (as 12.5)\n")
+        self.load("--types", "x=double", points)
+        self.assertEqual(self.database.t.count_documents({"x": 12.5}), 1)
+        total = self.csv(*(f"{n};2.5" for n in range(30)), "Summe;75.5", header="n;x")
+        self.assert_refused(total, 'column n: int in the collection, text here, as "Summe"',
+                            "declare those of the collection: --types 'n=int' (other values are then rejected); or ")
+        self.load("--types", "n=int", total, code=support.EXIT_REJECTS)
+
+    def test_a_verification_uses_the_declared_types_of_the_load(self):
+        path = self.csv(*(f"00{n},{n},507f1f77bcf86cd79943901{n},J,0{n}.02.2020" for n in range(1, 7)),
+                        header="k,n,id,f,day")
+        for types in ("k=int,day=date:%m.%d.%Y", "k=decimal128,n=int64,id=objectid", "k=text,n=double"):
+            self.load("--drop", "--types", types, path)
+            self.shardload("verify", *self.target(), "--content", path)
+        self.load("--drop", "--types", "f=flag:J:N", path)
+        outcome = self.shardload("verify", *self.target(), "--content", path, code=support.EXIT_VERIFICATION)
+        self.assertIn("column f: a load declared the type flag J N; to compare its values, give --types 'f=flag:J:N'",
+                      outcome.err)
+        self.assertIn("verify needs the options of the load that change values, such as --types", outcome.text)
+        self.shardload("verify", *self.target(), "--content", "--types", "f=flag:J:N", path)
+
     def test_a_reject_names_the_origin_of_the_type(self):
         self.load(self.csv("1.5,x", header="n,note"))
         rows = ["7," + "x" * 200] * 30000
@@ -339,6 +371,8 @@ class Names(support.ClusterCase):
         outcome, _ = self.load("--index", '{"Kunden-Nr": 1}', path)
         self.assertIn('7 columns are stored under another name, without dots and $, because no query or index '
                       'could reach it: "Kunden-Nr." as "Kunden-Nr", "Tel." as "Tel", "$id" as "id"', outcome.err)
+        self.assertIn('1 column is stored in an embedded document, because the name has a dot: "origin.name" as '
+                      '{origin: {name: ...}}', outcome.err)
         more = self.file("b.csv", path.read_text().replace("1;", "9;"))
         self.assertNotIn("under another name", "".join(self.shardload(*words, more).text for words in (
             ("inspect",), ("load", *self.target(), "--work-dir", self.scratch / "b"), ("verify", *self.target()))))

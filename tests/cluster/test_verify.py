@@ -188,8 +188,8 @@ class AnyServer:
 
     def test_records_that_the_parser_rejected_with_other_options(self):
         path = self.file("t.csv", "a,b\n1,2\nx,3\ny,4\n")
-        self.load("--types", "a=int", path, code=support.EXIT_REJECTS)
-        outcome, found, _ = self.verify("--types", "a=int", path)
+        self.load("--types", "a=flag:1:0", path, code=support.EXIT_REJECTS)
+        outcome, found, _ = self.verify("--types", "a=flag:1:0", path)
         self.assertNotIn("the load rejected", outcome.text)
         outcome, found, _ = self.verify(path, code=support.EXIT_VERIFICATION)
         self.assertGreaterEqual(found["missing"], 2)

@@ -51,14 +51,14 @@ class Standalone(resume_case.ResumeCase):
     def result_of(self, mode):
         stored = {number: document(number, "old") for number in BEFORE}
         for number in range(COUNT):
-            if mode in ("upsert", "merge") or (mode == "replace" and number in stored):
+            if mode in ("upsert", "merge") or (mode in ("replace", "update") and number in stored):
                 stored[number] = document(number, "new")
             if mode == "delete":
                 stored.pop(number, None)
         return stored.values()
 
     def assert_result(self, outcome, mode, exact=False):
-        rejects = COUNT - COUNT // 2 if mode == "replace" else 0
+        rejects = COUNT - COUNT // 2 if mode in ("replace", "update") else 0
         self.assertEqual(outcome.code, support.EXIT_REJECTS if rejects else 0, outcome.text)
         expected = collections.Counter(bson.encode(one) for one in self.result_of(mode))
         self.assertEqual(collections.Counter(self.stored()) - expected, {}, "not expected")
@@ -69,12 +69,13 @@ class Standalone(resume_case.ResumeCase):
             half = COUNT // 2
             self.assertEqual((figures["inserted"], figures["changed"], figures["alreadyStored"]),
                              {"upsert": (half, half, 0), "merge": (half, half, 0),
+                              "update": (0, half, 0),
                               "replace": (0, half, 0), "delete": (0, half, half)}[mode])
         self.assertTrue(support.run_record(self.work)["verification"]["ok"])
         return figures
 
     def test_killed_and_resumed(self):
-        for mode in ("upsert", "merge", "replace", "delete"):
+        for mode in ("upsert", "merge", "update", "replace", "delete"):
             with self.subTest(mode):
                 self.work = self.scratch / mode
                 self.store_old()

@@ -17,7 +17,8 @@ static void infer_types(const sl_plan *plan, sl_dialect *dialect, sl_text text) 
     sl_typing_decide(typing);
     require(sl_typing_apply(typing, false, dialect, &error), "types are applied");
     const sl_typed_layout *layout = sl_typing_layout_of(typing, dialect);
-    char *schema = sl_typing_write_schema(plan, dialect, "fuzz", layout->records);
+    char *schema = sl_typing_write_schema(plan, (const sl_dialect *const[]){dialect}, 1, "fuzz",
+                                          layout->records);
     require(schema != NULL, "a schema is written");
     sl_schema *read = NULL;
     require(sl_schema_read(sl_text_of(schema), "fuzz.yaml", &read, &error),
