@@ -505,16 +505,46 @@ static sl_batch *target_of(sl_worker *worker, int64_t first_id) {
     }
 }
 
-/* Warns if the last line of a pipe has no line end: if the program that writes the pipe is stopped
- * within the last field, the shorter value looks like a complete one. */
+/* The word of a total that is the first field of a line; NULL: it has none. */
+static const char *total_of(sl_text line) {
+    static const char *const words[] = {"total",     "totals", "grand total", "subtotal", "sum",
+                                        "summe",     "gesamt", "gesamtsumme", "totale",   "totaal",
+                                        "insgesamt", "suma",   "summa",       "razem",    "Итого"};
+    size_t at = 0;
+    while (at < line.length && strchr(" ;,|\t\"", line.bytes[at]))
+        at++;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        const size_t end = at + strlen(words[i]);
+        if (end <= line.length && strncasecmp(line.bytes + at, words[i], end - at) == 0 &&
+            (end == line.length || memchr(";,|\t\":\r\n", line.bytes[end], 8)))
+            return words[i];
+    }
+    return NULL;
+}
+
+/* Warns of a last line that may be a total of the others and, if a pipe's last line has no line
+ * end, of a text that was cut off: if the program that writes the pipe is stopped within the last
+ * field, the shorter value looks like a complete one. */
 static void check_end(const sl_worker *worker, const sl_source_block *block) {
     const sl_source *facts = sl_source_set_at(worker->job->set, block->source);
+    const sl_format *format = worker->job->sources[block->source].format;
     const sl_text text = block->text;
-    if (block->last && facts->kind == SL_SOURCE_PIPE && text.length > 0 &&
-        text.bytes[text.length - 1] != '\n' && !worker->job->sources[block->source].format->own_ids)
+    if (!block->last || !text.bytes || text.length == 0 || format->own_ids)
+        return;
+    const bool ended = text.bytes[text.length - 1] == '\n';
+    if (!ended && facts->kind == SL_SOURCE_PIPE)
         sl_log_warning("%s: the last line has no line end: if the program that wrote the text was "
                        "stopped, the last record is not complete, and others are missing",
                        facts->shown);
+    const char *before = memrchr(text.bytes, '\n', text.length - ended);
+    const sl_text line = {before ? before + 1 : text.bytes,
+                          before ? text.length - (size_t)(before + 1 - text.bytes) : text.length};
+    const char *total = format->takes_schema ? total_of(line) : NULL;
+    if (total)
+        sl_log_warning(
+            "%s: the last line begins with the word %s: if it is a total and not a record, "
+            "remove its document, and the line before the next load",
+            facts->shown, total);
 }
 
 /* Parses a block into batches; `dialect` NULL: the block is not loaded. */
