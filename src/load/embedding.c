@@ -578,7 +578,7 @@ bool sl_embedding_check(sl_job *job, const char *work_directory, sl_error *error
               sl_store_read_facts(preparation.folder, &there, &preparation.embed->facts, error);
     if (ok && there)
         ok = look_at_records(&preparation, letters) &&
-             find_store(&preparation, SL_STORE_UNUSED, &there);
+             find_store(&preparation, SL_STORE_READ_ONLY, &there);
     sl_embed_destroy(preparation.embed);
     preparation_clear(&preparation);
     return ok;

@@ -201,6 +201,20 @@ class Tables(support.Case):
         self.assertIn("while it was being read", outcome.err)
         self.assertFalse((work / "embed/complete").exists())
 
+    def test_a_table_that_is_changed_after_it_was_read_ends_the_load(self):
+        items = self.file("items.csv", "k,w\n1,2\n")
+        for change in ("", "2,3\n"):
+            work = self.scratch / f"work{len(change)}"
+            running, feed = self.start_with_pipe(
+                "shardload", "load", "--sink", "null", "--work-dir", work, "--embed", f"items={items}",
+                "--on", "k", "-", text=b"k,v\n" + b"1,abc\n" * 20000)
+            self.wait_for((work / "embed/complete").exists, "the store")
+            with items.open("a") as file:
+                file.write(change)
+            feed.close()
+            outcome = running.wait().expect(support.EXIT_SOURCE if change else support.EXIT_OK)
+            self.assertEqual("items.csv has changed since its records were stored" in outcome.err, change != "")
+
     def test_a_source_without_records_embeds_nothing(self):
         raw, work = self.dump("--embed", f"i={self.file('items.csv', 'k,text' + chr(10))}", "--on",
                               "k", self.file("orders.csv", "k,v\n1,a\n2,b\n"))
