@@ -748,6 +748,38 @@ static bool sniff_table(const sl_plan *plan, const char *name, sl_text head, boo
     return ok;
 }
 
+/* Reads the first line of the table, after `skip` lines. Returns its fields, which the caller frees;
+ * NULL with error. */
+static sl_text *read_first(sl_table *table, sl_text head, uint64_t skip, const char *delimiters,
+                           char quote_choice, char delimiter, sl_error *error) {
+    sl_first_line *first = &table->first;
+    if (!sl_first_line_read(head, sl_after_lines(head, skip), delimiters, quote_choice, first,
+                            error))
+        return NULL;
+    table->quote = sl_quote_of(quote_choice, first->delimiter);
+    table->escape = table->notation->quote_escape;
+    if (table->notation->escape && delimiter) { /* line ends may be data */
+        first->delimiter = delimiter;
+        sl_table_extend_first(table, head);
+    }
+    first->fields = sl_table_split(table, first->line, NULL, 0);
+    return sl_table_fields(table, error);
+}
+
+/* Is each name that of a column of the schema? */
+static bool are_columns(const sl_schema *schema, const sl_text *names, size_t count) {
+    size_t known = 0;
+    for (size_t k; known < count; known++) {
+        for (k = 0; k < schema->column_count; k++) {
+            if (sl_schema_column_is_named(&schema->columns[k], names[known]))
+                break;
+        }
+        if (k == schema->column_count)
+            return false;
+    }
+    return known > 0;
+}
+
 static bool sniff_by_schema(const sl_plan *plan, sl_text head, bool whole, sl_dialect **dialect,
                             sl_error *error) {
     const sl_schema *schema = plan->schemas[0];
@@ -761,26 +793,33 @@ static bool sniff_by_schema(const sl_plan *plan, sl_text head, bool whole, sl_di
         delimiters[0] = delimiter;
         delimiters[1] = '\0';
     }
-    sl_first_line *first = &table.first;
-    size_t skip = sl_after_lines(head, (uint64_t)schema->skip_lines);
-    if (!sl_first_line_read(head, skip, delimiters, quote_choice, first, error))
-        return false;
-    table.quote = sl_quote_of(quote_choice, first->delimiter);
-    table.escape = table.notation->quote_escape;
-    if (table.notation->escape && delimiter) { /* line ends may be data */
-        first->delimiter = delimiter;
-        sl_table_extend_first(&table, head);
+    const sl_first_line *first = &table.first;
+    uint64_t skip = (uint64_t)schema->skip_lines;
+    sl_text *names = read_first(&table, head, skip, delimiters, quote_choice, delimiter, error);
+    bool header;
+    /* A file of the same table may lack the lines before it. */
+    while (skip > 0 && schema->header != SL_CHOICE_NO &&
+           !(names && names_columns(schema, names, first->fields, &header))) {
+        sl_table earlier = table;
+        sl_error ignored;
+        sl_text *fields =
+            read_first(&earlier, head, --skip, delimiters, quote_choice, delimiter, &ignored);
+        if (!fields || !are_columns(schema, fields, earlier.first.fields)) {
+            free(fields);
+            continue;
+        }
+        free(names);
+        names = fields;
+        table = earlier;
+        snprintf(table.note, sizeof table.note, "; fewer lines before the table than skip_lines");
     }
-    first->fields = sl_table_split(&table, first->line, NULL, 0);
-    size_t count = first->fields;
-    sl_text *names = sl_table_fields(&table, error);
     if (!names)
         return false;
-    bool header;
+    size_t count = first->fields;
     bool fits = find_header(schema, first, names, &header, error) &&
                 (header || field_count(schema, first->fields, &count, error));
     if (first->delimiter == 0) /* one column: a line with a delimiter has one field too many */
-        first->delimiter = schema->delimiter ? schema->delimiter : ',';
+        table.first.delimiter = schema->delimiter ? schema->delimiter : ',';
     fits = fits && (!header || sl_table_set_names(&table, names, count, error)) &&
            sl_dialect_bind(plan, schema, first, header ? table.names : NULL, count, dialect, error);
     if (fits)

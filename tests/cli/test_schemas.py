@@ -71,6 +71,16 @@ class Schemas(support.Case):
             rejected.write_text(rejected.read_text().replace("y", "2"))
             self.assertEqual(self.dump_decoded("--schema", schema, rejected)[0], [{"a": 2, "b": "z"}])
 
+    def test_a_file_may_lack_the_lines_that_the_schema_skips(self):
+        """Columns are found by their names then, in any order; values are never read as a header."""
+        schema = self.schema("{name: a}", "{name: b}", head="name: s\nskip_lines: 2\nheader: true\n")
+        for text in ("title\n\na,b\n1,x\n", "title\nb,a\nx,1\n", "b,a\nx,1\n", "a,b\n1,x\n", "a\nB\nb,a\nx,1\n"):
+            found, _ = self.dump_decoded("--schema", schema, self.file("t.csv", text))
+            self.assertEqual(found, [{"a": "1", "b": "x"}], text)
+        for text in ("a,c\n\n1,x\n2,y\n", "title\n\n1,x\n"):
+            self.assertIn("names no column of the schema",
+                          self.parse("--schema", schema, self.file("t.csv", text), code=support.EXIT_SOURCE)[0].err)
+
     def test_keys_of_each_mapping(self):
         for name, text in (("table", "no-such-key: 1\n"),
                            ("column", "name: a\ncolumns:\n  - {no-such-key: 1}\n")):
