@@ -42,8 +42,7 @@ struct sl_sql_dump {
     sl_path_set seen;            /* tables whose rows have been read */
     const char *end;             /* the comment that ends a complete dump; NULL: none is expected */
     bool complete;
-    bool standard;     /* statements that MySQL does not have */
-    bool sqlite, open; /* `open`: a transaction */
+    bool open; /* a transaction */
     kind_count kinds[KINDS_MAX];
     size_t kind_count;
     /* The current table: */
@@ -110,7 +109,10 @@ static void skip_comment(sl_sql_dump *dump) {
         const uint64_t line = sl_sql_line(text);
         sl_sql_note_mode(text, "*/");
         const char *at = (const char *)text->buffer + text->used;
-        at += strspn(at, "/*M!0123456789 \t\r\n");
+        at = strchr(at, '!') + 1;
+        for (unsigned digits = 0; digits < 6 && sl_is_digit(*at); digits++) /* a version */
+            at++;
+        at += strspn(at, " \t\r\n");
         for (size_t i = 0; i < sizeof words / sizeof words[0] && !text->failed; i++) {
             if (strncasecmp(at, words[i], strlen(words[i])) == 0)
                 not_read(dump, line, "a statement in a comment that MySQL executes");
@@ -209,45 +211,17 @@ static bool skip_insert(sl_sql_dump *dump) {
 static void note_transaction(sl_sql_dump *dump, const sl_sql_token *first) {
     sl_sql_text *text = &dump->text;
     sl_sql_skip_blanks(text);
-    dump->standard =
-        dump->standard || (sl_sql_is(first, "BEGIN") && sl_sql_follows(text, "TRANSACTION"));
+    const bool transaction = sl_sql_follows(text, "TRANSACTION");
+    text->rules.standard = text->rules.standard || (sl_sql_is(first, "BEGIN") && transaction);
     text->rules.mysql = text->rules.mysql ||
                         (sl_sql_is(first, "USE") && sl_sql_peek(text, 0) != '[') ||
                         (sl_sql_is_one_of(first, "LOCK|UNLOCK") && sl_sql_follows(text, "TABLES"));
-    dump->sqlite = dump->sqlite || sl_sql_is(first, "PRAGMA");
-    dump->text.rules.brackets = dump->text.rules.brackets || dump->sqlite;
-    if (sl_sql_is_one_of(first, "BEGIN|START"))
+    if (sl_sql_is(first, "PRAGMA"))
+        text->rules.sqlite = text->rules.brackets = true;
+    if (sl_sql_is(first, "BEGIN") || (sl_sql_is(first, "START") && transaction))
         dump->open = true;
-    else if (sl_sql_is_one_of(first, "COMMIT|END"))
+    else if (sl_sql_is_one_of(first, "COMMIT|END|ROLLBACK"))
         dump->open = false;
-}
-
-/* A name in backquotes: MySQL, unless SQLite is shown. */
-static void note_backquote(sl_sql_dump *dump) {
-    dump->sqlite = dump->sqlite || dump->standard;
-    dump->text.rules.brackets = dump->text.rules.brackets || dump->sqlite;
-    dump->text.rules.mysql = !dump->sqlite;
-}
-
-/* Does CREATE TABLE, whose text follows, show MySQL? Its first bytes are buffered. */
-static void note_definition(sl_sql_dump *dump) {
-    sl_sql_text *text = &dump->text;
-    const char *at = (const char *)text->buffer + text->used;
-    char quote = '\0'; /* ends a string, a name or a comment */
-    for (uint64_t left = dump->statement + INSERT_HEAD_MAX;
-         left > sl_sql_position(text) && *at && (quote || *at != ';') && !text->rules.mysql &&
-         !text->rules.nests && !dump->sqlite;
-         at++, left--) {
-        if (quote)
-            quote = *at == quote ? '\0' : quote;
-        else if (*at == '\'' || *at == '"' || (*at == '-' && at[1] == '-'))
-            quote = *at == '-' ? '\n' : *at;
-        else if (*at == '`')
-            note_backquote(dump);
-        else
-            text->rules.mysql =
-                strncasecmp(at, "AUTO_INCREMENT", 14) == 0 || strncasecmp(at, ") ENGINE", 8) == 0;
-    }
 }
 
 /* ---- CREATE, ALTER ---- */
@@ -362,7 +336,7 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
     const bool body = sl_sql_is_one_of(&token, "TRIGGER|FUNCTION|PROCEDURE") &&
                       strcmp(text->rules.terminator, ";") == 0;
     if (sl_sql_is(&token, "TABLE")) {
-        note_definition(dump);
+        sl_sql_note_definition(text, dump->statement + INSERT_HEAD_MAX);
         sl_sql_next_name(text, &token);
         skip_words(text, &token, "IF|NOT|EXISTS");
         name[0] = '\0';
@@ -378,12 +352,19 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
         if (sl_sql_is(&token, ";"))
             return true;
         const bool selects = is_selected(dump, name) &&
-                             (sl_sql_is_one_of(&token, "AS|SELECT") || sl_sql_follows(text, "AS"));
+                             (sl_sql_is_one_of(&token, "AS|SELECT") ||
+                              (sl_sql_follows(text, "AS") && sl_sql_peek(text, 2) <= '('));
         return selects ? not_read(dump, line, "CREATE TABLE ... SELECT")
                        : skip_without(dump, line, is_selected(dump, name) ? "SELECT" : NULL,
                                       "CREATE TABLE ... SELECT");
     }
-    return sl_sql_skip_statement(text, body ? SL_SQL_BODY : SL_SQL_CONTAINS, NULL, NULL) ||
+    const bool contains = sl_sql_is_one_of(&token, "TRIGGER|FUNCTION|PROCEDURE|EVENT|RULE|"
+                                                   "CONSTRAINT");
+    return sl_sql_skip_statement(text,
+                                 body       ? SL_SQL_BODY
+                                 : contains ? SL_SQL_CONTAINS
+                                            : SL_SQL_ALONE,
+                                 NULL, NULL) ||
            cut_off(dump, line, "the statement");
 }
 
@@ -476,11 +457,8 @@ static void note_rows(sl_sql_dump *dump, const char *name) {
     note_end(dump);
     dump->begun = table_named(dump, name);
     sl_sql_rows *rows = &dump->begun->rows;
-    *rows = (sl_sql_rows){.begin = dump->statement,
-                          .end = UINT64_MAX,
-                          .lines = dump->line - 1,
-                          .rules = text->rules,
-                          .sqlite = dump->sqlite};
+    *rows = (sl_sql_rows){
+        .begin = dump->statement, .end = UINT64_MAX, .lines = dump->line - 1, .rules = text->rules};
 }
 
 /* Moves to the rows of the known table. */
@@ -488,7 +466,6 @@ static void go_to_rows(sl_sql_dump *dump) {
     const sl_sql_rows *rows = &dump->known->rows;
     sl_sql_seek(&dump->text, rows->begin, rows->lines);
     dump->text.rules = rows->rules;
-    dump->sqlite = rows->sqlite;
 }
 
 /* Begins the rows of a table. `token` follows on its name: the list of columns may begin there. */
@@ -530,8 +507,9 @@ static bool begin_table(sl_sql_dump *dump, const char *name, sl_sql_token *token
     if (dump->begun)
         dump->begun->rows.partial = dump->column_count < stored;
     free(dump->next_schema);
-    dump->next_schema = sl_sql_table_schema(dump->columns, dump->column_count,
-                                            dump->sqlite ? SL_SQL_SCHEMA_ANY : SL_SQL_SCHEMA_COPY);
+    dump->next_schema =
+        sl_sql_table_schema(dump->columns, dump->column_count,
+                            dump->text.rules.sqlite ? SL_SQL_SCHEMA_ANY : SL_SQL_SCHEMA_COPY);
     return dump->next_schema || sl_error_memory(text->error, "reading an SQL dump");
 }
 
@@ -928,7 +906,7 @@ static bool read_value(sl_sql_dump *dump, const sl_sql_column *column) {
         put_text(dump, (const char *)begin, (size_t)(at - begin));
         text->used += (size_t)(at - begin);
     } while (text->used == text->length && sl_sql_peek(text, 0) >= 0);
-    if (dump->sqlite && dump->row_length - start >= 5 &&
+    if (dump->text.rules.sqlite && dump->row_length - start >= 5 &&
         memcmp(dump->row + dump->row_length - 3, "999", 3) == 0 &&
         memchr(dump->row + start, 'e', dump->row_length - start)) { /* 1e999 is infinity */
         dump->row_length = start + (dump->row[start] == '-');
@@ -1087,7 +1065,7 @@ static bool read_inserted(sl_sql_dump *dump, sl_sql_token *token, char *name) {
          sl_sql_next_name(text, token))
         dump->replaces = dump->replaces || sl_sql_is_one_of(token, "IGNORE|REPLACE");
     if (token->kind == SL_SQL_NAME && token->quote == '`')
-        note_backquote(dump); /* a dump without comments */
+        sl_sql_note_backquote(&dump->text); /* a dump without comments */
     return sl_sql_table_name(text, token, name) ||
            (token->kind == SL_SQL_END
                 ? cut_off(dump, dump->line, "the INSERT statement")

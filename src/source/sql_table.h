@@ -29,7 +29,6 @@ typedef struct sl_sql_rows {
                             other tables after all of them (UINT64_MAX: none) */
     uint64_t lines;      /* line feeds before `begin` */
     sl_sql_rules rules;
-    bool sqlite;
     bool replaces; /* REPLACE or INSERT IGNORE: the database keeps one row of each key */
     bool partial;  /* they lack columns, for which the database has values by default */
 } sl_sql_rows;

@@ -26,6 +26,28 @@ static size_t begins_with(const unsigned char *text, size_t length, const char *
     return 0;
 }
 
+/* A column's name, such as "Use case", or a statement as people rarely write it. */
+static bool has_one_capital(const unsigned char *text) {
+    return text[0] >= 'A' && text[0] <= 'Z' && text[1] >= 'a';
+}
+
+/* Is the first line that of a statement, and not the header of a table whose first column has such
+ * a name? In a statement a comma follows on a parenthesis or AS, and semicolons end the line. */
+static bool reads_as_statement(const unsigned char *text, size_t length) {
+    const unsigned char *feed = memchr(text, '\n', length), *comma, *as;
+    length = feed ? (size_t)(feed - text) : length;
+    while (length > 0 && (text[length - 1] <= ' ' || text[length - 1] == ';'))
+        length--;
+    for (const char *mark = ";\t|"; *mark; mark++) {
+        if (memchr(text, *mark, length))
+            return false;
+    }
+    comma = memchr(text, ',', length);
+    as = memmem(text, length, " AS ", 4);
+    return !has_one_capital(text) &&
+           (!comma || memchr(text, '(', (size_t)(comma - text)) || (as && as < comma));
+}
+
 /* Does the first line have one statement, such as USE shop; and SET x = 1;? */
 static bool is_short_statement(const unsigned char *text, size_t length) {
     const unsigned char *feed = memchr(text, '\n', length);
@@ -34,7 +56,7 @@ static bool is_short_statement(const unsigned char *text, size_t length) {
         length--;
     if (begins_with(text, length, "DELIMITER ") && length <= 10 + SL_SQL_TERMINATOR_ROOM)
         return length > 10 && strchr(";$/|", text[10]);
-    if (length == 0 || memchr(text, ';', length) != text + length - 1)
+    if (length == 0 || memchr(text, ';', length) != text + length - 1 || has_one_capital(text))
         return false;
     if (begins_with(text, length, "SET "))
         return memchr(text, '=', length) || memmem(text, length, " TO ", 4);
@@ -50,17 +72,19 @@ static bool begins_statement(const unsigned char *text, size_t length) {
     const size_t verb = begins_with(text, length, "CREATE OR REPLACE |CREATE |DROP |ALTER ");
     const unsigned char *object = text + verb, *end = memchr(text, '\n', length);
     if (verb > 0 && (begins_with(object, length - verb, "TABLE |DATABASE |SCHEMA ") ||
-                     (memchr(object, ';', length - verb) &&
+                     (memchr(object, ';', length - verb) && reads_as_statement(text, length) &&
                       begins_with(object, length - verb,
                                   "VIEW |TRIGGER |FUNCTION |PROCEDURE |EVENT |EXTENSION |TYPE |"
                                   "SEQUENCE |ROLE |INDEX |UNIQUE |TEMPORARY |TEMP |UNLOGGED |"
                                   "DEFINER|ALGORITHM"))))
         return true;
     return begins_with(text, length,
-                       "INSERT INTO |INSERT IGNORE INTO |INSERT OR |REPLACE INTO |DELETE FROM |"
-                       "TRUNCATE TABLE |SET NAMES |LOCK TABLES |SELECT pg_catalog.|\\connect |"
+                       "INSERT INTO |INSERT IGNORE INTO |INSERT OR |REPLACE INTO |SET NAMES |LOCK "
+                       "TABLES |SELECT pg_catalog.|\\connect |"
                        "\\restrict |\\set |\\c |\\encoding |/*!|/*M!") > 0 ||
            is_short_statement(text, length) ||
+           (begins_with(text, length, "DELETE FROM |TRUNCATE TABLE ") &&
+            reads_as_statement(text, length)) ||
            (begins_with(text, length, "COPY ") && end &&
             memmem(text, (size_t)(end - text), " FROM stdin", strlen(" FROM stdin")));
 }
@@ -71,7 +95,7 @@ bool sl_sql_text_begins(const unsigned char *bytes, size_t length) {
     if (begins_with(at, (size_t)(end - at),
                     "--\n-- PostgreSQL database |-- MySQL dump |-- MariaDB dump "))
         return true;
-    while (at < end && !begins_statement(at, (size_t)(end - at))) {
+    while (at < end && (strchr(" \t\r\n", *at) || !begins_statement(at, (size_t)(end - at)))) {
         const size_t left = (size_t)(end - at);
         const unsigned char *after = NULL;
         if (strchr(" \t\r\n", *at))
@@ -206,7 +230,9 @@ void sl_sql_skip_comment(sl_sql_text *text) {
     const bool may_nest = !text->rules.mysql && !text->rules.brackets;
     const uint64_t line = sl_sql_line(text);
     int depth = 0;
-    text->executable = text->executable || (text->rules.mysql && sl_sql_peek(text, 2) == '!');
+    text->executable =
+        text->executable ||
+        (text->rules.mysql && (sl_sql_peek(text, 2) == '!' || sl_sql_follows(text, "/*M!")));
     for (int byte; (byte = sl_sql_peek(text, 0)) >= 0; text->used++) {
         const int next = sl_sql_peek(text, 1);
         const bool begins = byte == '/' && next == '*' && (may_nest || depth == 0);
@@ -366,9 +392,10 @@ void sl_sql_next(sl_sql_text *text, sl_sql_token *token) {
     } else if (byte == '$' && !text->rules.mysql && read_dollar_quoted(text)) {
         token->kind = SL_SQL_STRING;
         token->quote = '$';
-    } else {
-        put(token, byte);
-        text->used++;
+    } else { /* the mark ; is the end of a statement, whatever its terminator is */
+        const bool ends = sl_sql_follows(text, text->rules.terminator);
+        put(token, ends ? ';' : byte == ';' ? ' ' : byte);
+        text->used += ends ? strlen(text->rules.terminator) : 1;
     }
     token->text[token->length] = '\0';
 }
@@ -408,16 +435,45 @@ void sl_sql_note_mode(sl_sql_text *text, const char *end) {
         value = *at == '=' ? at + 1 + strspn(at + 1, " ") : value;
     }
     if (strcasestr(setting, "@@SQL_MODE")) {
-        text->saved_literal = text->rules.literal;
-        text->saved_ansi = text->rules.ansi;
+        text->rules.saved_literal = text->rules.literal;
+        text->rules.saved_ansi = text->rules.ansi;
     }
     if (!value || strncmp(value, "@@", 2) == 0)
         return;
     const bool variable = *value == '@';
     text->rules.mysql = true;
     text->rules.literal =
-        variable ? text->saved_literal : strcasestr(value, "NO_BACKSLASH_") != NULL;
-    text->rules.ansi = variable ? text->saved_ansi : strcasestr(value, "ANSI") != NULL;
+        variable ? text->rules.saved_literal : strcasestr(value, "NO_BACKSLASH_") != NULL;
+    text->rules.ansi = variable ? text->rules.saved_ansi : strcasestr(value, "ANSI") != NULL;
+}
+
+void sl_sql_note_backquote(sl_sql_text *text) {
+    if (text->rules.standard)
+        text->rules.sqlite = text->rules.brackets = true;
+    text->rules.mysql = !text->rules.sqlite;
+}
+
+void sl_sql_note_definition(sl_sql_text *text, uint64_t end) {
+    const char *const begin = (const char *)text->buffer + text->used, *at = begin;
+    char quote = '\0';                           /* ends a string, a name or a comment */
+    if (sl_sql_position(text) < text->looked_at) /* each text is looked at once */
+        return;
+    for (uint64_t left = end; left > sl_sql_position(text) && *at && (quote || *at != ';') &&
+                              !text->rules.mysql && !text->rules.nests && !text->rules.sqlite;
+         at++, left--) {
+        if (quote)
+            quote = *at != quote || (quote == '*' && at[1] != '/') ? quote : '\0';
+        else if (*at == '\'' || *at == '"')
+            quote = *at;
+        else if ((*at == '-' && at[1] == '-') || (*at == '/' && at[1] == '*'))
+            quote = *at++ == '-' ? '\n' : '*';
+        else if (*at == '`')
+            sl_sql_note_backquote(text);
+        else
+            text->rules.mysql =
+                strncasecmp(at, "AUTO_INCREMENT", 14) == 0 || strncasecmp(at, ") ENGINE", 8) == 0;
+    }
+    text->looked_at = sl_sql_position(text) + (uint64_t)(at - begin);
 }
 
 /* Is the byte at an offset of the buffer the first one of a line? */

@@ -20,8 +20,11 @@ typedef struct sl_sql_rules {
                    quotes */
     bool escapes; /* so are they in strings of PostgreSQL: standard_conforming_strings is off */
     bool literal, ansi; /* MySQL: NO_BACKSLASH_ESCAPES; ANSI_QUOTES: double quotes quote names */
-    bool nests;         /* comments within comments, as in PostgreSQL */
-    bool brackets;      /* quote names, as in SQLite; otherwise they are those of arrays */
+    bool saved_literal, saved_ansi; /* the mode that a variable holds */
+    bool sqlite;
+    bool standard; /* statements that MySQL does not have */
+    bool nests;    /* comments within comments, as in PostgreSQL */
+    bool brackets; /* quote names, as in SQLite; otherwise they are those of arrays */
     char terminator[SL_SQL_TERMINATOR_ROOM]; /* of statements */
 } sl_sql_rules;
 
@@ -35,10 +38,10 @@ typedef struct sl_sql_text {
     bool failed;    /* reading failed: `error` is set; from then on the text is at its end */
     uint64_t lines; /* line feeds before buffer[counted] */
     size_t counted;
-    bool executable;                /* a comment has been skipped whose text MySQL executes */
-    bool saved_literal, saved_ansi; /* the mode that a variable of MySQL holds */
+    bool executable; /* a comment has been skipped whose text MySQL executes */
     sl_sql_rules rules;
-    size_t kept; /* bytes of names and types of columns in memory */
+    uint64_t looked_at; /* the text before this offset has been looked at for MySQL */
+    size_t kept;        /* bytes of names and types of columns in memory */
     sl_reader_times *times;
     sl_error *error;
 } sl_sql_text;
@@ -144,6 +147,11 @@ bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *
 
 /* Text follows that may set the SQL mode of MySQL, up to `end`; nothing is skipped. */
 void sl_sql_note_mode(sl_sql_text *text, const char *end);
+
+/* A name in backquotes: MySQL, unless the text shows SQLite. */
+void sl_sql_note_backquote(sl_sql_text *text);
+/* Does CREATE TABLE, whose text follows, show MySQL? Looks at what is buffered, up to an offset. */
+void sl_sql_note_definition(sl_sql_text *text, uint64_t end);
 
 /* Sets the error (SL_EXIT_SOURCE), with the line; false. */
 bool sl_sql_fail(sl_sql_text *text, uint64_t line, const char *format, ...)

@@ -312,6 +312,9 @@ class Dumps(support.ClusterCase):
         for begin in ("SET standard_conforming_strings = on;", "SET search_path TO x;", "SET @a=1;", "USE db;",
                       "use `my db`;", "CREATE VIEW v AS SELECT 1;", "CREATE OR REPLACE VIEW v AS SELECT 1;", "# hi",
                       "CREATE TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET NEW.s=1;", "DELIMITER ;;\nDELIMITER ;",
+                      "CREATE INDEX i ON t (a, b);", "CREATE VIEW v AS SELECT a, b\nFROM t;", "DELETE FROM x WHERE a=1;",
+                      "TRUNCATE TABLE x;", "CREATE TABLE b LIKE assets;", "SET a=1;\nSTART REPLICA;", "BEGIN;\nROLLBACK;",
+                      "/*! */", "/*!40101 */",
                       "CREATE DEFINER=`a`@`b` VIEW v AS SELECT 1;", "BEGIN;\nCOMMIT;", "begin work;\nCOMMIT;",
                       "START TRANSACTION READ WRITE;\r\nCOMMIT;", "/*!50100 SET x=1 */;", "UNLOCK TABLES;",
                       "/*M!999999\\- enable */", "\\connect x", "\\restrict abc", "ALTER DATABASE x SET y=1;",
@@ -320,7 +323,9 @@ class Dumps(support.ClusterCase):
             self.assertIn("a table of an SQL dump", self.shardload("inspect", path).out, begin)
         for begin in ("SET,x", "SET;x", "SET a=b;c", "USE;x", "USE date;x", "BEGIN;END", "begin,end", "DELIMITER,x",
                       "DELIMITER x,y", "# note\na,b", "-- x\na,b", "CREATE,DROP", "create time,x", "Drop type,x",
-                      "Drop type x,y", "Comment on x,y"):
+                      "Drop type x,y", "Comment on x,y", "Create event id;Create event time", "Drop type code;Price",
+                      "create event id;x", "Create event id,note", "Delete from cart,Clicks", "Use case;",
+                      "truncate table id;y", "drop index,x"):
             row = "1;2\n" if ";" in begin else "1,2\n"
             out = self.shardload("inspect", self.file("table", f"{begin}\n{row * 2}")).out
             self.assertNotIn("SQL dump", out, begin)
@@ -351,6 +356,8 @@ class Dumps(support.ClusterCase):
                  (SQLITE.replace("COMMIT;", ""), "without COMMIT"),
                  (MARIADB.replace("LOCK TABLES", "FROBNICATE"), "line 17: a statement that begins with `FROBNICATE`"),
                  (MARIADB.replace("VALUES (7)", "SELECT 7"), "INSERT without VALUES"),
+                 (MYSQL_ROWS.replace("INSERT", "CREATE INDEX i ON x (y)\nINSERT"), "is within another statement"),
+                 (MYSQL_ROWS.replace("(1)", "(1), /*M! (2), */ (3)"), "among rows that MySQL executes"),
                  (MARIADB.replace("VALUES (7)", "VALUES (rand())"), "not understood: rand"),
                  (POSTGRES.replace("CREATE TABLE public.orders", "CREATE TABLE public.order"), "no CREATE TABLE"),
                  (POSTGRES.replace("COPY public.empty (x) ", "COPY public.orders (id) "), "a second time"),
@@ -471,6 +478,29 @@ class Dumps(support.ClusterCase):
         self.assertEqual(self.load_three(names), [[{"id": 1, "t": "a\\n"}]] * 3)
         quoted = "BEGIN TRANSACTION;\n%sCOMMIT;\n" % "".join(rows.replace("%s", f"`{name}`") for name in "abc")
         self.assertEqual(self.load_three(quoted), [[{"id": 1, "t": "a\\n"}]] * 3)
+
+        comment = "".join(f"CREATE TABLE {name} (/* `x` */ id int, -- `y`\nt text);\n"
+                          f"INSERT INTO {name} VALUES (1,'C:\\new');\n" for name in "abc")
+        self.assertEqual(self.load_three(comment), [[{"id": 1, "t": "C:\\new"}]] * 3)
+
+    def test_other_terminators(self):
+        """A statement ends at the terminator, and not at a semicolon."""
+        rows = "CREATE TABLE %s (id int, t text) ENGINE=InnoDB;\nDELIMITER //\nINSERT INTO %s VALUES (1,';')//\n" \
+               "ALTER TABLE %s ADD KEY (id)//\nINSERT INTO %s VALUES (2,'//')//\nDROP TABLE x//\n" \
+               "INSERT INTO %s VALUES (3,'x')//\nDELIMITER ;\n"
+        self.assertEqual(self.load_three("".join(rows.replace("%s", name) for name in "abc")),
+                         [[{"id": 1, "t": ";"}, {"id": 2, "t": "//"}, {"id": 3, "t": "x"}]] * 3)
+
+    def test_a_table_is_read_alone_as_after_the_others(self):
+        """What shows the database, and the mode that a variable holds, are known to each table."""
+        saved = "SET SQL_MODE='NO_BACKSLASH_ESCAPES';\nSET @OLD_SQL_MODE=@@SQL_MODE;\nSET SQL_MODE='';\n" + "".join(
+            f"CREATE TABLE {name} (t text);\nINSERT INTO {name} VALUES ('x\\\\');\nSET SQL_MODE=@OLD_SQL_MODE;\n"
+            f"INSERT INTO {name} VALUES ('a\\n');\nSET SQL_MODE='';\n" for name in "abc")
+        self.assertEqual(self.load_three(saved), [[{"t": "x\\"}, {"t": "a\\n"}]] * 3)
+        standard = "BEGIN TRANSACTION;\n" + "".join(
+            f"CREATE TABLE {name} (t text);\nINSERT INTO {name} VALUES ('1');\n"
+            f"INSERT INTO `{name}` VALUES ('a\\n');\n" for name in "abc") + "COMMIT;\n"
+        self.assertEqual(self.load_three(standard), [[{"t": "1"}, {"t": "a\\n"}]] * 3)
 
     def test_modes_of_mysql(self):
         rows = "CREATE TABLE \"%s\" (\"id\" int, \"t\\\" text);\nINSERT INTO \"%s\" VALUES (1,'a\\');\n"
