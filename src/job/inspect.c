@@ -172,6 +172,9 @@ static const char *differs(const sl_dialect *first, const sl_dialect *d, bool sa
         first->blanks != d->blanks || first->skip_lines != d->skip_lines)
         return "its delimiter, quotes or lines before the table differ from those of the first "
                "source: write a schema for each of them, and load each with its own";
+    if (first->notation != d->notation)
+        return "its dialect differs from that of the first source: name one for all with "
+               "--dialect, or write a schema for each of them, and load each with its own";
     if (!same_columns && (first->header_length == 0 || d->header_length == 0))
         return "its columns differ from those of the first source, and without a header nothing "
                "names them: give --columns NAME,... for each, and load each with its own schema";

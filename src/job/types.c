@@ -1005,7 +1005,8 @@ static void add_name(column_names *columns, const char *name) {
 }
 
 /* Warns of columns that no earlier load has stored, and of stored ones that this load is the first
- * to lack. Columns may be left out by --mode merge, and those of an archive are not all known. */
+ * to lack. Records of --mode merge and update may lack columns, and those of an archive are not all
+ * known. */
 static void warn_of_columns(const sl_job *job, const sl_destination *destination,
                             const recording *r, bool warns) {
     const known_types *known = r->known;

@@ -725,6 +725,7 @@ const sl_sink_type sl_sink_cluster = {
  *
  *   upsert   {q: <match>, u: <document>, upsert: true}
  *   merge    {q: <match>, u: {$set: <the fields that do not match>}, upsert: true}
+ *   update   {q: <match>, u: {$set: <the fields that do not match>}}
  *   replace  {q: <match>, u: <document>}
  *   delete   {q: <match>, limit: 1}
  *

@@ -251,6 +251,7 @@ void sl_sql_skip_comment(sl_sql_text *text) {
             return;
         }
     }
+    sl_sql_fail(text, line, "the comment that begins here has no end: the dump is cut off");
 }
 
 void sl_sql_skip_blanks(sl_sql_text *text) {

@@ -469,10 +469,11 @@ class Types(support.Case):
         self.assertEqual((self.scratch / "s.yaml").read_text("utf-8").count("name: \"id\""), 1)
         self.assertIn("3 numbers, 1 date (of 2", self.shardload("inspect", *paths).text)
         for other, words in (("id,z\n1,2\n", "its delimiter, quotes or lines before the table differ"),
+                             ("id\tb\n1\tC:\\new\n2\t\\N\n", "its dialect differs from that of the first source"),
                              ("3;4\n5;6\n", "its columns differ from those of the first source, and without a "
                                              "header nothing names them: give --columns")):
             path = self.file("3.csv", other)
-            first = paths[0] if "," in other else self.file("4.csv", "3;4;1\n5;6;1\n")
+            first = paths[0] if "," in other else self.file("4.csv", "id\ta\n1\tC:\\new\n2\ty\n" if "\t" in other else "3;4;1\n5;6;1\n")
             outcome = self.shardload("inspect", "--write-schema", "t.yaml", first, path, code=support.EXIT_USAGE)
             self.assertIn(f"--write-schema: {path}: {words}", outcome.err)
 

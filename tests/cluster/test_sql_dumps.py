@@ -357,6 +357,9 @@ class Dumps(support.ClusterCase):
                  (MARIADB.replace("LOCK TABLES", "FROBNICATE"), "line 17: a statement that begins with `FROBNICATE`"),
                  (MARIADB.replace("VALUES (7)", "SELECT 7"), "INSERT without VALUES"),
                  (MYSQL_ROWS.replace("INSERT", "CREATE INDEX i ON x (y)\nINSERT"), "is within another statement"),
+                 (MYSQL_ROWS + "/* x", "line 4: the comment that begins here has no end"),
+                 ("SET client_encoding='UTF8';\nCREATE TABLE t (a int);\nINSERT INTO t VALUES (1);\n/* a /* b */\n"
+                  "INSERT INTO t VALUES (2);\n", "line 4: the comment that begins here has no end"),
                  (MYSQL_ROWS.replace("(1)", "(1), /*M! (2), */ (3)"), "among rows that MySQL executes"),
                  (MARIADB.replace("VALUES (7)", "VALUES (rand())"), "not understood: rand"),
                  (POSTGRES.replace("CREATE TABLE public.orders", "CREATE TABLE public.order"), "no CREATE TABLE"),
@@ -396,7 +399,7 @@ class Dumps(support.ClusterCase):
                      "ALTER TABLE t ADD KEY (id),RENAME TO u;",
                      *(f"ALTER TABLE t ADD INDEX i (id, s), {change};" for change in (
                          "RENAME TO u", "RENAME COLUMN s TO u", "DROP s", "DROP COLUMN s", "ADD z int", "ADD (z int)",
-                         "DROP PARTITION p", "CHANGE s u text", "ALTER COLUMN s TYPE int",
+                         "DROP PARTITION p", "CHANGE s u text", "ALTER COLUMN s TYPE int", "ALTER s SET DATA TYPE int",
                          "EXCHANGE PARTITION p WITH TABLE u"))):
             line = 3 + (text.startswith("CREATE INDEX"))
             with self.subTest(text=text):
@@ -414,7 +417,7 @@ class Dumps(support.ClusterCase):
                           message="is within another statement")
         self.run_load(self.file("t.sql", "BEGIN;\n" + rows), code=support.EXIT_SOURCE, message="without COMMIT")
         self.assertEqual(self.collections(), [])
-        harmless = "ALTER TABLE t ADD CONSTRAINT k PRIMARY KEY (id), MODIFY s text, ALTER s SET DEFAULT 'x';\n" \
+        harmless = "ALTER TABLE t ADD CONSTRAINT k PRIMARY KEY (id), MODIFY s text, CHANGE `s` s text, ALTER s SET DEFAULT 'x';\n" \
                    "ALTER TABLE t DROP INDEX i, RENAME KEY a TO b, ALTER COLUMN type DROP DEFAULT, ADD CHECK (s);" \
                    "GRANT SELECT,\nINSERT ON t TO x;\n" \
                    "CREATE RULE r AS ON INSERT TO v DO INSTEAD (INSERT INTO t VALUES (1);\nINSERT INTO t VALUES (2););"
