@@ -375,6 +375,7 @@ bool sl_store_read_facts(const char *folder, bool *there, sl_store_facts *facts,
                               .without_key = (uint64_t)sl_look_int64(document, "withoutKey", 0),
                               .too_many = (uint64_t)sl_look_int64(document, "tooMany", 0),
                               .keys = (uint64_t)sl_look_int64(document, "keys", 0),
+                              .seed = (uint64_t)sl_look_int64(document, "seed", 0),
                               .bits = (uint64_t)sl_look_int64(document, "bits", 0),
                               .group_bytes = (uint64_t)sl_look_int64(document, "groupBytes", 0),
                               .groups_check = (uint64_t)sl_look_int64(document, "groupsCheck", 0),
@@ -489,7 +490,7 @@ static uint64_t bytes_of(const sl_group *group) {
 }
 
 const sl_group *sl_store_find(const sl_store *store, const uint8_t *key, size_t length) {
-    uint64_t hash = sl_hash(key, length);
+    uint64_t hash = sl_seeded_hash(key, length, store->facts.seed);
     uint64_t entry = store->facts.bits ? hash >> (64 - store->facts.bits) : 0;
     uint64_t at = store->index[entry], end = store->index[entry + 1];
     while (at < end) {
@@ -818,6 +819,7 @@ static bool write_facts(const char *folder, const sl_store_facts *facts, sl_erro
     BSON_APPEND_INT64(&document, "withoutKey", (int64_t)facts->without_key);
     BSON_APPEND_INT64(&document, "tooMany", (int64_t)facts->too_many);
     BSON_APPEND_INT64(&document, "keys", (int64_t)facts->keys);
+    BSON_APPEND_INT64(&document, "seed", (int64_t)facts->seed);
     BSON_APPEND_INT64(&document, "bits", (int64_t)facts->bits);
     BSON_APPEND_INT64(&document, "groupBytes", (int64_t)facts->group_bytes);
     BSON_APPEND_INT64(&document, "groupsCheck", (int64_t)facts->groups_check);

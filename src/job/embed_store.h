@@ -135,7 +135,7 @@ static inline const uint8_t *sl_group_array(const sl_group *group) {
 }
 
 /* The content of "complete". */
-#define SL_STORE_FORMAT 4
+#define SL_STORE_FORMAT 5
 typedef struct sl_store_facts {
     uint64_t format;      /* with another one than SL_STORE_FORMAT, the other facts are not known */
     char identity[160];   /* of the options that the store was made with */
@@ -148,6 +148,7 @@ typedef struct sl_store_facts {
     uint64_t without_key; /* of the records */
     uint64_t too_many;    /* of the records: with a key that has too many for one document */
     uint64_t keys;
+    uint64_t seed; /* of the hashes of keys */
     uint64_t bits; /* of a hash, by which "index" is ordered */
     uint64_t group_bytes;
     uint64_t groups_check, index_check; /* CRC-32 of the files */

@@ -411,6 +411,7 @@ static bool make_store(sl_preparation *preparation, sl_store_facts *facts) {
     snprintf(path, sizeof path, "%s/complete", preparation->folder);
     sl_private_file_remove(path);
     sl_private_folder_sync(preparation->folder);
+    facts->seed = preparation->divided.seed = sl_process_seed();
     sl_log_info("reading %s, whose records are embedded as %s", config->embed_path,
                 config->embed_field);
     return read_records(preparation, facts) &&
@@ -772,7 +773,8 @@ static bool write_record(sl_outlet *outlet, const bson_t *record, uint32_t sourc
     if (key_length == 0)
         atomic_fetch_add_explicit(&outlet->to->options->without_key, 1, memory_order_relaxed);
     size_t length = copy_embedded(outlet, record, key_length > 0, made_id);
-    return sl_partition_write(outlet->writer, key, key_length, sl_hash(key, key_length),
+    return sl_partition_write(outlet->writer, key, key_length,
+                              sl_seeded_hash(key, key_length, options->seed),
                               sl_record_position(source, at), outlet->document, length, error);
 }
 

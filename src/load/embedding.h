@@ -45,6 +45,7 @@ typedef struct sl_divided {
     const char *folder; /* of the partitions */
     const char *keys[SL_JOIN_FIELDS_MAX];
     size_t key_count;
+    uint64_t seed;                /* of the hashes of keys */
     _Atomic uint64_t without_key; /* records */
     _Atomic uint64_t text;        /* the sum of sl_divided_text of all blocks */
 } sl_divided;

@@ -68,11 +68,11 @@ static void names_clear(sl_names *names) {
 
 /* The hash of a path's components, without empty ones and `.`; never 0. */
 static uint64_t hash_of(const char *path) {
-    uint64_t hash = SL_HASH_B;
+    uint64_t hash = sl_process_seed();
     while (*path) {
         size_t length = strcspn(path, "/");
         if (length > 0 && !(length == 1 && path[0] == '.'))
-            hash = sl_hash_mix(hash ^ SL_HASH_A, sl_hash((const uint8_t *)path, length));
+            hash = sl_seeded_hash(path, length, hash);
         path += length + (path[length] == '/');
     }
     return hash ? hash : 1;

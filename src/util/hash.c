@@ -1,9 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MD5, after section 3 of RFC 1321. Assumes a little-endian machine, as bson_writer.h does. */
+/* SipHash, after the paper of Aumasson and Bernstein (2012), with one round for each word and three
+ * at the end; MD5, after section 3 of RFC 1321. Assume a little-endian machine, as bson_writer.h
+ * does. */
 #include "hash.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+static uint64_t rotate_word(uint64_t x, unsigned left) {
+    return x << left | x >> (64 - left);
+}
+
+static void sip_round(uint64_t v[4]) {
+    v[0] += v[1];
+    v[2] += v[3];
+    v[1] = rotate_word(v[1], 13) ^ v[0];
+    v[3] = rotate_word(v[3], 16) ^ v[2];
+    v[0] = rotate_word(v[0], 32) + v[3];
+    v[2] += v[1];
+    v[1] = rotate_word(v[1], 17) ^ v[2];
+    v[3] = rotate_word(v[3], 21) ^ v[0];
+    v[2] = rotate_word(v[2], 32);
+}
+
+uint64_t sl_seeded_hash(const void *bytes, size_t length, uint64_t seed) {
+    const uint64_t second = seed ^ SL_HASH_B; /* half of the key */
+    uint64_t v[4] = {seed ^ UINT64_C(0x736F6D6570736575), second ^ UINT64_C(0x646F72616E646F6D),
+                     seed ^ UINT64_C(0x6C7967656E657261), second ^ UINT64_C(0x7465646279746573)};
+    for (size_t at = 0; at <= length; at += 8) {
+        const size_t rest = length - at;
+        uint64_t word = rest < 8 ? (uint64_t)length << 56 : 0;
+        memcpy(&word, (const uint8_t *)bytes + at, rest < 8 ? rest : 8);
+        v[3] ^= word;
+        sip_round(v);
+        v[0] ^= word;
+    }
+    v[2] ^= 0xFF;
+    for (int i = 0; i < 3; i++)
+        sip_round(v);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+static uint64_t process_seed;
+
+static void draw_seed(void) {
+    struct timespec now;
+    if (getrandom(&process_seed, sizeof process_seed, 0) == sizeof process_seed)
+        return;
+    clock_gettime(CLOCK_REALTIME, &now);
+    process_seed = sl_hash_mix((uint64_t)now.tv_nsec ^ SL_HASH_A, (uint64_t)now.tv_sec ^ SL_HASH_B);
+}
+
+uint64_t sl_process_seed(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, draw_seed);
+    return process_seed;
+}
+
+/* ---- MD5 ---- */
 
 /* Element i is the integer part of 2^32 times the absolute value of sin(i + 1). */
 static const uint32_t sines[64] = {

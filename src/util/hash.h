@@ -47,6 +47,12 @@ static inline uint64_t sl_hash_text(const char *bytes, size_t length) {
     return hash;
 }
 
+/* A hash for tables whose keys come from outside: SipHash-1-3. Without the seed, nobody can choose
+ * texts with equal hashes, which would cost time that grows with the square of their number. */
+uint64_t sl_seeded_hash(const void *bytes, size_t length, uint64_t seed);
+/* A random seed, drawn once, for tables that are not stored. */
+uint64_t sl_process_seed(void);
+
 /* ---- MD5 ---- */
 
 #define SL_MD5_BYTES 16

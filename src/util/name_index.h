@@ -17,10 +17,10 @@ typedef struct sl_name_index {
     size_t count;     /* of items */
 } sl_name_index;
 
-/* The hash of a database and a collection. */
+/* The hash of a database and a collection, in this process. */
 static inline uint64_t sl_name_hash(const char *database, const char *collection) {
-    return sl_hash_mix(sl_hash((const uint8_t *)database, strlen(database)),
-                       sl_hash((const uint8_t *)collection, strlen(collection)));
+    return sl_seeded_hash(collection, strlen(collection),
+                          sl_seeded_hash(database, strlen(database), sl_process_seed()));
 }
 
 static inline void sl_name_index_clear(sl_name_index *index) {

@@ -35,7 +35,7 @@ static void write_records(const char *folder) {
             const char *names[] = {"k"};
             uint8_t key[SL_JOIN_KEY_ROOM];
             size_t length = sl_join_key_of(by, names, 1, key);
-            assert_true(sl_partition_write(writer, key, length, sl_hash(key, length),
+            assert_true(sl_partition_write(writer, key, length, sl_seeded_hash(key, length, 0),
                                            sl_record_position(1, turn), bson_get_data(record),
                                            record->len, &error));
         }

@@ -28,6 +28,17 @@ TEST(every_bit_and_the_length_matter) {
     }
 }
 
+/* Texts can be chosen whose sl_hash is equal; for whoever does not know the seed they differ. */
+TEST(a_seed_divides_texts_that_were_chosen_to_collide) {
+    uint64_t words[2] = {1, SL_HASH_A ^ sizeof words}, other[2] = {2, words[1]};
+    const uint8_t *one = (const uint8_t *)words, *two = (const uint8_t *)other;
+    assert_true(sl_hash(one, sizeof words) == sl_hash(two, sizeof words));
+    assert_true(sl_seeded_hash(one, sizeof words, 7) != sl_seeded_hash(two, sizeof words, 7));
+    assert_true(sl_seeded_hash(one, sizeof words, 7) != sl_seeded_hash(one, sizeof words, 8));
+    assert_true(sl_seeded_hash(one, 16, 7) != sl_seeded_hash(one, 15, 7));
+    assert_true(sl_process_seed() == sl_process_seed());
+}
+
 /* Changing one bit of a document must change each bit of the hash with a probability of about one
  * half, so that errors do not cancel in a sum of hashes. */
 TEST(one_bit_changes_half_of_the_hash) {
