@@ -113,18 +113,19 @@ static char *pattern_of(const char *name) {
 }
 
 /* Warns if a database may hold other rows than the dump has. */
-static void warn_of_rows(const tables *all, const table *item) {
+static void warn_of_rows(const table *item) {
     const sl_sql_rows *rows = &item->map.table->rows;
     char shown[80];
     sl_text_printable(sl_text_of(item->name), shown, sizeof shown);
     if (rows->partial)
-        sl_log_warning("%s: the rows of the table %s, from line %llu on, leave out columns; the "
-                       "values by default that a database sets there are not loaded",
+        sl_log_warning("%s: the rows of the table %s, from line %llu on, leave out columns, "
+                       "whose default values in the database are not loaded",
                        item->path, shown, (unsigned long long)rows->lines + 1);
-    if (rows->replaces && !all->config->format_options.id_fields)
+    if (rows->replaces)
         sl_log_warning("%s: of the rows of the table %s, from line %llu on, a database keeps one "
-                       "for each key (REPLACE, IGNORE); all are loaded: with --id-field "
-                       "primary-key the others are rejects",
+                       "for each key (REPLACE: the last; IGNORE: the first). All are loaded, and "
+                       "with --id-field one of them. If keys repeat, run the statements in a "
+                       "database, and export that",
                        item->path, shown, (unsigned long long)rows->lines + 1);
 }
 
@@ -168,7 +169,7 @@ static bool add_tables(tables *all, sl_sql_dump *dump, const char *path, sl_erro
                                 path, (unsigned long long)(UNPACKED_MAX >> 40));
         if (key && !(all->items[i].id_fields = strdup(key)))
             return sl_error_memory(error, "listing tables");
-        warn_of_rows(all, &all->items[i]);
+        warn_of_rows(&all->items[i]);
     }
     if (count > 0)
         all->items[first].owned = sl_sql_dump_take_tables(dump);

@@ -19,8 +19,9 @@
 #define OUTPUT_BYTES ((size_t)64 << 10)
 #define KINDS_MAX 48u
 #define TABLES_MAX 20000u
-#define HASHES 1024u /* of names of tables */
-#define WORDS_MAX 8u /* of a value: replace(replace(...)) */
+#define MARKS_MAX 30u /* bytes of byte order marks before a dump */
+#define HASHES 1024u  /* of names of tables */
+#define WORDS_MAX 8u  /* of a value: replace(replace(...)) */
 #define KIND_ROOM 40u
 #define INSERT_HEAD_MAX ((size_t)64 << 10)
 /* Text of a row. The reader cuts and rejects a longer line, so a row may lose bytes above it. */
@@ -102,30 +103,37 @@ static bool not_read(sl_sql_dump *dump, uint64_t line, const char *what) {
 
 /* Skips a comment between statements, in which MySQL may execute a statement without rows. */
 static void skip_comment(sl_sql_dump *dump) {
-    static const char *const words[] = {"INSERT", "REPLACE", "UPDATE", "DELETE", "TRUNCATE",
-                                        "LOAD",   "RENAME",  "CALL",   "WITH"};
+    static const char changes[] = "INSERT|REPLACE|UPDATE|DELETE|TRUNCATE|LOAD|RENAME|CALL|WITH";
     sl_sql_text *text = &dump->text;
-    if (sl_sql_follows(text, "/*!") || sl_sql_follows(text, "/*M!")) {
-        const uint64_t line = sl_sql_line(text);
-        sl_sql_note_mode(text, "*/");
-        const char *at = (const char *)text->buffer + text->used;
-        at = strchr(at, '!') + 1;
-        for (unsigned digits = 0; digits < 6 && sl_is_digit(*at); digits++) /* a version */
-            at++;
-        at += strspn(at, " \t\r\n");
-        for (size_t i = 0; i < sizeof words / sizeof words[0] && !text->failed; i++) {
-            if (strncasecmp(at, words[i], strlen(words[i])) == 0)
-                not_read(dump, line, "a statement in a comment that MySQL executes");
-        }
+    const uint64_t line = sl_sql_line(text);
+    sl_sql_token token;
+    if (!sl_sql_is_executed(text)) {
+        sl_sql_skip_comment(text);
+        return;
     }
-    sl_sql_skip_comment(text);
+    sl_sql_note_mode(text, "*/");
+    text->used += strlen("/*");
+    bool first = true; /* of its words */
+    do {               /* its text may have strings, and comments */
+        sl_sql_next(text, &token);
+        if (first && sl_sql_is_one_of(&token, changes))
+            not_read(dump, line, "a statement in a comment that MySQL executes");
+        first = first && (token.kind == SL_SQL_MARK || sl_sql_is(&token, "M"));
+        sl_sql_skip_blanks(text);
+    } while (token.kind != SL_SQL_END && !sl_sql_follows(text, "*/"));
+    if (token.kind == SL_SQL_END)
+        sl_sql_fail(text, line, "the comment that begins here has no end: the dump is cut off");
+    else
+        text->used += strlen("*/");
 }
 
 /* Skips blanks and comments between statements. */
 static void skip_to_statement(sl_sql_dump *dump) {
     sl_sql_text *text = &dump->text;
-    if (sl_sql_position(text) == 0 && sl_sql_follows(text, SL_SQL_BYTE_ORDER_MARK))
-        text->used += strlen(SL_SQL_BYTE_ORDER_MARK);
+    if (sl_sql_position(text) == 0) {
+        sl_sql_fill(text, MARKS_MAX);
+        text->used += sl_byte_order_mark((sl_text){(const char *)text->buffer, text->length});
+    }
     for (int byte; (byte = sl_sql_peek(text, 0)) >= 0;) {
         if (byte == ';' || byte == ' ' || (byte >= '\t' && byte <= '\r')) {
             text->used++; /* a semicolon follows on comments of MySQL */
@@ -176,12 +184,6 @@ static bool cut_off(sl_sql_dump *dump, uint64_t line, const char *what) {
                        "the dump is cut off within %s that begins here: export it again", what);
 }
 
-/* Skips to the end of a statement. */
-static bool skip_statement(sl_sql_dump *dump, uint64_t line) {
-    return sl_sql_skip_statement(&dump->text, SL_SQL_ALONE, NULL, NULL) ||
-           cut_off(dump, line, "the statement");
-}
-
 /* Skips to the end of a statement, which is not read if it has one of these words: it is then
  * `what`. */
 static bool skip_without(sl_sql_dump *dump, uint64_t line, const char *words, const char *what) {
@@ -191,14 +193,13 @@ static bool skip_without(sl_sql_dump *dump, uint64_t line, const char *words, co
     return !found || not_read(dump, line, what);
 }
 
-/* Skips to the end of an INSERT statement. */
+static bool skip_statement(sl_sql_dump *dump, uint64_t line) {
+    return skip_without(dump, line, NULL, NULL);
+}
+
 static bool skip_insert(sl_sql_dump *dump) {
-    bool updates = false; /* ON DUPLICATE KEY UPDATE, ON CONFLICT DO UPDATE */
-    return (sl_sql_skip_statement(&dump->text, SL_SQL_ALONE, "UPDATE", &updates) ||
-            cut_off(dump, dump->line, "the INSERT statement")) &&
-           (!updates || sl_sql_fail(&dump->text, dump->line,
-                                    "this INSERT statement updates rows that exist (ON DUPLICATE "
-                                    "KEY, ON CONFLICT): export the table without such statements"));
+    return skip_without(dump, dump->line, "UPDATE",
+                        "an INSERT statement that updates rows (ON DUPLICATE KEY, ON CONFLICT)");
 }
 
 /* The statements that add no rows. */
@@ -212,7 +213,7 @@ static void note_transaction(sl_sql_dump *dump, const sl_sql_token *first) {
     sl_sql_text *text = &dump->text;
     sl_sql_skip_blanks(text);
     const bool transaction = sl_sql_follows(text, "TRANSACTION");
-    text->rules.standard = text->rules.standard || (sl_sql_is(first, "BEGIN") && transaction);
+    text->rules.begins |= sl_sql_is(first, "BEGIN") && transaction;
     text->rules.mysql = text->rules.mysql ||
                         (sl_sql_is(first, "USE") && sl_sql_peek(text, 0) != '[') ||
                         (sl_sql_is_one_of(first, "LOCK|UNLOCK") && sl_sql_follows(text, "TABLES"));
@@ -351,12 +352,10 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
         }
         if (sl_sql_is(&token, ";"))
             return true;
-        const bool selects = is_selected(dump, name) &&
-                             (sl_sql_is_one_of(&token, "AS|SELECT") ||
-                              (sl_sql_follows(text, "AS") && sl_sql_peek(text, 2) <= '('));
-        return selects ? not_read(dump, line, "CREATE TABLE ... SELECT")
-                       : skip_without(dump, line, is_selected(dump, name) ? "SELECT" : NULL,
-                                      "CREATE TABLE ... SELECT");
+        const char *words = is_selected(dump, name) ? "AS|SELECT" : NULL;
+        return words && sl_sql_is_one_of(&token, words)
+                   ? not_read(dump, line, "CREATE TABLE ... SELECT")
+                   : skip_without(dump, line, words, "CREATE TABLE ... SELECT");
     }
     const bool contains = sl_sql_is_one_of(&token, "TRIGGER|FUNCTION|PROCEDURE|EVENT|RULE|"
                                                    "CONSTRAINT");
@@ -1229,7 +1228,9 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
         return not_read(dump, line, what);
     }
     if (sl_sql_is(&token, "ROLLBACK") && dump->begun)
-        return not_read(dump, line, "ROLLBACK after rows");
+        return sl_sql_fail(text, line,
+                           "ROLLBACK: the program that wrote the dump could not read "
+                           "the database: export it again");
     note_transaction(dump, &token);
     count_kind(dump, token.text, "");
     if (sl_sql_is(&token, "SET"))

@@ -79,36 +79,34 @@ static bool begins_statement(const unsigned char *text, size_t length) {
                                   "DEFINER|ALGORITHM"))))
         return true;
     return begins_with(text, length,
-                       "INSERT INTO |INSERT IGNORE INTO |INSERT OR |REPLACE INTO |SET NAMES |LOCK "
+                       "INSERT INTO |INSERT IGNORE INTO |INSERT OR |SET NAMES |LOCK "
                        "TABLES |SELECT pg_catalog.|\\connect |"
                        "\\restrict |\\set |\\c |\\encoding |/*!|/*M!") > 0 ||
            is_short_statement(text, length) ||
-           (begins_with(text, length, "DELETE FROM |TRUNCATE TABLE ") &&
+           (begins_with(text, length, "DELETE FROM |TRUNCATE TABLE |REPLACE INTO ") &&
             reads_as_statement(text, length)) ||
            (begins_with(text, length, "COPY ") && end &&
             memmem(text, (size_t)(end - text), " FROM stdin", strlen(" FROM stdin")));
 }
 
 bool sl_sql_text_begins(const unsigned char *bytes, size_t length) {
-    const unsigned char *at = bytes + begins_with(bytes, length, SL_SQL_BYTE_ORDER_MARK);
+    const unsigned char *at = bytes + sl_byte_order_mark((sl_text){(const char *)bytes, length});
     const unsigned char *end = bytes + length;
     if (begins_with(at, (size_t)(end - at),
                     "--\n-- PostgreSQL database |-- MySQL dump |-- MariaDB dump "))
         return true;
-    while (at < end && (strchr(" \t\r\n", *at) || !begins_statement(at, (size_t)(end - at)))) {
+    while (at && at < end) {
         const size_t left = (size_t)(end - at);
-        const unsigned char *after = NULL;
         if (strchr(" \t\r\n", *at))
-            after = at + 1;
+            at++;
         else if (*at == '#' || begins_with(at, left, "--"))
-            after = memchr(at, '\n', left);
-        else if (begins_with(at, left, "/*") && (after = memmem(at + 2, left - 2, "*/", 2)))
-            after += 2;
-        if (!after)
-            return false;
-        at = after;
+            at = memchr(at, '\n', left);
+        else if (begins_with(at, left, "/*") && !begins_with(at, left, "/*!|/*M!"))
+            at = (at = memmem(at + 2, left - 2, "*/", 2)) ? at + 2 : NULL;
+        else
+            return begins_statement(at, left);
     }
-    return at < end;
+    return false;
 }
 
 /* ---- the buffer ---- */
@@ -230,9 +228,7 @@ void sl_sql_skip_comment(sl_sql_text *text) {
     const bool may_nest = !text->rules.mysql && !text->rules.brackets;
     const uint64_t line = sl_sql_line(text);
     int depth = 0;
-    text->executable =
-        text->executable ||
-        (text->rules.mysql && (sl_sql_peek(text, 2) == '!' || sl_sql_follows(text, "/*M!")));
+    text->executable |= sl_sql_is_executed(text);
     for (int byte; (byte = sl_sql_peek(text, 0)) >= 0; text->used++) {
         const int next = sl_sql_peek(text, 1);
         const bool begins = byte == '/' && next == '*' && (may_nest || depth == 0);
@@ -449,7 +445,9 @@ void sl_sql_note_mode(sl_sql_text *text, const char *end) {
 }
 
 void sl_sql_note_backquote(sl_sql_text *text) {
-    if (text->rules.standard)
+    if (text->rules.mysql)
+        return;
+    if (text->rules.begins)
         text->rules.sqlite = text->rules.brackets = true;
     text->rules.mysql = !text->rules.sqlite;
 }
@@ -464,8 +462,8 @@ void sl_sql_note_definition(sl_sql_text *text, uint64_t end) {
          at++, left--) {
         if (quote)
             quote = *at != quote || (quote == '*' && at[1] != '/') ? quote : '\0';
-        else if (*at == '\'' || *at == '"')
-            quote = *at;
+        else if (*at == '\'' || *at == '"' || *at == '[')
+            quote = *at == '[' ? ']' : *at;
         else if ((*at == '-' && at[1] == '-') || (*at == '/' && at[1] == '*'))
             quote = *at++ == '-' ? '\n' : '*';
         else if (*at == '`')
@@ -542,7 +540,7 @@ bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *
         sl_sql_next(text, &token);
         if (token.kind == SL_SQL_END)
             return false;
-        if (extent == SL_SQL_ALONE && begins_next(text, &token, first))
+        if ((extent == SL_SQL_ALONE || sl_sql_is(&token, "GO")) && begins_next(text, &token, first))
             return sl_sql_fail(text, sl_sql_line(text),
                                "%s is within another statement: end each statement with a "
                                "semicolon",

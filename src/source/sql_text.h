@@ -22,7 +22,7 @@ typedef struct sl_sql_rules {
     bool literal, ansi; /* MySQL: NO_BACKSLASH_ESCAPES; ANSI_QUOTES: double quotes quote names */
     bool saved_literal, saved_ansi; /* the mode that a variable holds */
     bool sqlite;
-    bool standard; /* statements that MySQL does not have */
+    bool begins;   /* BEGIN TRANSACTION has been seen, which MySQL does not have */
     bool nests;    /* comments within comments, as in PostgreSQL */
     bool brackets; /* quote names, as in SQLite; otherwise they are those of arrays */
     char terminator[SL_SQL_TERMINATOR_ROOM]; /* of statements */
@@ -62,8 +62,6 @@ typedef struct sl_sql_token {
     char text[SL_SQL_NAME_MAX + 1];
 } sl_sql_token;
 
-#define SL_SQL_BYTE_ORDER_MARK "\xEF\xBB\xBF"
-
 /* Are these the first bytes of an SQL dump? */
 bool sl_sql_text_begins(const unsigned char *bytes, size_t length);
 
@@ -99,6 +97,11 @@ uint64_t sl_sql_line(sl_sql_text *text);
 
 /* Do these bytes follow? Ignores the case of letters. */
 bool sl_sql_follows(sl_sql_text *text, const char *word);
+
+/* Does a comment follow whose text MySQL executes? */
+static inline bool sl_sql_is_executed(sl_sql_text *text) {
+    return text->rules.mysql && (sl_sql_follows(text, "/*!") || sl_sql_follows(text, "/*M!"));
+}
 
 /* Skips a comment that begins with a slash and an asterisk. */
 void sl_sql_skip_comment(sl_sql_text *text);

@@ -325,7 +325,7 @@ class Dumps(support.ClusterCase):
                       "DELIMITER x,y", "# note\na,b", "-- x\na,b", "CREATE,DROP", "create time,x", "Drop type,x",
                       "Drop type x,y", "Comment on x,y", "Create event id;Create event time", "Drop type code;Price",
                       "create event id;x", "Create event id,note", "Delete from cart,Clicks", "Use case;",
-                      "truncate table id;y", "drop index,x"):
+                      "truncate table id;y", "drop index,x", "Replace into x;y"):
             row = "1;2\n" if ";" in begin else "1,2\n"
             out = self.shardload("inspect", self.file("table", f"{begin}\n{row * 2}")).out
             self.assertNotIn("SQL dump", out, begin)
@@ -333,7 +333,7 @@ class Dumps(support.ClusterCase):
     def test_dumps_with_a_byte_order_mark(self):
         """Also in UTF-16, as the shell of Windows writes the output of mysqldump, and packed."""
         for name, text in (("mysql", "-- MySQL dump 8\n" + MYSQL_ROWS + "-- Dump completed\n"),
-                           ("script", "-- a\n\n" + MYSQL_ROWS), ("bare", MYSQL_ROWS),
+                           ("script", "-- a\n\n" + MYSQL_ROWS), ("bare", MYSQL_ROWS), ("marked", "\ufeff" + MYSQL_ROWS),
                            ("heidi", "-- ----\n-- Host: é\n\n/*!40101 SET NAMES utf8 */;\n" + MYSQL_ROWS),
                            ("postgres", "--\n-- PostgreSQL database dump\n--\nCREATE TABLE goods (id int);\n"
                             "COPY goods (id) FROM stdin;\n1\n\\.\n-- PostgreSQL database dump complete\n")):
@@ -364,7 +364,7 @@ class Dumps(support.ClusterCase):
                  (MARIADB.replace("VALUES (7)", "VALUES (rand())"), "not understood: rand"),
                  (POSTGRES.replace("CREATE TABLE public.orders", "CREATE TABLE public.order"), "no CREATE TABLE"),
                  (POSTGRES.replace("COPY public.empty (x) ", "COPY public.orders (id) "), "a second time"),
-                 *((MYSQL_ROWS.replace("(1);", f"(1) {clause};"), "line 3: this INSERT statement updates rows that")
+                 *((MYSQL_ROWS.replace("(1);", f"(1) {clause};"), "line 3: an INSERT statement that updates rows")
                    for clause in ("ON DUPLICATE KEY UPDATE id = 1", "AS new ON DUPLICATE KEY UPDATE id = new.id",
                                   "ON CONFLICT (id) DO UPDATE SET id = 2")),
                  *((MYSQL_ROWS + f"{again} `goods`;\n" + MYSQL_ROWS, "line 4: the table goods, whose rows are above")
@@ -485,6 +485,14 @@ class Dumps(support.ClusterCase):
         comment = "".join(f"CREATE TABLE {name} (/* `x` */ id int, -- `y`\nt text);\n"
                           f"INSERT INTO {name} VALUES (1,'C:\\new');\n" for name in "abc")
         self.assertEqual(self.load_three(comment), [[{"id": 1, "t": "C:\\new"}]] * 3)
+
+    def test_comments_within_triggers_that_mysql_executes(self):
+        """As mysqldump writes them: the comment ends after the trigger, and not with the one in its body."""
+        rows = "CREATE TABLE `%s` (`id` int, `t` text);\nINSERT INTO `%s` VALUES (1,'x');\n"
+        trigger = "DELIMITER ;;\n/*!50003 CREATE*/ /*!50017 DEFINER=`a`@`b`*/ /*!50003 TRIGGER `r` AFTER INSERT ON `t` " \
+                  "FOR EACH ROW BEGIN /* audit: it's */\n  INSERT INTO log VALUES ('*/'); -- no ' end\nEND */;;\nDELIMITER ;\n"
+        self.assertEqual(self.load_three("-- MySQL dump 8\n" + "".join(
+            rows.replace("%s", name) + trigger for name in "abc") + "-- Dump completed\n"), [[{"id": 1, "t": "x"}]] * 3)
 
     def test_other_terminators(self):
         """A statement ends at the terminator, and not at a semicolon."""
