@@ -360,7 +360,7 @@ static bool check_names(const sl_key_fields *keys, const uint8_t *document, sl_r
         if (sl_modes[keys->mode].sets_fields && (*key == '\0' || strchr(key, '.')))
             return refuse(reject, NULL,
                           "a name is empty or contains a dot, which --mode merge and update "
-                          "interpret as a path; use --mode upsert");
+                          "interpret as a path; use --mode upsert or replace");
         const uint8_t *value = after_text(at + 1);
         at = value_end(*at, value);
     }

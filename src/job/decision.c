@@ -471,9 +471,9 @@ void sl_decision_log(sl_job *job, const sl_destination *destination, const sl_ta
                        sl_load_mode(job->config)->name, shown);
     }
     if (view->locale[0] && sl_load_mode(job->config)->matches)
-        sl_log_warning("%s.%s compares texts by its collation (locale %s): records whose fields "
-                       "are equal by it, as `a` and `A` may be, are of the same document; they are "
-                       "not counted as such",
+        sl_log_warning("%s.%s compares texts by its collation (locale %s): records with `a` and "
+                       "`A`, for example, may change the same document, and the number of such "
+                       "records is not shown",
                        target->database, target->collection, view->locale);
     if (view->capped && sl_load_mode(job->config)->creates)
         sl_log_warning("%s.%s is a capped collection: when it is full, servers remove its oldest "

@@ -166,8 +166,8 @@ static void log_embedded_records(const sl_load *load) {
     snprintf(path, sizeof path, "%.500s/" SL_WORK_EMBED "/records", load->ledger.work_directory);
     if (access(path, F_OK) == 0)
         sl_log_warning(
-            "%s holds the records of --embed that have been read. A load with this --work-dir uses "
-            "or replaces them; if there will be none, remove %.500s",
+            "%s holds the records of --embed that have been read. The next load with this "
+            "--work-dir uses or replaces them; if you need them no more, remove %.500s",
             path, load->ledger.work_directory);
 }
 

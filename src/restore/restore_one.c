@@ -241,7 +241,8 @@ static bool build_key_index(sl_connection *connection, const sl_namespace *item,
     if (!ok || built || !other)
         return ok;
     bson_t *one = BCON_NEW("0", "{", "key", BCON_DOCUMENT(item->shard_key), "name",
-                           BCON_UTF8("shard_key"), "collation", "{", "locale", "simple", "}", "}");
+                           BCON_UTF8("shard_key"), "unique", BCON_BOOL(item->shard_unique),
+                           "collation", "{", "locale", "simple", "}", "}");
     ok = sl_collection_create_indexes(connection, target, one, error);
     bson_destroy(one);
     return ok;
