@@ -310,7 +310,8 @@ static bool table_create(id_table *table, sl_duplicates *duplicates) {
         id_text id;
         if (!id_of(duplicates->documents[i], &id))
             return false;
-        uint32_t *slot = &table->slots[sl_hash(id.bytes, id.length) & table->mask];
+        uint32_t *slot =
+            &table->slots[sl_seeded_hash(id.bytes, id.length, sl_process_seed()) & table->mask];
         table->previous[i] = *slot;
         *slot = i;
     }
@@ -331,7 +332,7 @@ static void on_stored(void *context, const bson_t *found) {
     id_text id;
     if (!id_of(found, &id))
         return;
-    uint32_t i = table->slots[sl_hash(id.bytes, id.length) & table->mask];
+    uint32_t i = table->slots[sl_seeded_hash(id.bytes, id.length, sl_process_seed()) & table->mask];
     for (; i != NONE; i = table->previous[i]) {
         if (!duplicates->marked[i] || !same_id(duplicates->documents[i], found))
             continue;
@@ -465,7 +466,7 @@ static bool is_repeated(const id_table *table, uint32_t index) {
     id_text id;
     if (!id_of(duplicates->documents[index], &id))
         return false;
-    uint32_t i = table->slots[sl_hash(id.bytes, id.length) & table->mask];
+    uint32_t i = table->slots[sl_seeded_hash(id.bytes, id.length, sl_process_seed()) & table->mask];
     for (; i != NONE; i = table->previous[i]) {
         if (i != index && (i < index || !duplicates->marked[i]) &&
             same_bytes(duplicates->documents[i], duplicates->documents[index]))
