@@ -748,8 +748,8 @@ static bool sniff_table(const sl_plan *plan, const char *name, sl_text head, boo
     return ok;
 }
 
-/* Reads the first line of the table, after `skip` lines. Returns its fields, which the caller frees;
- * NULL with error. */
+/* Reads the first line of the table, after `skip` lines. Returns its fields, which the caller
+ * frees; NULL with error. */
 static sl_text *read_first(sl_table *table, sl_text head, uint64_t skip, const char *delimiters,
                            char quote_choice, char delimiter, sl_error *error) {
     sl_first_line *first = &table->first;

@@ -24,8 +24,8 @@
 bool sl_embedding_open(sl_job *job, const char *work_directory, sl_store_keys keys,
                        sl_error *error);
 
-/* At the end of a load, and when a completed load is resumed: checks that the sources are still those
- * of the store, if the work directory has one. */
+/* At the end of a load, and when a completed load is resumed: checks that the sources are still
+ * those of the store, if the work directory has one. */
 bool sl_embedding_check(sl_job *job, const char *work_directory, sl_error *error);
 
 /* After the load: writes and logs the records that are in no document. */

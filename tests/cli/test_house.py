@@ -66,6 +66,7 @@ GLOBALS = {
     ("compare", "values"): "scratch space of each thread, empty between calls",
     ("compare", "times"): "likewise",
     ("difference", "found"): "likewise",
+    ("hash", "process_seed"): "of hashes that are not stored; drawn once per process", ("hash", "once"): "likewise",
     ("secrets", "terminal"): "a signal handler restores the terminal's echo; programs only",
 }
 
