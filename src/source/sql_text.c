@@ -26,29 +26,22 @@ static size_t begins_with(const unsigned char *text, size_t length, const char *
     return 0;
 }
 
-/* A column's name, such as "Use case", or a statement as people rarely write it. */
-static bool has_one_capital(const unsigned char *text) {
-    return text[0] >= 'A' && text[0] <= 'Z' && text[1] >= 'a';
-}
-
-/* Is the first line that of a statement, and not the header of a table whose first column has such
- * a name? In a statement a comma follows on a parenthesis or AS, and semicolons end the line. */
-static bool reads_as_statement(const unsigned char *text, size_t length) {
-    const unsigned char *feed = memchr(text, '\n', length), *comma, *as;
-    length = feed ? (size_t)(feed - text) : length;
-    while (length > 0 && (text[length - 1] <= ' ' || text[length - 1] == ';'))
-        length--;
-    for (const char *mark = ";\t|"; *mark; mark++) {
-        if (memchr(text, *mark, length))
-            return false;
+/* Does a statement that no table has begin a line, or follow on a semicolon? */
+static bool has_statement(const unsigned char *text, size_t length) {
+    const unsigned char *end = text + length;
+    for (const unsigned char *at = text; at < end; at++) {
+        while (at < end && *at <= ' ')
+            at++;
+        if (begins_with(at, (size_t)(end - at),
+                        "CREATE TABLE |INSERT INTO |DROP TABLE |LOCK TABLES "))
+            return true;
+        while (at < end && *at != '\n' && *at != ';')
+            at++;
     }
-    comma = memchr(text, ',', length);
-    as = memmem(text, length, " AS ", 4);
-    return !has_one_capital(text) &&
-           (!comma || memchr(text, '(', (size_t)(comma - text)) || (as && as < comma));
+    return false;
 }
 
-/* Does the first line have one statement, such as USE shop; and SET x = 1;? */
+/* Does the first line have one statement, such as SET x = 1;? */
 static bool is_short_statement(const unsigned char *text, size_t length) {
     const unsigned char *feed = memchr(text, '\n', length);
     length = feed ? (size_t)(feed - text) : length;
@@ -56,37 +49,32 @@ static bool is_short_statement(const unsigned char *text, size_t length) {
         length--;
     if (begins_with(text, length, "DELIMITER ") && length <= 10 + SL_SQL_TERMINATOR_ROOM)
         return length > 10 && strchr(";$/|", text[10]);
-    if (length == 0 || memchr(text, ';', length) != text + length - 1 || has_one_capital(text))
+    if (length == 0 || memchr(text, ';', length) != text + length - 1)
         return false;
     if (begins_with(text, length, "SET "))
         return memchr(text, '=', length) || memmem(text, length, " TO ", 4);
-    if (begins_with(text, length, "USE "))
-        return strchr("`\"[", text[4]) || !memchr(text + 4, ' ', length - 4);
     return begins_with(text, length,
                        "BEGIN;|BEGIN TRANSACTION|BEGIN WORK|PRAGMA |"
                        "START TRANSACTION|UNLOCK TABLES;") > 0;
 }
 
-/* Words with which dumps and scripts begin, and with which no table does. */
+/* Words with which dumps and scripts begin, and with which no table does, or only one without
+ * statements in other lines. */
 static bool begins_statement(const unsigned char *text, size_t length) {
-    const size_t verb = begins_with(text, length, "CREATE OR REPLACE |CREATE |DROP |ALTER ");
-    const unsigned char *object = text + verb, *end = memchr(text, '\n', length);
-    if (verb > 0 && (begins_with(object, length - verb, "TABLE |DATABASE |SCHEMA ") ||
-                     (memchr(object, ';', length - verb) && reads_as_statement(text, length) &&
-                      begins_with(object, length - verb,
-                                  "VIEW |TRIGGER |FUNCTION |PROCEDURE |EVENT |EXTENSION |TYPE |"
-                                  "SEQUENCE |ROLE |INDEX |UNIQUE |TEMPORARY |TEMP |UNLOGGED |"
-                                  "DEFINER|ALGORITHM"))))
-        return true;
-    return begins_with(text, length,
-                       "INSERT INTO |INSERT IGNORE INTO |INSERT OR |SET NAMES |LOCK "
-                       "TABLES |SELECT pg_catalog.|\\connect |"
-                       "\\restrict |\\set |\\c |\\encoding |/*!|/*M!") > 0 ||
+    const unsigned char *end = memchr(text, '\n', length);
+    return begins_with(
+               text, length,
+               "CREATE TABLE |CREATE DATABASE |CREATE SCHEMA |DROP TABLE |DROP DATABASE |"
+               "DROP SCHEMA |ALTER TABLE |ALTER DATABASE |INSERT INTO |INSERT IGNORE INTO |"
+               "INSERT OR |SET NAMES |LOCK TABLES |SELECT pg_catalog.|\\connect |\\restrict |"
+               "\\set |\\c |\\encoding |/*!|/*M!") > 0 ||
            is_short_statement(text, length) ||
-           (begins_with(text, length, "DELETE FROM |TRUNCATE TABLE |REPLACE INTO ") &&
-            reads_as_statement(text, length)) ||
            (begins_with(text, length, "COPY ") && end &&
-            memmem(text, (size_t)(end - text), " FROM stdin", strlen(" FROM stdin")));
+            memmem(text, (size_t)(end - text), " FROM stdin", strlen(" FROM stdin"))) ||
+           (begins_with(text, length,
+                        "CREATE |DROP |ALTER |DELETE |TRUNCATE |REPLACE INTO |USE |SET |GRANT |"
+                        "COMMENT ON |SELECT ") &&
+            has_statement(text, length));
 }
 
 bool sl_sql_text_begins(const unsigned char *bytes, size_t length) {
