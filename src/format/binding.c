@@ -798,7 +798,7 @@ static bool sniff_by_schema(const sl_plan *plan, sl_text head, bool whole, sl_di
     sl_text *names = read_first(&table, head, skip, delimiters, quote_choice, delimiter, error);
     bool header;
     /* A file of the same table may lack the lines before it. */
-    while (skip > 0 && schema->header != SL_CHOICE_NO &&
+    while (skip > 0 && schema->header == SL_CHOICE_YES &&
            !(names && names_columns(schema, names, first->fields, &header))) {
         sl_table earlier = table;
         sl_error ignored;

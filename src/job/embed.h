@@ -8,6 +8,7 @@
 #define SHARDLOAD_EMBED_H
 
 #include <stdatomic.h>
+#include <sys/stat.h>
 
 #include "embed_store.h"
 #include "job.h"
@@ -25,7 +26,8 @@ typedef struct sl_join {
 bool sl_join_parse(const char *text, sl_join *join, sl_error *error);
 
 typedef struct sl_embed {
-    const char *field; /* of the array; borrowed from the config */
+    const char *field;  /* of the array; borrowed from the config */
+    struct stat source; /* the file or folder of the records, before they were read */
     sl_join join;
     const struct sl_key_names *id_fields; /* of the job; or NULL */
     sl_store_facts facts;

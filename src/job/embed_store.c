@@ -15,6 +15,7 @@
 
 #include <zlib.h>
 
+#include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
 #include "bson/bson_number.h"
 #include "bson/bson_writer.h"
@@ -460,13 +461,6 @@ bool sl_store_open(const char *folder, const sl_store_facts *facts, sl_store_key
     return ok;
 }
 
-bool sl_store_check(const sl_store *store, const char *folder, sl_error *error) {
-    const sl_store_facts *facts = &store->facts;
-    return (checksum(0, store->groups, facts->group_bytes) == facts->groups_check &&
-            checksum(0, store->index, store->index_bytes) == facts->index_check) ||
-           damaged(folder, "its files are damaged", error);
-}
-
 void sl_store_close(sl_store *store) {
     if (!store)
         return;
@@ -487,6 +481,46 @@ static const sl_group *group_at(const sl_store *store, uint64_t offset) {
 
 static uint64_t bytes_of(const sl_group *group) {
     return sizeof *group + (((uint64_t)group->key_length + group->array_length + 7) & ~UINT64_C(7));
+}
+
+/* Are the groups complete and in order, and does the index lead to them? Otherwise another program
+ * has written the store. */
+static bool is_sound(const sl_store *store) {
+    const sl_store_facts *facts = &store->facts;
+    uint64_t at = 0, ordinal = 0, entry = 0;
+    sl_bson_facts unused;
+    while (at < facts->group_bytes) {
+        const uint64_t left = facts->group_bytes - at;
+        const sl_group *group = group_at(store, at);
+        if (left < sizeof *group || bytes_of(group) > left || group->ordinal != ordinal++)
+            return false;
+        const uint32_t length = group->array_length;
+        if (length > 0 &&
+            (length < 5 || sl_bson_length(sl_group_array(group)) != length ||
+             sl_bson_check_alone(sl_group_array(group), length, &unused) != SL_BSON_VALID))
+            return false;
+        const uint64_t last = facts->bits ? group->hash >> (64 - facts->bits) : 0;
+        if (last + 1 < entry)
+            return false;
+        for (; entry <= last; entry++) {
+            if (store->index[entry] != at)
+                return false;
+        }
+        at += bytes_of(group);
+    }
+    for (; entry <= (uint64_t)1 << facts->bits; entry++) {
+        if (store->index[entry] != at)
+            return false;
+    }
+    return ordinal == facts->keys;
+}
+
+bool sl_store_check(const sl_store *store, const char *folder, sl_error *error) {
+    const sl_store_facts *facts = &store->facts;
+    return (checksum(0, store->groups, facts->group_bytes) == facts->groups_check &&
+            checksum(0, store->index, store->index_bytes) == facts->index_check &&
+            is_sound(store)) ||
+           damaged(folder, "its files are damaged", error);
 }
 
 const sl_group *sl_store_find(const sl_store *store, const uint8_t *key, size_t length) {

@@ -540,6 +540,7 @@ static bool begin(sl_preparation *preparation, const char *work_directory) {
     preparation->embed = calloc(1, sizeof *preparation->embed);
     if (!preparation->embed)
         return sl_error_memory(preparation->error, "embedding records");
+    stat(config->embed_path, &preparation->embed->source); /* if it fails, so does the reading */
     preparation->embed->field = config->embed_field;
     preparation->embed->id_fields = preparation->job->keys ? &preparation->job->keys->id : NULL;
     return sl_join_parse(config->embed_on, &preparation->embed->join, preparation->error);
@@ -588,12 +589,20 @@ bool sl_embedding_check(sl_job *job, const char *work_directory, sl_error *error
 bool sl_embedding_finish(sl_job *job, const char *work_directory, sl_error *error) {
     char folder[SL_PARTITION_PATH], path[SL_PARTITION_PATH + 16], count[SL_HUMAN_ROOM];
     sl_embed *embed = job->embed;
+    struct stat now;
     if (!embed)
         return true;
     snprintf(folder, sizeof folder, "%s/" SL_WORK_EMBED, work_directory);
     snprintf(path, sizeof path, "%s/unmatched.json", folder);
     if (!sl_embed_write_unmatched(embed, folder, path, &embed->unmatched, error))
         return false;
+    const struct stat *old = &embed->source;
+    if (stat(job->config->embed_path, &now) != 0 || now.st_ino != old->st_ino ||
+        now.st_size != old->st_size || now.st_mtim.tv_sec != old->st_mtim.tv_sec ||
+        now.st_mtim.tv_nsec != old->st_mtim.tv_nsec)
+        sl_log_warning("%s has changed since its records were read: the documents have them as "
+                       "they were",
+                       job->config->embed_path);
     if (embed->unmatched > 0)
         sl_log_warning("%s records of %s are unmatched, because no document has their key: "
                        "see %s",

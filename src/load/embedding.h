@@ -24,11 +24,12 @@
 bool sl_embedding_open(sl_job *job, const char *work_directory, sl_store_keys keys,
                        sl_error *error);
 
-/* At the end of a load, and when a completed load is resumed: checks that the sources are still
+/* When a completed load is resumed, nothing is embedded: checks only that the sources are still
  * those of the store, if the work directory has one. */
 bool sl_embedding_check(sl_job *job, const char *work_directory, sl_error *error);
 
-/* After the load: writes and logs the records that are in no document. */
+/* After the load: writes and logs the records that are in no document. Warns if their source has
+ * changed meanwhile. */
 bool sl_embedding_finish(sl_job *job, const char *work_directory, sl_error *error);
 
 /* Logs the rejects of the records to embed by reason. Without --embed, or without rejects, does

@@ -777,8 +777,7 @@ static bool prepare_embedding(sl_load *load, sl_error *error) {
 }
 
 static bool finish_embedding(sl_load *load, sl_error *error) {
-    return sl_embedding_check(&load->job, load->ledger.work_directory, error) &&
-           sl_embedding_finish(&load->job, load->ledger.work_directory, error);
+    return sl_embedding_finish(&load->job, load->ledger.work_directory, error);
 }
 
 static bool run_phases(sl_load *load, sl_error *error) {

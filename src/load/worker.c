@@ -536,14 +536,18 @@ static void check_end(const sl_worker *worker, const sl_source_block *block) {
         sl_log_warning("%s: the last line has no line end: if the program that wrote the text was "
                        "stopped, the last record is not complete, and others are missing",
                        facts->shown);
-    const char *before = memrchr(text.bytes, '\n', text.length - ended);
-    const sl_text line = {before ? before + 1 : text.bytes,
-                          before ? text.length - (size_t)(before + 1 - text.bytes) : text.length};
-    const char *total = format->takes_schema ? total_of(line) : NULL;
+    size_t end = text.length;
+    while (end > 0 && strchr(" \t\r\n", text.bytes[end - 1]))
+        end--;
+    const char *before = memrchr(text.bytes, '\n', end);
+    const size_t begin = before ? (size_t)(before + 1 - text.bytes) : 0;
+    const char *total = format->takes_schema && !facts->schema
+                            ? total_of((sl_text){text.bytes + begin, end - begin})
+                            : NULL;
     if (total)
         sl_log_warning(
-            "%s: the last line begins with the word %s: if it is a total and not a record, "
-            "remove its document, and the line before the next load",
+            "%s: the last record begins with the word %s: if it is a total, remove its line from "
+            "the file, and its document from the collection",
             facts->shown, total);
 }
 

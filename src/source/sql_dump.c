@@ -107,7 +107,9 @@ static void skip_comment(sl_sql_dump *dump) {
     sl_sql_text *text = &dump->text;
     const uint64_t line = sl_sql_line(text);
     sl_sql_token token;
-    if (!sl_sql_is_executed(text)) {
+    /* No server has this version: none reads the text. */
+    const bool never = sl_sql_follows(text, "/*!99999") || sl_sql_follows(text, "/*M!999999");
+    if (never || !sl_sql_is_executed(text)) {
         sl_sql_skip_comment(text);
         return;
     }
@@ -136,7 +138,11 @@ static void skip_to_statement(sl_sql_dump *dump) {
     }
     for (int byte; (byte = sl_sql_peek(text, 0)) >= 0;) {
         if (byte == ';' || byte == ' ' || (byte >= '\t' && byte <= '\r')) {
-            text->used++; /* a semicolon follows on comments of MySQL */
+            text->used++;
+            continue;
+        }
+        if (sl_sql_follows(text, text->rules.terminator)) { /* on a comment of MySQL, for example */
+            text->used += strlen(text->rules.terminator);
             continue;
         }
         if (byte == '-' || byte == '/')
@@ -382,6 +388,8 @@ static bool read_alter(sl_sql_dump *dump, uint64_t line) {
     sl_sql_table *table = sl_sql_table_name(text, &token, name) ? table_named(dump, name) : NULL;
     bool begins = table && is_selected(dump, name); /* a change */
     while (table && token.kind != SL_SQL_END && !sl_sql_is(&token, ";")) {
+        if (begins && sl_sql_is(&token, "MODIFY") && !sl_path_set_has(&dump->seen, name))
+            table->altered = line; /* after rows it has the same type, as phpMyAdmin writes it */
         if (begins && sl_sql_alters_rows(text, &token)) {
             table->altered = line;
             if (!had_no_rows(dump, line, name))

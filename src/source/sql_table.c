@@ -246,17 +246,8 @@ bool sl_sql_table_read(sl_sql_text *text, sl_sql_token *token, sl_sql_table *tab
 bool sl_sql_alters_rows(sl_sql_text *text, sl_sql_token *token) {
     const bool drop = sl_sql_is(token, "DROP"), rename = sl_sql_is(token, "RENAME");
     const bool alter = sl_sql_is(token, "ALTER");
-    if (sl_sql_is_one_of(token, "EXCHANGE|TRUNCATE|DISCARD|IMPORT"))
+    if (sl_sql_is_one_of(token, "CHANGE|EXCHANGE|TRUNCATE|DISCARD|IMPORT"))
         return true;
-    if (sl_sql_is(token, "CHANGE")) { /* without another name it is MODIFY, as after rows */
-        char name[SL_SQL_NAME_MAX + 1];
-        sl_sql_next_name(text, token);
-        if (sl_sql_is(token, "COLUMN"))
-            sl_sql_next_name(text, token);
-        strcpy(name, token->text);
-        sl_sql_next_name(text, token);
-        return strcmp(name, token->text) != 0;
-    }
     if (!drop && !rename && !alter && !sl_sql_is(token, "ADD"))
         return false;
     sl_sql_next(text, token);

@@ -442,8 +442,8 @@ void sl_sql_note_backquote(sl_sql_text *text) {
 
 void sl_sql_note_definition(sl_sql_text *text, uint64_t end) {
     const char *const begin = (const char *)text->buffer + text->used, *at = begin;
-    char quote = '\0';                           /* ends a string, a name or a comment */
-    if (sl_sql_position(text) < text->looked_at) /* each text is looked at once */
+    char quote = '\0';                                 /* ends a string, a name or a comment */
+    if (sl_sql_position(text) < text->rules.looked_at) /* each text is looked at once */
         return;
     for (uint64_t left = end; left > sl_sql_position(text) && *at && (quote || *at != ';') &&
                               !text->rules.mysql && !text->rules.nests && !text->rules.sqlite;
@@ -456,11 +456,13 @@ void sl_sql_note_definition(sl_sql_text *text, uint64_t end) {
             quote = *at++ == '-' ? '\n' : '*';
         else if (*at == '`')
             sl_sql_note_backquote(text);
+        else if (*at == '$' || ((*at | 0x20) == 'e' && at[1] == '\''))
+            break; /* strings of PostgreSQL may begin */
         else
             text->rules.mysql =
                 strncasecmp(at, "AUTO_INCREMENT", 14) == 0 || strncasecmp(at, ") ENGINE", 8) == 0;
     }
-    text->looked_at = sl_sql_position(text) + (uint64_t)(at - begin);
+    text->rules.looked_at = sl_sql_position(text) + (uint64_t)(at - begin);
 }
 
 /* Is the byte at an offset of the buffer the first one of a line? */
@@ -477,7 +479,7 @@ static void skip_plain(sl_sql_text *text, bool words) {
     const unsigned char stop = (unsigned char)text->rules.terminator[0];
     const bool dollar = joins_dollar(text);
     const unsigned char *at = text->buffer + text->used, *end = text->buffer + text->length;
-    while (at < end && *at != stop) {
+    while (at < end && *at != stop && *at != ';') {
         const unsigned char *next = at + 1;
         if (*at == '\'') {
             while (next < end && *next != '\'')
@@ -533,6 +535,13 @@ bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *
                                "%s is within another statement: end each statement with a "
                                "semicolon",
                                token.text);
+        sl_sql_skip_blanks(text);
+        if (extent == SL_SQL_ALONE && sl_sql_is(&token, " ") && sl_sql_peek(text, 0) >= 0 &&
+            !sl_sql_follows(text, text->rules.terminator))
+            return sl_sql_fail(
+                text, sl_sql_line(text),
+                "a statement follows on a semicolon, but statements end with %s here",
+                text->rules.terminator);
         if (words && sl_sql_is_one_of(&token, words))
             *found = true;
         if (extent != SL_SQL_ALONE) /* the actions of a rule are in parentheses */

@@ -10,6 +10,7 @@ import re
 import signal
 import time
 import zipfile
+import zlib
 
 import support
 from support import bson
@@ -201,7 +202,7 @@ class Tables(support.Case):
         self.assertIn("while it was being read", outcome.err)
         self.assertFalse((work / "embed/complete").exists())
 
-    def test_a_table_that_is_changed_after_it_was_read_ends_the_load(self):
+    def test_a_table_that_is_changed_after_it_was_read(self):
         items = self.file("items.csv", "k,w\n1,2\n")
         for change in ("", "2,3\n"):
             work = self.scratch / f"work{len(change)}"
@@ -212,8 +213,8 @@ class Tables(support.Case):
             with items.open("a") as file:
                 file.write(change)
             feed.close()
-            outcome = running.wait().expect(support.EXIT_SOURCE if change else support.EXIT_OK)
-            self.assertEqual("items.csv has changed since its records were stored" in outcome.err, change != "")
+            outcome = running.wait().expect(support.EXIT_OK)
+            self.assertEqual("items.csv has changed since its records were read" in outcome.err, change != "")
 
     def test_a_source_without_records_embeds_nothing(self):
         raw, work = self.dump("--embed", f"i={self.file('items.csv', 'k,text' + chr(10))}", "--on",
@@ -360,6 +361,23 @@ class Refused(support.Case):
         items = self.file("items.bson", b"".join(bson.encode({"_id": one, "l": 1}) for one in ids))
         raw, _ = self.dump("--embed", f"i={items}", "--on", "o=l", orders)
         self.assertEqual(bson.decode(raw[0])["i"], [{"_id": one} for one in ids])
+
+    def test_a_forged_store_is_refused(self):
+        """Its checksums are right, but a length, a number or an entry of its index is not."""
+        words = ["load", "--sink", "null", "--work-dir", "w", "--embed", f"i={self.file('i.csv', 'k,w' + chr(10) + '1,2' + chr(10))}",
+                 "--on", "k", self.file("o.csv", "k,v\n1,a\n")]
+        self.shardload(*words)
+        facts = json.loads((self.scratch / "w/embed/complete").read_text())
+        for name, at in (("groups", 8), ("groups", 16), ("groups", 19), ("groups", 20), ("groups", 23), ("index", 0), ("index", 8)):
+            path = self.scratch / "w/embed" / name
+            good = path.read_bytes()
+            forged = good[:at] + bytes([good[at] + 8]) + good[at + 1:]
+            path.write_bytes(forged)
+            (self.scratch / "w/embed/complete").write_text(json.dumps(
+                {**facts, name + "Check": zlib.crc32(forged)}))
+            outcome = self.shardload(*words, code=support.EXIT_USAGE)
+            self.assertRegex(outcome.err, "its files are damaged|its index does not belong")
+            path.write_bytes(good)
 
     def test_damaged_records_to_embed_end_the_load(self):
         damaged = gzip.compress(b"k,v\n" + b"1,2\n" * 100000)[:-9]

@@ -314,7 +314,8 @@ class Dumps(support.ClusterCase):
                       "CREATE TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET NEW.s=1;", "DELIMITER ;;\nDELIMITER ;",
                       "CREATE INDEX i ON t (a, b);", "CREATE VIEW v AS SELECT a, b\nFROM t;", "DELETE FROM x WHERE a=1;",
                       "TRUNCATE TABLE x;", "CREATE TABLE b LIKE assets;", "SET a=1;\nSTART REPLICA;", "BEGIN;\nROLLBACK;",
-                      "/*! */", "/*!40101 */", "DROP VIEW a, b;", "DROP VIEW v; -- old, one", "TRUNCATE TABLE a, b;",
+                      "/*! */", "/*!40101 */", "/*!99999 it's off */;", "DELIMITER //\n/*!40101 SET a=1 */ //\nDELIMITER ;",
+                      "DROP VIEW a, b;", "DROP VIEW v; -- old, one", "TRUNCATE TABLE a, b;",
                       "DELETE FROM a WHERE x='a,b';", "CREATE VIEW v as select a || b, c from t;", "Create View v\nas x;",
                       "CREATE TRIGGER r BEFORE INSERT ON a FOR EACH ROW SET NEW.a=1, NEW.b=2;",
                       "CREATE TEMPORARY TABLE z (a int); CREATE TABLE y (a int);", "DROP INDEX a;\tDROP INDEX b;",
@@ -409,8 +410,9 @@ class Dumps(support.ClusterCase):
                 self.run_load(self.file("t.sql", rows + text + "\n"), code=support.EXIT_SOURCE,
                               message=f"t.sql, line {line}: ")
         mysql = "-- MySQL dump 8\n" + rows.replace("INSERT", "ALTER TABLE t %s;\nINSERT") + "-- Dump completed\n"
-        self.run_load(self.file("t.sql", mysql % "DROP s"), code=support.EXIT_SOURCE,
-                      message="line 3: ALTER TABLE changes the columns of the table t")
+        for change in ("DROP s", "MODIFY s int", "ADD KEY (id), MODIFY s int"):
+            self.run_load(self.file("t.sql", mysql % change), code=support.EXIT_SOURCE,
+                          message="line 3: ALTER TABLE changes the columns of the table t")
         self.run_load(self.file("t.sql", mysql.replace("'a')", "'a') /*!50000 ,(2,'b') */")), code=support.EXIT_SOURCE,
                       message="line 4: a comment among rows that MySQL executes")
         for text in (rows.replace("text);", "text)\nGO"), rows.replace("'a');", "'a')\nGO\n"),
@@ -418,9 +420,12 @@ class Dumps(support.ClusterCase):
                      rows.replace(");\nI", ")\nI"), rows + "INSERT INTO t VALUES (2,'b') REPLACE INTO t VALUES (3);"):
             self.run_load(self.file("t.sql", "SET NAMES utf8;\n" + text), code=support.EXIT_SOURCE,
                           message="is within another statement")
+        for text in ("SET @x=1; UPDATE t SET id=4;$$", "INSERT INTO t VALUES (2,'b'); DELETE FROM t;$$"):
+            self.run_load(self.file("t.sql", rows + "DELIMITER $$\n" + text + "\nDELIMITER ;\n"), code=support.EXIT_SOURCE,
+                          message="a statement follows on a semicolon, but statements end with $$ here")
         self.run_load(self.file("t.sql", "BEGIN;\n" + rows), code=support.EXIT_SOURCE, message="without COMMIT")
         self.assertEqual(self.collections(), [])
-        harmless = "ALTER TABLE t ADD CONSTRAINT k PRIMARY KEY (id), MODIFY s text, CHANGE `s` s text, ALTER s SET DEFAULT 'x';\n" \
+        harmless = "ALTER TABLE t ADD CONSTRAINT k PRIMARY KEY (id), MODIFY s text, ALTER s SET DEFAULT 'x';\n" \
                    "ALTER TABLE t DROP INDEX i, RENAME KEY a TO b, ALTER COLUMN type DROP DEFAULT, ADD CHECK (s);" \
                    "GRANT SELECT,\nINSERT ON t TO x;\n" \
                    "CREATE RULE r AS ON INSERT TO v DO INSTEAD (INSERT INTO t VALUES (1);\nINSERT INTO t VALUES (2););"
@@ -488,6 +493,9 @@ class Dumps(support.ClusterCase):
         comment = "".join(f"CREATE TABLE {name} (/* `x` */ id int, -- `y`\nt text);\n"
                           f"INSERT INTO {name} VALUES (1,'C:\\new');\n" for name in "abc")
         self.assertEqual(self.load_three(comment), [[{"id": 1, "t": "C:\\new"}]] * 3)
+        for text in ("E'it\\'s'", "$$it's$$"):
+            self.assertEqual(self.load_three(comment.replace("t text", f"t text DEFAULT {text}").replace("C:", "`C:")),
+                             [[{"id": 1, "t": "`C:\\new"}]] * 3)
 
     def test_comments_within_triggers_that_mysql_executes(self):
         """As mysqldump writes them: the comment ends after the trigger, and not with the one in its body."""
