@@ -432,7 +432,10 @@ bool sl_documents_sample(sl_connection *connection, const sl_target *target, bso
         BCON_NEW("aggregate", BCON_UTF8(target->collection), "pipeline", "[", "{", "$sample", "{",
                  "size", BCON_INT32(SL_SAMPLE_DOCUMENTS), "}", "}", "]", "cursor", "{", "batchSize",
                  BCON_INT32(SL_SAMPLE_DOCUMENTS), "}", "maxTimeMS", BCON_INT32(10000));
-    return sl_cluster_run(connection, target->database, command, reply, NULL, error);
+    /* Once: where many documents have just been deleted, a sample takes minutes. */
+    bool ok = sl_connection_command(connection, target->database, command, reply, NULL, error);
+    bson_destroy(command);
+    return ok;
 }
 
 bool sl_documents_having(sl_connection *connection, const sl_target *target, const bson_t *fields,
