@@ -751,14 +751,16 @@ static bool refuse_used(const sl_registry *registry, size_t count, uint32_t last
     else
         snprintf(numbers, sizeof numbers, "s %" PRIu32 " to %" PRIu32, last - (uint32_t)count + 1,
                  last);
-    return sl_error_set(
+    sl_error_set(
         error, SL_EXIT_CLUSTER,
         "%s.%s holds documents with the _ids of source number%s, which its registry "
         "%s.%s has not assigned: the collection was probably renamed, copied or "
-        "restored without its registry. Rename, copy or restore the registry too, "
-        "as %s.%s, or load into another --collection, or give --drop to replace "
-        "the collection",
+        "restored without its registry, or `shardload forget` has removed the registry. Rename, "
+        "copy or restore the registry too, as %s.%s, or load into another --collection, or give "
+        "--drop to replace the collection",
         registry->database, target, numbers, registry->database, own, registry->database, own);
+    error->no_resume = true;
+    return false;
 }
 
 /* Draws `count` numbers, of which `*last` is the last. Checks the counter before, so that a refusal
