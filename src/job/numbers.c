@@ -832,7 +832,7 @@ static bool refuse_matched(const sl_job *job, const sl_destination *destination,
                            const sl_registry_entry *entries, size_t count, sl_error *error) {
     for (size_t i = 0; i < count && !job->own_ids; i++) {
         uint64_t found;
-        if (!entries[i].no_range || entries[i].stored == 0)
+        if (!entries[i].no_range)
             continue;
         if (!sl_count_range(destination->connection, &destination->target,
                             sl_stripe_first_id(entries[i].number, 0),

@@ -294,9 +294,12 @@ class Standalone(Modes, support.ClusterCase):
         _, work = self.load(*words, new)
         self.assert_accounting(work, inserted=1, changed=1, rejectedByServer=0)
         self.assertEqual({one["sku"]: one["n"] for one in self.database.t.find()}, {"a": 1, "b": 5, "c": 6})
-        outcome = self.shardload("verify", *self.target(), "--progress", "none", new, code=support.EXIT_SOURCE)
-        self.assertIn("have other _ids than the positions of the records", outcome.err)
-        self.assertIn("other than _id cannot be verified", outcome.err)
+        changed = self.file("changed.csv", b"sku,n\nb,7\n")
+        self.load("--mode", "update", "--match-fields", "sku", changed)
+        for path in new, changed:
+            outcome = self.shardload("verify", *self.target(), "--progress", "none", path, code=support.EXIT_SOURCE)
+            self.assertIn("have other _ids than the positions of the records", outcome.err)
+            self.assertIn("other than _id cannot be verified", outcome.err)
 
     def test_a_unique_index_rejects_duplicates(self):
         source = self.file("a.json", b'{"_id":1,"k":5}\n{"_id":2,"k":5}\n{"_id":3,"k":6}\n')
