@@ -482,10 +482,10 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
             all.sorted[all.count++] = &entries[i];
     }
     qsort(all.sorted, all.count, sizeof(sl_registry_entry *), by_name);
-    bson_t *options =
-        BCON_NEW("projection", "{", "name", BCON_INT32(1), "size", BCON_INT32(1), "content",
-                 BCON_INT32(1), "beginning", BCON_INT32(1), "state", BCON_INT32(1), "inRange",
-                 BCON_INT32(1), "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "}");
+    bson_t *options = BCON_NEW("projection", "{", "name", BCON_INT32(1), "size", BCON_INT32(1),
+                               "content", BCON_INT32(1), "beginning", BCON_INT32(1), "state",
+                               BCON_INT32(1), "inRange", BCON_INT32(1), "loadedAt", BCON_INT32(1),
+                               "documents", BCON_INT32(1), "number", BCON_INT32(1), "}");
     /* A registry may have millions of sources, which are not kept. */
     bool ok = all.count == 0 || registry->none ||
               sl_connection_find_each(registry->connection, registry->database,
