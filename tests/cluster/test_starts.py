@@ -192,7 +192,7 @@ class LoadedBefore(support.ClusterCase):
         """With the same beginning or another one; the printed commands lead to a right collection."""
         text = "[" + ",".join(f'{{"n":{n}}}' for n in range(200000)) + "]"
         path = self.file("t.json", text[:-1] + ";]")
-        outcome, _ = self.load("--batch-size", 1000, path, code=EXIT_SOURCE, message="a comma or ] is expected")
+        outcome, work = self.load("--batch-size", 1000, path, code=EXIT_SOURCE, message="a comma or ] is expected")
         self.assertRegex(" ".join(outcome.err.split()),
                          "--resume cannot complete this load.* If a source changes, first remove the documents of this load")
         self.assertNotIn("give the same command", outcome.err)
@@ -200,6 +200,8 @@ class LoadedBefore(support.ClusterCase):
         self.assertGreater(stored, 0)
         for corrected in (text, text.replace("0", "7", 1)):
             path.write_text(corrected)
+            self.shardload(*self.load_words(work, "--resume", path), code=EXIT_SOURCE,
+                           message="Restore the sources of that run, or load without --resume")
             outcome, _ = self.load(path, code=EXIT_SOURCE, message=f"t.json: {stored:,} documents; db.")
             self.assertEqual(self.count(), stored)
         first, end = re.search(r"deleteMany\(\{_id: \{\$gte: NumberLong\('(\d+)'\), \$lt: NumberLong\('(\d+)'\)\}\}\)",
