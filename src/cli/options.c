@@ -635,18 +635,25 @@ static void take_config(sl_options *options, char *text, words_left *left) {
         sl_option_memory(options->error, "reading options");
 }
 
+/* Reports an option of another program, and skips its value. False if it is none. */
+static bool is_of_another(sl_options *options, const char *word, size_t length, const char *text,
+                          words_left *left) {
+    const sl_other_word *other = other_word(options->program, word, length);
+    if (!other)
+        return false;
+    sl_option_problem(options->error, "%s: there is no such option; %s", other->word,
+                      other->advice);
+    left->next += other->has_value && !text && left->next < left->end;
+    return true;
+}
+
 /* The row of "--name" or "--name=text"; `*text` is NULL without "=". SIZE_MAX, with the problem
  * added, when no option has that name; the value of an option of another program is skipped. */
 static size_t find_long(sl_options *options, char *word, size_t length, char **text,
                         words_left *left) {
     *text = word[2 + length] == '=' ? word + 3 + length : NULL;
     size_t index = row_named(options, word + 2, length);
-    const sl_other_word *other = other_word(options->program, word, length + 2);
-    if (index == SIZE_MAX && other) {
-        sl_option_problem(options->error, "%s: there is no such option; %s", other->word,
-                          other->advice);
-        left->next += other->has_value && !*text && left->next < left->end;
-    } else if (index == SIZE_MAX) {
+    if (index == SIZE_MAX && !is_of_another(options, word, length + 2, *text, left)) {
         const char *near = nearest_name(options->program, word + 2, length);
         char shown[NAME_ROOM];
         sl_option_problem(options->error, "%s: there is no such option%s%s%s",
@@ -657,14 +664,14 @@ static size_t find_long(sl_options *options, char *word, size_t length, char **t
 }
 
 /* The same for "-c", "-ctext" and "-c=text". */
-static size_t find_short(sl_options *options, char *word, char **text) {
+static size_t find_short(sl_options *options, char *word, char **text, words_left *left) {
     size_t index = SIZE_MAX;
     *text = word[2] ? word + 2 + (word[2] == '=') : NULL;
     for (size_t k = 0; k < options->rows; k++) {
         if (options->program->rows[k].letter == word[1])
             index = k;
     }
-    if (index == SIZE_MAX)
+    if (index == SIZE_MAX && !is_of_another(options, word, 2, *text, left))
         sl_option_problem(options->error, "-%c: there is no such option", word[1]);
     return index;
 }
@@ -692,7 +699,7 @@ static bool take_option(sl_options *options, char *word, words_left *left, given
         }
         index = find_long(options, word, length, &text, left);
     } else {
-        index = find_short(options, word, &text);
+        index = find_short(options, word, &text, left);
     }
     if (index == SIZE_MAX)
         return false;
@@ -770,7 +777,7 @@ bool sl_options_words_to_environment(const sl_options *own, const char **list, s
         size_t index = SIZE_MAX;
         if (word[0] == '-' && word[1])
             index = word[1] == '-' ? find_long(&options, word, strcspn(word + 2, "="), &text, &none)
-                                   : find_short(&options, word, &text);
+                                   : find_short(&options, word, &text, &none);
         const sl_option_row *row = index == SIZE_MAX ? NULL : &program->rows[index];
         const char *next =
             row && row->kind != SL_OPTION_FLAG && !text && i + 1 < *count ? list[++i] : NULL;
@@ -917,9 +924,12 @@ static bool print_page(const sl_program *program, int count, char **words) {
 static bool print_command_page(const sl_program *program, const sl_command *command, int count,
                                char **words) {
     for (int i = 1; i < count && strcmp(words[i], "--") != 0; i++) {
-        if (strcmp(words[i], "--help") == 0 || strcmp(words[i], "-h") == 0 ||
+        bool all = i + 1 < count && strcmp(words[i + 1], "all") == 0;
+        /* -h HOST of another program; `shardload -h load` is help */
+        bool other = i > 1 && i + 1 < count && !all && words[i + 1][0] != '-' &&
+                     other_word(program, "-h", 2);
+        if (strcmp(words[i], "--help") == 0 || (strcmp(words[i], "-h") == 0 && !other) ||
             (i == 1 && is_help(words[1]))) {
-            bool all = i + 1 < count && strcmp(words[i + 1], "all") == 0;
             sl_print_command_help(program, command, all);
             return true;
         }

@@ -124,7 +124,7 @@ typedef struct sl_command {
 
 /* A word of other programs for the same purpose, and the words that replace it. */
 typedef struct sl_other_word {
-    const char *word;   /* a command, or an option with "--"; NULL ends a table */
+    const char *word;   /* a command, or an option with "-" or "--"; NULL ends a table */
     const char *advice; /* ends the sentence "...; " */
     bool has_value;     /* an option whose next word is its value */
 } sl_other_word;

@@ -170,6 +170,7 @@ static const sl_other_word other_words[] = {
     {"query", "did you mean `shardquery run`?", false},
     {"resume", "did you mean load --resume?", false},
     {"schema", "did you mean inspect --write-schema?", false},
+    {"-h", "did you mean --uri mongodb://HOST/, or --help?", true},
     {"--archive-file", "name the archive as an argument", true},
     {"--batchSize", "did you mean --batch-size?", true},
     {"--bypassDocumentValidation", "documents that the validator refuses are rejects", false},

@@ -144,12 +144,85 @@ bool sl_collection_drop(sl_connection *connection, const char *database, const c
            sl_error_prefix(error, "cannot drop %s.%s", database, collection);
 }
 
-bool sl_collection_create_indexes(sl_connection *connection, const sl_target *target,
-                                  const bson_t *indexes, sl_error *error) {
-    bson_t *fields = BCON_NEW("indexes", BCON_ARRAY(indexes));
-    bool ok = change(connection, target, "createIndexes", fields, 0, error);
+/* Counts the shards with each index, and those where it is unique: a router's listIndexes returns
+ * the indexes of one shard. */
+static bool count_indexes(sl_connection *connection, const sl_target *target, bson_t *rows,
+                          sl_error *error) {
+    bson_t reply, batch;
+    bson_t *count = BCON_NEW("aggregate", BCON_UTF8(target->collection), "pipeline", "[", "{",
+                             "$indexStats", "{", "}", "}", "{", "$group", "{", "_id", "$name",
+                             "shards", "{", "$sum", BCON_INT32(1), "}", "unique", "{", "$sum", "{",
+                             "$cond", "[", "$spec.unique", BCON_INT32(1), BCON_INT32(0), "]", "}",
+                             "}", "}", "}", "]", "cursor", "{", "batchSize", BCON_INT32(1000), "}");
+    bool ok = sl_cluster_run(connection, target->database, count, &reply, NULL, error);
+    bson_init(rows);
+    if (ok && sl_look_inside(&reply, "cursor.firstBatch", &batch))
+        ok = bson_concat(rows, &batch) || sl_error_memory(error, "reading indexes");
+    bson_destroy(&reply);
+    return ok;
+}
+
+/* The number of shards with this unique index. `*all`: of those that have the collection. */
+static int64_t shards_with(const bson_t *rows, const char *name, int64_t *all) {
+    int64_t with = 0;
+    *all = 0;
+    for (sl_walk walk = sl_walk_of(rows); sl_walk_next(&walk);) {
+        const int64_t shards = sl_look_int64(&walk.item, "shards", 0);
+        *all = shards > *all ? shards : *all;
+        if (strcmp(sl_look_string(&walk.item, "_id"), name) == 0)
+            with = sl_look_int64(&walk.item, "unique", 0);
+    }
+    return with;
+}
+
+/* Duplicates on one shard prevent a unique index there; the other shards keep it, and refuse what
+ * that one stores. Removes it, unless a shard had it before (`before` is empty: not known). */
+static void remove_unfinished(sl_connection *connection, const sl_target *target,
+                              const bson_t *before, const bson_t *index) {
+    const char *name = sl_look_string(index, "name");
+    bson_t now;
+    int64_t all;
+    sl_error why = {0};
+    const bool known = count_indexes(connection, target, &now, &why);
+    if (!known || shards_with(&now, name, &all) > 0) {
+        if (known && !bson_empty(before) && shards_with(before, name, &all) == 0 &&
+            sl_collection_drop_index(connection, target, name, &why))
+            sl_log_info("%s.%s: index %s is removed from the shards that could build it",
+                        target->database, target->collection, name);
+        else
+            sl_log_warning("%s.%s may have the unique index %s on some shards only, which refuse "
+                           "documents that the others store. To remove it, give mongosh "
+                           "db.getSiblingDB(\"%s\").getCollection(\"%s\").dropIndex(\"%s\")",
+                           target->database, target->collection, name, target->database,
+                           target->collection, name);
+    }
+    bson_destroy(&now);
+}
+
+static bool create_indexes(sl_connection *connection, const sl_target *target,
+                           const bson_t *indexes, int32_t harmless, sl_error *error) {
+    bson_t *fields = BCON_NEW("indexes", BCON_ARRAY(indexes)), before = BSON_INITIALIZER;
+    sl_error ignored;
+    bool unique = false;
+    for (sl_walk walk = sl_walk_of(indexes); sl_walk_next(&walk);)
+        unique = unique || sl_look_flag(&walk.item, "unique");
+    unique = unique && sl_connection_server(connection)->deployment == SL_SHARDED;
+    if (unique)
+        count_indexes(connection, target, &before, &ignored);
+    bool ok = change(connection, target, "createIndexes", fields, harmless, error);
+    for (sl_walk walk = sl_walk_of(indexes);
+         unique && !ok && error->server_code == SL_CODE_DUPLICATE_KEY && sl_walk_next(&walk);) {
+        if (sl_look_flag(&walk.item, "unique"))
+            remove_unfinished(connection, target, &before, &walk.item);
+    }
+    bson_destroy(&before);
     bson_destroy(fields);
     return ok;
+}
+
+bool sl_collection_create_indexes(sl_connection *connection, const sl_target *target,
+                                  const bson_t *indexes, sl_error *error) {
+    return create_indexes(connection, target, indexes, 0, error);
 }
 
 bool sl_collection_modify(sl_connection *connection, const sl_target *target, const bson_t *fields,
@@ -842,12 +915,9 @@ bool sl_create_index(sl_connection *connection, const sl_target *target, const b
     bson_concat(&named, index);
     if (!bson_has_field(index, "name"))
         BSON_APPEND_UTF8(&named, "name", name);
-    bson_t *create = BCON_NEW("createIndexes", BCON_UTF8(target->collection), "indexes", "[",
-                              BCON_DOCUMENT(&named), "]");
-    sl_append_majority(create);
+    bson_t *list = BCON_NEW("0", BCON_DOCUMENT(&named));
     bool ok =
-        (sl_cluster_change(connection, target->database, create, SL_CODE_INDEX_OPTIONS_CONFLICT,
-                           error) &&
+        (create_indexes(connection, target, list, SL_CODE_INDEX_OPTIONS_CONFLICT, error) &&
          (bson_count_keys(index) == 1 || check_indexes(connection, target, &index, 1, error))) ||
         sl_error_prefix(error, "cannot build index %s on %s.%s", sl_look_string(&named, "name"),
                         target->database, target->collection);
@@ -859,6 +929,7 @@ bool sl_create_index(sl_connection *connection, const sl_target *target, const b
                         target->database, target->collection);
         error->afresh = true;
     }
+    bson_destroy(list);
     bson_destroy(&named);
     free(name);
     return ok;
@@ -1028,8 +1099,28 @@ static bool identifies(const bson_t *index, const bson_t *by_id, const char *con
            lacking(&key, fields, count, lacks, sizeof lacks) == 0;
 }
 
-static bool has_unique_index(sl_connection *connection, const sl_target *target,
-                             const char *const *fields, size_t count, bool *has, sl_error *error) {
+/* Has every shard the unique index? True with a warning if the user may not read that. */
+static bool is_on_all_shards(sl_connection *connection, const sl_target *target, const char *name,
+                             bool *on_all, sl_error *error) {
+    bson_t rows;
+    int64_t all;
+    bool ok = count_indexes(connection, target, &rows, error);
+    *on_all = !ok || shards_with(&rows, name, &all) == all;
+    if (!ok && sl_code_is_refusal(error->server_code)) {
+        sl_log_warning(
+            "whether every shard of %s.%s has its unique index %s is not known: " SL_LINES,
+            target->database, target->collection, name, error->message);
+        ok = true;
+    }
+    bson_destroy(&rows);
+    return ok;
+}
+
+/* `*has`: all shards have a unique index of the fields. Otherwise writes the name of one that only
+ * some shards have. */
+static bool has_unique_index(sl_connection *connection, const sl_target *target, bool sharded,
+                             const sl_matching *match, bool *has, char partial[300],
+                             sl_error *error) {
     bson_t indexes, by_id = BSON_INITIALIZER;
     *has = false;
     bool ok = sl_collection_indexes(connection, target, &indexes, error);
@@ -1037,8 +1128,14 @@ static bool has_unique_index(sl_connection *connection, const sl_target *target,
         if (strcmp(sl_look_string(&walk.item, "name"), "_id_") == 0)
             bson_concat(&by_id, &walk.item);
     }
-    for (sl_walk walk = sl_walk_of(&indexes); !*has && sl_walk_next(&walk);)
-        *has = identifies(&walk.item, &by_id, fields, count);
+    for (sl_walk walk = sl_walk_of(&indexes); ok && !*has && sl_walk_next(&walk);) {
+        const char *name = sl_look_string(&walk.item, "name");
+        *has = identifies(&walk.item, &by_id, match->fields, match->count);
+        if (*has && sharded)
+            ok = is_on_all_shards(connection, target, name, has, error);
+        if (!*has && sharded && identifies(&walk.item, &by_id, match->fields, match->count))
+            snprintf(partial, 300, "has its unique index %.200s on some shards only", name);
+    }
     bson_destroy(&by_id);
     bson_destroy(&indexes);
     return ok;
@@ -1082,7 +1179,7 @@ static bool make_way(sl_connection *connection, const sl_target *target, bson_t 
 
 /* `key`: the shard key; may be NULL. */
 static bool not_unique(sl_connection *connection, const sl_target *target, const sl_matching *match,
-                       const bson_t *key, bool exists, sl_error *error) {
+                       const bson_t *key, bool exists, const char *partial, sl_error *error) {
     char given[300], option[500], dropped[300] = "", before[400] = "";
     const bool by_key = key && !exists && bson_count_keys(key) == match->count;
     bson_t index;
@@ -1100,7 +1197,10 @@ static bool not_unique(sl_connection *connection, const sl_target *target, const
         "--match-fields %s: %.255s.%.255s %s, so several documents could match, and "
         "a batch that is sent again after a failure could change a second document. %s%s%s%s",
         list(match->fields, match->count, given, sizeof given), target->database,
-        target->collection, exists ? "has no unique index of these fields" : "is new",
+        target->collection,
+        *partial ? partial
+        : exists ? "has no unique index of these fields"
+                 : "is new",
         *before  ? before
         : by_key ? "Give "
                  : "Add ",
@@ -1114,6 +1214,7 @@ static bool not_unique(sl_connection *connection, const sl_target *target, const
 bool sl_check_match(sl_connection *connection, const sl_target *target, const sl_matching *match,
                     sl_error *error) {
     sl_sharding sharding;
+    char partial[300] = "";
     bool exists, unique = contains(match->fields, match->count, "_id");
     if (!sl_target_exists(connection, target, &exists, error))
         return false;
@@ -1131,8 +1232,8 @@ bool sl_check_match(sl_connection *connection, const sl_target *target, const sl
     bool ok = check_shard_key(target, key, !exists, match, error);
     unique = unique || will_be_identified(target, match, !sharded);
     if (ok && exists && !unique)
-        ok = has_unique_index(connection, target, match->fields, match->count, &unique, error);
-    ok = ok && (unique || not_unique(connection, target, match, key, exists, error));
+        ok = has_unique_index(connection, target, sharded, match, &unique, partial, error);
+    ok = ok && (unique || not_unique(connection, target, match, key, exists, partial, error));
     sl_sharding_clear(&sharding);
     return ok;
 }

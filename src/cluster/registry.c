@@ -482,10 +482,10 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
             all.sorted[all.count++] = &entries[i];
     }
     qsort(all.sorted, all.count, sizeof(sl_registry_entry *), by_name);
-    bson_t *options =
-        BCON_NEW("projection", "{", "name", BCON_INT32(1), "size", BCON_INT32(1), "content",
-                 BCON_INT32(1), "beginning", BCON_INT32(1), "state", BCON_INT32(1), "inRange",
-                 BCON_INT32(1), "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "}");
+    bson_t *options = BCON_NEW("projection", "{", "name", BCON_INT32(1), "size", BCON_INT32(1),
+                               "content", BCON_INT32(1), "beginning", BCON_INT32(1), "state",
+                               BCON_INT32(1), "inRange", BCON_INT32(1), "loadedAt", BCON_INT32(1),
+                               "documents", BCON_INT32(1), "number", BCON_INT32(1), "}");
     /* A registry may have millions of sources, which are not kept. */
     bool ok = all.count == 0 || registry->none ||
               sl_connection_find_each(registry->connection, registry->database,
@@ -751,14 +751,16 @@ static bool refuse_used(const sl_registry *registry, size_t count, uint32_t last
     else
         snprintf(numbers, sizeof numbers, "s %" PRIu32 " to %" PRIu32, last - (uint32_t)count + 1,
                  last);
-    return sl_error_set(
+    sl_error_set(
         error, SL_EXIT_CLUSTER,
         "%s.%s holds documents with the _ids of source number%s, which its registry "
         "%s.%s has not assigned: the collection was probably renamed, copied or "
-        "restored without its registry. Rename, copy or restore the registry too, "
-        "as %s.%s, or load into another --collection, or give --drop to replace "
-        "the collection",
+        "restored without its registry, or `shardload forget` has removed the registry. Rename, "
+        "copy or restore the registry too, as %s.%s, or load into another --collection, or give "
+        "--drop to replace the collection",
         registry->database, target, numbers, registry->database, own, registry->database, own);
+    error->no_resume = true;
+    return false;
 }
 
 /* Draws `count` numbers, of which `*last` is the last. Checks the counter before, so that a refusal

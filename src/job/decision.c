@@ -396,14 +396,27 @@ static bool count_expired(void *context, const uint8_t *documents, const uint8_t
     return true;
 }
 
-/* Warns of a TTL index. Servers ignore expireAfterSeconds of an index of several fields. */
-static void warn_of_expiry(sl_job *job, const sl_target *target, const bson_t *index) {
+static bool has_key(const bson_t *indexes, const bson_t *key) {
+    bson_t own;
+    bool found = false;
+    for (sl_walk walk = sl_walk_of(indexes); !found && sl_walk_next(&walk);)
+        found = sl_look_inside(&walk.item, "key", &own) && sl_keys_equal(&own, key);
+    return found;
+}
+
+/* Warns of a TTL index that is not among `existing` (NULL: it exists). Servers ignore
+ * expireAfterSeconds of an index of several fields. */
+static void warn_of_expiry(sl_job *job, const sl_target *target, const bson_t *existing,
+                           const bson_t *index) {
     bson_t key;
     bson_iter_t field;
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], sampled[200] = "";
+    const char *name = sl_look_text(index, "name");
+    const bool later = job->config->later_indexes != NULL;
     const double seconds = sl_look_amount(index, "expireAfterSeconds", -1);
     if (seconds < 0 || !sl_look_inside(index, "key", &key) || bson_count_keys(&key) != 1 ||
-        !bson_iter_init(&field, &key) || !bson_iter_next(&field))
+        !bson_iter_init(&field, &key) || !bson_iter_next(&field) ||
+        (existing && has_key(existing, &key)))
         return;
     expiry seen = {.field = bson_iter_key(&field),
                    .before = sl_wall_clock_ms() - (int64_t)(seconds * 1000)};
@@ -412,23 +425,35 @@ static void warn_of_expiry(sl_job *job, const sl_target *target, const bson_t *i
         snprintf(sampled, sizeof sampled,
                  "; %s of the %s records at the beginning of the sources have such a date already",
                  sl_human_count(seen.expired, a), sl_human_count(seen.records, b));
-    sl_log_warning("%s.%s has the TTL index %.200s: servers delete documents whose field %.200s "
+    sl_log_warning("%s.%s %s the TTL index %.200s: servers delete documents whose field %.200s "
                    "has a date older than %.0f seconds%s, also those of this load%s. To keep them, "
-                   "drop the index, or raise its expireAfterSeconds (collMod)",
-                   target->database, target->collection, sl_look_string(index, "name"), seen.field,
-                   seconds,
+                   "%s",
+                   target->database, target->collection, existing ? "gets" : "has",
+                   name ? name : seen.field, seen.field, seconds,
                    sl_look_inside(index, "partialFilterExpression", &key)
                        ? " and which match its partialFilterExpression"
                        : "",
-                   sampled);
+                   sampled,
+                   !existing ? "drop the index, or raise its expireAfterSeconds (collMod)"
+                   : later   ? "restore with --no-index-restore, and build the indexes afterwards"
+                             : "leave expireAfterSeconds of --index out, or raise it");
 }
 
-static void warn_of_expiries(sl_job *job, const sl_destination *destination) {
-    bson_t indexes;
+static void warn_of_expiries(sl_job *job, const sl_destination *destination, bool exists) {
+    const sl_load_config *config = job->config;
+    const sl_target *target = &destination->target;
+    bson_t indexes = BSON_INITIALIZER;
     sl_error ignored;
-    sl_collection_indexes(destination->connection, &destination->target, &indexes, &ignored);
+    if (exists)
+        sl_collection_indexes(destination->connection, target, &indexes, &ignored);
     for (sl_walk walk = sl_walk_of(&indexes); sl_walk_next(&walk);)
-        warn_of_expiry(job, &destination->target, &walk.item);
+        warn_of_expiry(job, target, NULL, &walk.item);
+    for (size_t i = 0; i < config->index_count; i++)
+        warn_of_expiry(job, target, &indexes, config->indexes[i]);
+    const bson_t none = BSON_INITIALIZER;
+    for (sl_walk walk = sl_walk_of(config->later_indexes ? config->later_indexes : &none);
+         sl_walk_next(&walk);)
+        warn_of_expiry(job, target, &indexes, &walk.item);
     bson_destroy(&indexes);
 }
 
@@ -479,6 +504,6 @@ void sl_decision_log(sl_job *job, const sl_destination *destination, const sl_ta
         sl_log_warning("%s.%s is a capped collection: when it is full, servers remove its oldest "
                        "documents, also those that were stored before this load",
                        target->database, target->collection);
-    if (view->exists && !sl_load_mode(job->config)->removes)
-        warn_of_expiries(job, destination);
+    if (!sl_load_mode(job->config)->removes)
+        warn_of_expiries(job, destination, view->exists);
 }

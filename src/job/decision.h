@@ -15,7 +15,7 @@
 bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, sl_error *error);
 
 /* Logs what the user should know before the load begins: that an existing collection is sharded
- * now, or stays unsharded, or is capped, or has a TTL index. */
+ * now, or stays unsharded, or is capped, or has or gets a TTL index. */
 void sl_decision_log(sl_job *job, const sl_destination *destination, const sl_target_view *view);
 
 /* Warns that --id-field can store an _id on several shards of a collection with this shard key. */

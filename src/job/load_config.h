@@ -80,10 +80,11 @@ typedef struct sl_load_config {
     bool shard_existing;          /* shard a collection that exists and is not sharded */
     const bson_t *const *indexes; /* {key, options}; the unique ones are built before the load */
     size_t index_count;
-    const char *write_concern; /* "majority" or a number of members */
-    unsigned part, parts;      /* load part 1 to `parts` of the blocks; 0: all blocks */
-    const char *only_shards;   /* load the blocks of these shards, "a,b"; NULL: of all */
-    bool direct;               /* batches are sent directly to the primaries of their shards */
+    const bson_t *later_indexes; /* an array of those that restore builds after the load; or NULL */
+    const char *write_concern;   /* "majority" or a number of members */
+    unsigned part, parts;        /* load part 1 to `parts` of the blocks; 0: all blocks */
+    const char *only_shards;     /* load the blocks of these shards, "a,b"; NULL: of all */
+    bool direct;                 /* batches are sent directly to the primaries of their shards */
 
     unsigned timeout_seconds; /* limit for the answer to a batch */
     unsigned wait_seconds;    /* how long to wait for a server at the start */

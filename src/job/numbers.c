@@ -412,17 +412,24 @@ static bool is_pipe(const sl_registry_entry *entry) {
     return strncmp(entry->fingerprint, SL_PIPE_FINGERPRINT, strlen(SL_PIPE_FINGERPRINT)) == 0;
 }
 
+static bool has_path(const sl_registry_entry *entry, const bson_t *document) {
+    char own[400];
+    sl_text_printable(sl_text_of(entry->name), own, sizeof own);
+    return strcmp(own, sl_look_string(document, "name")) == 0;
+}
+
+#define CHANGED_SHOWN 2 /* each has a command */
+
 typedef struct copies {
     char shown[800];
     size_t used, count;
     uint64_t documents; /* of the sources that were found */
 } copies;
 
-/* Adds a source in the registry. `how` it resembles the entry. */
+/* Adds a source in the registry. `how` it resembles the entry; `documents`: those stored of it. */
 static void add_found(copies *c, const sl_registry_entry *entry, const char *how,
-                      const bson_t *document) {
+                      const bson_t *document, uint64_t documents) {
     char own[400], when[SL_DATE_ROOM];
-    const uint64_t documents = (uint64_t)sl_look_int64(document, "documents", 0);
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
     sl_look_date(document, "loadedAt", when);
     c->documents += documents;
@@ -434,7 +441,7 @@ static void add_found(copies *c, const sl_registry_entry *entry, const char *how
 }
 
 static void on_copy(void *context, const sl_registry_entry *entry, const bson_t *document) {
-    add_found(context, entry, ": as", document);
+    add_found(context, entry, ": as", document, (uint64_t)sl_look_int64(document, "documents", 0));
 }
 
 /* Refuses the sources that were found in the registry; `what` they have of others. With --again
@@ -463,6 +470,7 @@ typedef struct alike {
     const sl_destination *destination;
     const sl_registry_entry *entries; /* those compared: `content` is the beginning of the text */
     copies found, versions;
+    copies changed;        /* unfinished loads of the path of a source, with another text */
     bool asked, positions; /* takes_positions */
     sl_error error;
 } alike;
@@ -474,22 +482,35 @@ static bool stores_copies(alike *a) {
     return a->positions;
 }
 
-/* Are the documents of a source also those of one in the registry that begins like it? If the load
- * of that has ended, its text has the same size; packed sources are read for that. Otherwise there
- * are documents of it. */
-static bool is_stored(alike *a, size_t index, const bson_t *document) {
-    const sl_destination *destination = a->destination;
-    const int64_t size = sl_look_int64(document, "textBytes", 0);
-    const int64_t number = sl_look_int64(document, "number", 0);
+/* Has the text of a loaded source, unpacked, this size? Packed sources are read for that. */
+static bool has_size(alike *a, size_t index, int64_t size) {
     uint64_t own;
-    if (strcmp(sl_look_string(document, "state"), "loaded") != 0)
-        return number > 0 && number <= SL_SOURCE_NUMBER_MAX &&
-               sl_count_range(destination->connection, &destination->target,
-                              sl_stripe_first_id((uint32_t)number, 0),
-                              sl_stripe_first_id((uint32_t)number, SL_STRIPES), &own, &a->error) &&
-               own > 0;
     return size > 0 && sl_source_set_at(a->job->set, index)->kind != SL_SOURCE_PIPE &&
            sl_source_text_bytes(a->job->set, index, &own, &a->error) && own == (uint64_t)size;
+}
+
+/* Adds a source whose load has not ended, if documents of it are stored. */
+static void add_unfinished(alike *a, copies *others, const sl_registry_entry *entry,
+                           const char *how, const bson_t *document) {
+    const sl_target *target = &a->destination->target;
+    const int64_t number = sl_look_int64(document, "number", 0);
+    uint64_t stored = 0;
+    if (number <= 0 || number > SL_SOURCE_NUMBER_MAX)
+        return;
+    const int64_t first = sl_stripe_first_id((uint32_t)number, 0),
+                  end = sl_stripe_first_id((uint32_t)number, SL_STRIPES);
+    if (!sl_count_range(a->destination->connection, target, first, end, &stored, &a->error) ||
+        stored == 0)
+        return;
+    if (is_pipe(entry) || !has_path(entry, document))
+        add_found(others, entry, how, document, stored);
+    else if (a->changed.count++ < CHANGED_SHOWN)
+        a->changed.used += sl_print_text(
+            a->changed.shown + a->changed.used, sizeof a->changed.shown - a->changed.used,
+            "\n  %.100s: %s; db.getSiblingDB('%s').getCollection('%s').deleteMany({_id: {$gte: "
+            "NumberLong('%lld'), $lt: NumberLong('%lld')}})",
+            entry->name, sl_plural(stored, "document"), target->database, target->collection,
+            (long long)first, (long long)end);
 }
 
 static void on_alike(void *context, const sl_registry_entry *entry, const bson_t *document) {
@@ -504,10 +525,13 @@ static void on_alike(void *context, const sl_registry_entry *entry, const bson_t
     const bool pipes = source->kind == SL_SOURCE_PIPE && !loaded && content == 0;
     if (a->error.code || pipes || (content != 0 && content == source->content) || !stores_copies(a))
         return;
-    if (is_stored(a, index, document))
+    if (!loaded)
+        add_unfinished(a, &a->found, entry, ": as", document);
+    else if (has_size(a, index, sl_look_int64(document, "textBytes", 0)))
         on_copy(&a->found, entry, document);
-    else if (!a->error.code && loaded)
-        add_found(&a->versions, entry, " begins with the text of", document);
+    else if (!a->error.code)
+        add_found(&a->versions, entry, " begins with the text of", document,
+                  (uint64_t)sl_look_int64(document, "documents", 0));
 }
 
 /* Notes a source with the entry's file name, unless both begin with the same text: then it has been
@@ -517,16 +541,42 @@ static void on_namesake(void *context, const sl_registry_entry *entry, const bso
     alike *a = context;
     const uint64_t beginning = (uint64_t)sl_look_int64(document, "beginning", 0);
     const double size = (double)entry->size, other = sl_look_amount(document, "size", 0);
-    char how[100], own[400];
-    sl_text_printable(sl_text_of(entry->name), own, sizeof own);
-    bool near = strcmp(own, sl_look_string(document, "name")) == 0 ||
-                fabs(size - other) * 100 <= fmax(size, other);
+    char how[100];
+    bool near = has_path(entry, document) || fabs(size - other) * 100 <= fmax(size, other);
     snprintf(how, sizeof how,
              ", %s bytes, has the name of a file of %s bytes:", sl_number_text((uint64_t)size),
              sl_number_text((uint64_t)other));
-    if (near && !is_pipe(entry) && (beginning == 0 || beginning != entry->beginning) &&
-        stores_copies(a))
-        add_found(&a->versions, entry, how, document);
+    if (a->error.code || !near || is_pipe(entry) ||
+        (beginning != 0 && beginning == entry->beginning) || !stores_copies(a))
+        return;
+    if (strcmp(sl_look_string(document, "state"), "loaded") != 0)
+        add_unfinished(a, &a->versions, entry, how, document);
+    else
+        add_found(&a->versions, entry, how, document,
+                  (uint64_t)sl_look_int64(document, "documents", 0));
+}
+
+/* Refuses files that have changed since an unfinished load of them. With --again they are only
+ * reported. */
+static bool refuse_changed(const alike *a, sl_error *error) {
+    const sl_target *target = &a->destination->target;
+    const bool again = a->job->config->again;
+    if (a->changed.count == 0)
+        return true;
+    sl_error_set(error, SL_EXIT_SOURCE,
+                 "%s.%s holds documents of loads of these files that have not ended, and the files "
+                 "have changed since:" SL_LINES SL_LINES "\nTheir records %s stored twice%s",
+                 target->database, target->collection, a->changed.shown,
+                 a->changed.count > CHANGED_SHOWN ? "\n  ..." : "", again ? "are" : "would be",
+                 again ? ""
+                       : ". Remove these documents with the command of mongosh, or all of the "
+                         "collection with --drop; or restore the file, and complete its load with "
+                         "--resume --work-dir. --again loads the files nevertheless");
+    if (again) {
+        sl_log_warning(SL_LINES, error->message);
+        *error = (sl_error){0};
+    }
+    return again;
 }
 
 static void warn_of_versions(const alike *a) {
@@ -564,12 +614,13 @@ static bool refuse_alike(sl_job *job, const sl_destination *destination,
         *error = found.error;
         return false;
     }
-    if (ok && found.found.count == 0)
+    if (ok && found.found.count == 0 && (found.changed.count == 0 || job->config->again))
         warn_of_versions(&found);
-    return ok && refuse_found(job, &destination->target, &found.found,
-                              "texts with the beginning and size of these sources, or whose load "
-                              "has not ended",
-                              error);
+    return ok && refuse_changed(&found, error) &&
+           refuse_found(job, &destination->target, &found.found,
+                        "texts with the beginning and size of these sources, or whose load "
+                        "has not ended",
+                        error);
 }
 
 /* Refuses sources whose content the registry lists under another name, or whose text it lists. With
@@ -595,8 +646,8 @@ static void on_changed(void *context, const sl_registry_entry *entry, const bson
     copies *c = context;
     char own[400];
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
-    if (!is_pipe(entry) && strcmp(own, sl_look_string(document, "name")) == 0 &&
-        c->count++ < SL_COPIES_SHOWN)
+    if (!is_pipe(entry) && has_path(entry, document) &&
+        strcmp(sl_look_string(document, "state"), "loaded") == 0 && c->count++ < SL_COPIES_SHOWN)
         c->used += sl_print_text(c->shown + c->used, sizeof c->shown - c->used,
                                  "\n  %s: %lld bytes were loaded, and it has %llu", own,
                                  (long long)sl_look_int64(document, "size", 0),
@@ -832,7 +883,7 @@ static bool refuse_matched(const sl_job *job, const sl_destination *destination,
                            const sl_registry_entry *entries, size_t count, sl_error *error) {
     for (size_t i = 0; i < count && !job->own_ids; i++) {
         uint64_t found;
-        if (!entries[i].no_range || entries[i].stored == 0)
+        if (!entries[i].no_range)
             continue;
         if (!sl_count_range(destination->connection, &destination->target,
                             sl_stripe_first_id(entries[i].number, 0),

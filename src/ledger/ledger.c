@@ -254,12 +254,17 @@ static bool same_sources(sl_job *job, sl_ledger *ledger, sl_error *error) {
         sl_earlier_log_compared(&found, "the interrupted run");
         return true;
     }
-    if (!found.modified[0])
-        return refuse_journal(ledger, SL_EXIT_SOURCE, found.how, error);
-    snprintf(how, sizeof how,
-             "%s. Load it again with --drop, or, if you know that its text is the same, restore "
-             "its modification time (touch -d %s), and its text will be compared",
-             found.how, found.modified);
+    if (found.modified[0])
+        snprintf(
+            how, sizeof how,
+            "%s. Load it again with --drop, or, if you know that its text is the same, restore "
+            "its modification time (touch -d %s), and its text will be compared",
+            found.how, found.modified);
+    else
+        snprintf(how, sizeof how,
+                 "%s. Restore the sources of that run, or load without --resume, with another "
+                 "--work-dir",
+                 found.how);
     return refuse_journal(ledger, SL_EXIT_SOURCE, how, error);
 }
 

@@ -125,8 +125,12 @@ static void log_how_to_complete(const sl_load *load, const sl_error *why) {
     char folder[SL_WORD_ROOM(SL_WORK_DIRECTORY_ROOM)];
     if (why->afresh)
         sl_log_warning("--resume cannot complete this load, because its source or its options must "
-                       "change: load again with the change that the message names%s",
-                       config->work_directory ? " and another --work-dir" : "");
+                       "change: load again with the change that the message names%s%s",
+                       config->work_directory ? " and another --work-dir" : "",
+                       why->code == SL_EXIT_SOURCE
+                           ? ". If a source changes, first remove the documents of this load, or "
+                             "give --drop, which removes all documents of the collection"
+                           : "");
     else
         sl_log_warning(
             "to complete this load, %sgive %s with %s--resume --work-dir %s%s%s",

@@ -690,6 +690,11 @@ static unsigned threads_of(const sl_restore *restore, const sl_namespace *item) 
     return rounded > 0 ? rounded : 1;
 }
 
+/* The options and indexes that the namespace has at the end. */
+static const sl_namespace *at_end(const step *s) {
+    return s->item->after ? s->item->after : s->item;
+}
+
 /* Loads the documents. The load logs its errors. */
 static sl_exit load(step *s) {
     const char *paths[] = {s->item->data};
@@ -705,6 +710,7 @@ static sl_exit load(step *s) {
     config.drop = false;
     config.shard_key = NULL; /* it has been sharded, or stays unsharded */
     config.shard_key_given = true;
+    config.later_indexes = at_end(s)->indexes;
     /* In a collection that existed, an equal document may have been stored before. */
     config.again = s->outcome->existed;
     config.work_directory = s->folder;
@@ -909,11 +915,6 @@ static bool load_documents(step *s, sl_error *error) {
 }
 
 /* ---- indexes and validator ---- */
-
-/* The options and indexes that the namespace has at the end. */
-static const sl_namespace *at_end(const step *s) {
-    return s->item->after ? s->item->after : s->item;
-}
 
 /* Builds the indexes one by one, after one command for all has failed. Builds all indexes that can
  * be built, and names the others. */

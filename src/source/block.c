@@ -264,11 +264,12 @@ static bool end_entry(sl_reader *reader, sl_open_source *open, sl_error *error) 
 
 /* The splitter cannot divide the text any further. */
 static bool split_error(const sl_reader *reader, const sl_open_source *open, sl_error *error) {
-    return sl_error_set(error, SL_EXIT_SOURCE, "%s%s%s, byte %llu: %s",
-                        reader->set->states[open->source].source.shown,
-                        open->entry_number > 0 ? ": " : "",
-                        open->entry_number > 0 ? open->entry : "",
-                        (unsigned long long)open->offset + open->split.at, open->split.fault);
+    sl_error_set(error, SL_EXIT_SOURCE, "%s%s%s, byte %llu: %s",
+                 reader->set->states[open->source].source.shown, open->entry_number > 0 ? ": " : "",
+                 open->entry_number > 0 ? open->entry : "",
+                 (unsigned long long)open->offset + open->split.at, open->split.fault);
+    error->afresh = true;
+    return false;
 }
 
 /* As find_line_end, for a source with a splitter. The text that is read grows by half each time,

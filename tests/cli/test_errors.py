@@ -342,6 +342,14 @@ class OtherWords(support.Case):
                     with self.subTest(word):
                         self.assertIn(f"{word}: there is no such option; ", outcome.err)
 
+    def test_a_host(self):
+        """`-h HOST` is no request for help, which would end with exit code 0."""
+        for words in (["load", "-h", "h", "-d", "x"], ["restore", "-hh"], ["load", "-h=h"]):
+            self.assertIn("-h: there is no such option; did you mean --uri mongodb://HOST/, or --help?",
+                          self.shardload(*words, "f", code=support.EXIT_USAGE).err)
+        for words in (["load", "-h"], ["-h", "load"], ["load", "-h", "-d", "x"], ["load", "f", "-h"]):
+            self.assertIn("shardload load ", self.shardload(*words).out)
+
     def test_commands_and_values(self):
         self.assertIn('there is no command "import"; did you mean load?',
                       self.shardload("import", code=support.EXIT_USAGE).err)

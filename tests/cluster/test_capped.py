@@ -34,6 +34,16 @@ class Messages(support.ClusterCase):
         self.assertIn("864000 seconds and which match its partialFilterExpression, also",
                       self.load("--again", path)[0].err)
 
+    def test_a_ttl_index_that_the_load_builds_is_named(self):
+        path = self.file("t.csv", "n,at\n" + "".join(
+            f"{n},{2000 if n < 30 else 2999}-01-01T00:00:00Z\n" for n in range(100)))
+        index = '{"key": {"at": 1}, "expireAfterSeconds": 3600}'
+        said = "the TTL index at: servers delete documents whose field at has a date older than " \
+            "3600 seconds, also those of this load; 30 of the 100 records at the beginning of the " \
+            "sources have such a date already. To keep them, leave expireAfterSeconds of --index out"
+        self.assertIn(f"{self.database_name}.t gets {said}", self.load("--index", index, path)[0].err)
+        self.assertEqual(self.load("--index", index, "--again", path)[0].err.count("TTL"), 1)
+
     def interrupted(self, work, items, path):
         """Interrupts a load while records to embed are read. None: it came too late."""
         running = self.start("shardload", *self.load_words(

@@ -104,10 +104,11 @@ class Standalone(support.ClusterCase):
                                       to=f"{self.database_name}.{new}")
         rename("t.sources", "u.sources")
         for _ in range(2):       # a refusal uses up no number
-            self.load(second, code=support.EXIT_CLUSTER, message=(
+            outcome, _ = self.load(second, code=support.EXIT_CLUSTER, message=(
                 f"{self.database_name}.t holds documents with the _ids of source number 1",
-                "renamed, copied or restored without its registry", f"{self.database_name}.t.sources",
-                "--drop"))
+                "renamed, copied or restored without its registry, or `shardload forget` has removed",
+                f"{self.database_name}.t.sources", "--drop"))
+            self.assertNotIn("--resume", outcome.err)
             self.assertEqual(self.database.t.count_documents({}), 300)
         self.database.drop_collection("t.sources")
         rename("u.sources", "t.sources")

@@ -294,9 +294,12 @@ class Standalone(Modes, support.ClusterCase):
         _, work = self.load(*words, new)
         self.assert_accounting(work, inserted=1, changed=1, rejectedByServer=0)
         self.assertEqual({one["sku"]: one["n"] for one in self.database.t.find()}, {"a": 1, "b": 5, "c": 6})
-        outcome = self.shardload("verify", *self.target(), "--progress", "none", new, code=support.EXIT_SOURCE)
-        self.assertIn("have other _ids than the positions of the records", outcome.err)
-        self.assertIn("other than _id cannot be verified", outcome.err)
+        changed = self.file("changed.csv", b"sku,n\nb,7\n")
+        self.load("--mode", "update", "--match-fields", "sku", changed)
+        for path in new, changed:
+            outcome = self.shardload("verify", *self.target(), "--progress", "none", path, code=support.EXIT_SOURCE)
+            self.assertIn("have other _ids than the positions of the records", outcome.err)
+            self.assertIn("other than _id cannot be verified", outcome.err)
 
     def test_a_unique_index_rejects_duplicates(self):
         source = self.file("a.json", b'{"_id":1,"k":5}\n{"_id":2,"k":5}\n{"_id":3,"k":6}\n')
@@ -392,6 +395,28 @@ class Sharded(Modes, support.ClusterCase):
         _, work = self.load(*words, "--drop", "--shard-key", '{"region": 1}', "--index",
                             re.search("Add --index '([^']+)'", outcome.err)[1], old)
         self.assert_accounting(work, inserted=2)
+
+    def test_a_unique_index_that_one_shard_lacks(self):
+        """A build that duplicates on one shard prevent leaves no index on the others, and an index of some shards
+        does not identify a document."""
+        self.shard({"k": "hashed"})
+        self.database.t.insert_many([{"k": n} for n in (*range(100), 1)])
+        source = self.file("new.csv", b"k,n\n1,5\n")
+        words = "--mode", "merge", "--match-fields", "k"
+        self.load(*words, "--index", '{"key": {"k": 1}, "unique": true}', source, code=support.EXIT_CLUSTER,
+                  message="index k_1 is removed from the shards that could build it")
+        shards = [client[self.database_name].t for client in self.shard_clients().values()]
+        self.assertEqual([shard.name for shard in shards if "k_1" in shard.index_information()], [])
+        self.database.t.delete_one({"k": 1})
+        for shard in shards:
+            shard.create_index("k", unique=True)
+            outcome, _ = self.load(*words, source, code=support.EXIT_USAGE)
+            self.assertRegex(outcome.err, "has its unique index k_1 on some shards only|has no unique index")
+            shard.drop_index("k_1")
+        index = re.search("Add --index '([^']+)'", outcome.err)[1]
+        self.load(*words, "--index", index, source)
+        _, work = self.load(*words, "--again", source)
+        self.assert_accounting(work, alreadyStored=1)
 
     def test_a_business_key(self):
         source = self.file("a.json", b'{"sku":"a","n":1}\n{"sku":"b","n":2}\n')

@@ -121,6 +121,9 @@ class Standalone(Restoring):
         outcome, rows = self.restore(dump, "--uri", self.proxy_uri(recorder), "--batch-size", 500)
         for name, row in rows.items():
             self.assertEqual(row["inserted"], row["records"], (name, outcome.text))
+        self.assertIn("indexed gets the TTL index ttl: servers delete", outcome.err)
+        self.assertIn("also those of this load; 3,000 of the 3,000 records", outcome.err)
+        self.assertIn("To keep them, restore with --no-index-restore, and build", outcome.err)
         for name, setter in (("clustered", "collMod"), ("series", "collMod"),
                              ("indexed", "createIndexes")):
             with self.subTest(name):

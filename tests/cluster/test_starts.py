@@ -4,6 +4,7 @@ also under another name, a mistyped shard key, and hosts in --uri that are not t
 cluster."""
 
 import gzip
+import re
 import zipfile
 
 import proxy
@@ -181,11 +182,39 @@ class LoadedBefore(support.ClusterCase):
         stored = self.count()
         self.assertGreater(stored, 0)
         path.write_bytes(data)
-        self.load(path, code=EXIT_SOURCE, message="copied.csv.gz, whose load has not ended")
-        self.load("--again", path, code=EXIT_SOURCE, message="have changed since")
-        self.assertEqual(self.count(), stored)
+        self.load(path, code=EXIT_SOURCE, message=f"copied.csv.gz: {stored:,} documents; db.")
+        self.load("--again", path, message="Their records are stored twice")
+        self.assertEqual(self.count(), 300000 + stored)
         self.load("--drop", path)
         self.assertEqual(self.count(), 300000)
+
+    def test_a_file_that_was_corrected_after_its_load_failed(self):
+        """With the same beginning or another one; the printed commands lead to a right collection."""
+        text = "[" + ",".join(f'{{"n":{n}}}' for n in range(200000)) + "]"
+        path = self.file("t.json", text[:-1] + ";]")
+        outcome, work = self.load("--batch-size", 1000, path, code=EXIT_SOURCE, message="a comma or ] is expected")
+        self.assertRegex(" ".join(outcome.err.split()),
+                         "--resume cannot complete this load.* If a source changes, first remove the documents of this load")
+        self.assertNotIn("give the same command", outcome.err)
+        stored = self.count()
+        self.assertGreater(stored, 0)
+        for corrected in (text, text.replace("0", "7", 1)):
+            path.write_text(corrected)
+            self.shardload(*self.load_words(work, "--resume", path), code=EXIT_SOURCE,
+                           message="Restore the sources of that run, or load without --resume")
+            outcome, _ = self.load(path, code=EXIT_SOURCE, message=f"t.json: {stored:,} documents; db.")
+            self.assertEqual(self.count(), stored)
+        first, end = re.search(r"deleteMany\(\{_id: \{\$gte: NumberLong\('(\d+)'\), \$lt: NumberLong\('(\d+)'\)\}\}\)",
+                               outcome.err).groups()
+        (self.scratch / "new").mkdir()
+        outcome, _ = self.load(self.file("new/t.json", corrected))
+        self.assertIn(f"the {stored:,} documents of these sources are kept", outcome.err)
+        self.database.t.delete_many({"_id": {"$gte": int(first), "$lt": int(end)}})
+        self.assertEqual(self.count(), 200000)
+        path.write_text(text)
+        self.load(path)
+        self.assertEqual(self.count(), 400000)
+        self.shardload("verify", *self.target(), "--content", path)
 
     def test_two_loads_of_copies_that_start_at_once(self):
         for n in range(3):
