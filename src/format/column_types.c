@@ -119,12 +119,29 @@ static uint8_t *put_latitude(const sl_value *v, uint8_t *to) {
     return put_degrees(v, to, 90);
 }
 
-/* Converts by the first of the column's formats that fits. */
+/* Converts by the first of the column's formats that fits. False also for a value that another of
+ * them, other than epoch, reads as another date: 01/02/2024. */
 static bool convert_formatted(const sl_schema_column *schema, sl_text field, int64_t *value) {
     bool fits = sl_convert_formatted(schema->format, field, value);
-    for (size_t i = 1; i < schema->formats.count && !fits; i++)
-        fits = sl_convert_formatted(schema->formats.words[i], field, value);
+    int64_t other;
+    for (size_t i = 1; i < schema->formats.count; i++) {
+        const char *format = schema->formats.words[i];
+        if ((fits && *format != '%') || !sl_convert_formatted(format, field, &other))
+            continue;
+        if (fits && other != *value)
+            return false;
+        *value = other;
+        fits = true;
+    }
     return fits;
+}
+
+bool sl_column_formats_differ(const sl_schema_column *schema, sl_text field) {
+    size_t fitting = 0;
+    int64_t value;
+    for (size_t i = 0; i < schema->formats.count; i++)
+        fitting += sl_convert_formatted(schema->formats.words[i], field, &value);
+    return fitting > 1 && !convert_formatted(schema, field, &value);
 }
 
 static uint8_t *put_date(const sl_value *v, uint8_t *to) {
@@ -767,26 +784,52 @@ bool sl_column_same_kind(const sl_schema_column *a, const sl_schema_column *b) {
            (class != SL_CLASS_TEXT || a->type == b->type);
 }
 
-/* Writes how a schema declares a column of dates in several formats, with "or" between formats that
- * fit the same values. */
+/* Writes a text that both formats read, as different dates; "" if there is none. */
+static void write_ambiguous(const char *format, const char *other, char *out, size_t room) {
+    const struct tm date = {.tm_year = 101, .tm_mon = 1, .tm_mday = 3};
+    int64_t one, two;
+    sl_text text = {out, strftime(out, room, format, &date)};
+    if (!sl_convert_formatted(format, text, &one) || !sl_convert_formatted(other, text, &two) ||
+        one == two)
+        *out = '\0';
+}
+
+/* Writes how a schema declares a column of dates in several formats, with "or" between formats of
+ * which one must be chosen: those that fit the same values, or read a text as different dates. */
 static void write_mixed(const sl_column_guess *guess, char *out, size_t room) {
     uint64_t all = 0;
     size_t used, count = 0;
     bool timed = false;
+    char text[LONGEST] = "";
     for (; count < SL_MIXED_FORMATS && guess->mixed[count] != UINT64_MAX; count++)
         all |= guess->mixed[count];
     for (size_t i = 0; i < FORMATS; i++)
         timed = timed || (all >> i & 1 && strchr(date_formats[i], 'M'));
     if (count < 2 || guess->undated)
         return;
-    used = sl_print_text(out, room, "type: %s, format: [", timed ? "datetime" : "date");
+    for (size_t k = 0; k + 1 < count; k++) {
+        const uint64_t own = guess->mixed[k];
+        for (size_t i = 0; i < FORMATS * FORMATS && !*text; i++) {
+            if (own >> i / FORMATS & 1 && (all & ~own) >> i % FORMATS & 1)
+                write_ambiguous(date_formats[i / FORMATS], date_formats[i % FORMATS], text,
+                                sizeof text);
+        }
+    }
+    used = sl_print_text(out, room, "type: %s, format: %s", timed ? "datetime" : "date",
+                         *text ? "" : "[");
     for (size_t k = 0; k < count; k++) {
-        const char *before = k > 0 ? ", " : "";
+        const char *before = k == 0 ? "" : *text ? " or " : ", ";
         for (uint64_t left = guess->mixed[k]; left != 0; left &= left - 1, before = " or ")
             used += sl_print_text(out + used, room - used, "%s\"%s\"", before,
                                   date_formats[__builtin_ctzll(left)]);
     }
-    used += sl_print_text(out + used, room - used, "]");
+    if (*text)
+        used += sl_print_text(out + used, room - used,
+                              ", but never both in one schema: %s is another date in each. Files "
+                              "of one format, loaded one by one, need no schema",
+                              text);
+    else
+        used += sl_print_text(out + used, room - used, "]");
     if (used + 1 >= room) /* it may be cut */
         *out = '\0';
 }

@@ -72,6 +72,9 @@ const char *sl_column_type_list(char *out, size_t room);
 /* Is column->format one that the type may have? */
 bool sl_column_format_valid(const sl_schema_column *column);
 
+/* Do two formats of a column read the field as different dates? Then it is rejected. */
+bool sl_column_formats_differ(const sl_schema_column *schema, sl_text field);
+
 /* ---- inference ---- */
 
 /* A type is inferred from a sample of a column's values: the narrowest type that stores each of

@@ -463,6 +463,13 @@ static bool explain_special(const sl_bound_column *column, sl_text field, char *
     bool number = row->class == SL_CLASS_NUMBERS && schema->type != SL_TYPE_DECIMAL;
     if (row->any_text || (row->explain && !schema->lossless && !schema->format))
         return false;
+    if (sl_column_formats_differ(schema, field)) {
+        snprintf(out, room,
+                 "two formats of the column read %s as different dates: load the files of each "
+                 "format with a schema of its own",
+                 sl_quoted(field, quoted));
+        return true;
+    }
     const char *problem = number && sl_convert_double(field.bytes, field.length, &value)
                               ? "would be changed by the type"
                               : "does not fit the type";

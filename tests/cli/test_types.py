@@ -430,6 +430,23 @@ class Types(support.Case):
             path = self.file("e.csv", "n,day\n" + "".join(f"{n},{date}\n" for n, date in enumerate(dates)))
             self.assertIn(f"dates declare type: date, format: {listed}\n", self.shardload("inspect", path).text)
 
+    def test_formats_that_read_a_text_as_different_dates_are_not_listed_together(self):
+        for year, one, two, text in ((2024, "%d/%m/%Y", "%m/%d/%Y", "03/02/2001"),
+                                     (24, "%d/%m/%y", "%m/%d/%y", "03/02/01")):
+            rows = f"1,31/01/{year}\n2,05/02/{year}\n", f"3,01/31/{year}\n4,02/05/{year}\n"
+            paths = [self.file(f"{k}.csv", "n,day\n" + text) for k, text in enumerate(rows)]
+            declared = f'type: date, format: "{one}" or "{two}", but never both in one schema: {text} is another date'
+            self.assertIn(declared, self.shardload("inspect", "--write-schema", "m.yaml", *paths).text)
+            self.assertIn(declared, (self.scratch / "m.yaml").read_text("utf-8"))
+            self.assertIn(declared, self.parse(*paths)[0].err)
+        schema = self.file("both.yaml", 'name: t\nheader: true\ncolumns: [{name: n, type: int}, {name: day, type: date, '
+                                        'format: ["%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d"]}]\n')
+        path = self.file("b.csv", "n,day\n1,31/01/2024\n2,05/02/2024\n3,01/31/2024\n4,03/03/2024\n5,2024/01/05\n")
+        documents, work = self.dump_decoded("--schema", schema, path, code=support.EXIT_REJECTS)
+        self.assertEqual([one["n"] for one in documents], [1, 3, 4, 5])
+        reason, = (row["reason"] for row in support.reject_rows(work))
+        self.assertIn('two formats of the column read "05/02/2024" as different dates', reason)
+
     def test_a_record_like_the_header_is_not_dropped(self):
         """Only a line that equals the header is a repeated header."""
         rows = "".join(f"name{i},{i}\n" for i in range(60000))
