@@ -478,18 +478,22 @@ static bool explain_special(const sl_bound_column *column, sl_text field, char *
     return true;
 }
 
-/* Adds to the reason where a type that is not declared comes from, and what to do. */
+/* Adds to the reason where a type that is not declared comes from, and what to do. A name with a
+ * comma or = cannot be given to --types. */
 static void explain_origin(const sl_bound_column *column, char *out, size_t room) {
-    char name[48];
+    char name[48], declared[80], word[SL_WORD_ROOM(sizeof declared)];
     size_t used = strlen(out);
     sl_text_printable(sl_text_of(column->published), name, sizeof name);
-    snprintf(out + used, room - used,
-             column->schema.adopted
-                 ? ", which the column %s has in the collection: load with --types text, or with a "
-                   "--schema (inspect --write-schema)"
-                 : ", which was inferred for the column %s: load with --types text, or with a "
-                   "--schema (inspect --write-schema)",
-             name);
+    const int length = snprintf(declared, sizeof declared, "%s=text", column->published);
+    const bool listed = length < (int)sizeof declared && !strpbrk(column->published, ",=");
+    used += sl_print_text(out + used, room - used,
+                          column->schema.adopted ? ", which the column %s has in the collection"
+                                                 : ", which was inferred for the column %s",
+                          name);
+    sl_print_text(out + used, room - used, ": load with %s%s%sa --schema (inspect --write-schema)",
+                  listed ? "--types " : "",
+                  listed ? sl_shell_word(declared, word, sizeof word) : "",
+                  listed ? ", or with " : "");
 }
 
 /* Writes the reason if a byte of the field is undefined in the encoding. */
