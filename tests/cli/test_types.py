@@ -462,6 +462,29 @@ class Types(support.Case):
                              code=support.EXIT_REJECTS)
         self.assert_accounting(work, repeatedHeaders=1, rejectedByParser=1)
 
+    def test_a_header_in_another_order_ends_the_load(self):
+        """Else the records of the second of two joined files would be stored in the wrong columns."""
+        rows = "Anna;Ulm;rot\n" * 5000
+        plain, quoted = "kunde;ort;farbe\n", '"kunde";"ort";"farbe"\n'
+        for first, second, code in ((plain, "farbe;kunde;ort\n", 3), (plain, '"ort";"farbe";"kunde"\n', 3),
+                                    (quoted, "farbe;kunde;ort\n", 3), (plain, "\ufefffarbe;kunde;ort\r\n", 3),
+                                    (plain, quoted, 0), (quoted, plain, 0), (plain, "farbe;kunde;rot\n", 0),
+                                    (plain, "ort;ort;kundenr\n", 0)):
+            text = first + rows + second + "rot;Anna;Ulm\n"
+            for words in (("-",), (self.file("j.csv", text),)):
+                outcome, work = self.parse(*words, stdin=text.encode(), code=code)
+                if code:
+                    self.assertRegex(outcome.err, "line 5002, byte [0-9]+: the line has the names of the header in another "
+                                     "order, so the records .* load the files that were joined here one by one")
+                else:
+                    repeated = second in (plain, quoted)
+                    self.assert_accounting(work, records=5002 - repeated, repeatedHeaders=int(repeated))
+        path = self.file("r.csv", "from,to\nx,y\nto,from\n")  # a record, after all
+        self.shardload("inspect", path, code=support.EXIT_SOURCE, message="has `header: false` and `skip_lines: 1`")
+        schema = self.file("r.yaml", "name: r\nheader: false\nskip_lines: 1\ncolumns: [{name: from}, {name: to}]\n")
+        documents, _ = self.documents("--format", "delimited", "--schema", schema, path)
+        self.assertEqual(documents, [{"from": "x", "to": "y"}, {"from": "to", "to": "from"}])
+
     def written_schema(self, path, *words):
         """Writes a schema, with which the file has the same documents. Returns (schema, work directory)."""
         schema = path.with_suffix(".yaml")
