@@ -191,13 +191,17 @@ static uint8_t *put_decimal(const sl_value *v, uint8_t *to) {
     return sl_bson_put_decimal(to, field.bytes, field.length);
 }
 
-/* mongoexport writes ObjectId(...) to CSV. */
-static uint8_t *put_object_id(const sl_value *v, uint8_t *to) {
+/* mongoexport writes ObjectId(...) to CSV. The digits; of other text all of it. */
+static sl_text object_digits(sl_text field) {
     static const char begin[] = "ObjectId(";
-    sl_text digits = v->field;
-    if (digits.length > sizeof begin && memcmp(digits.bytes, begin, sizeof begin - 1) == 0 &&
-        digits.bytes[digits.length - 1] == ')')
-        digits = (sl_text){digits.bytes + sizeof begin - 1, digits.length - sizeof begin};
+    if (field.length > sizeof begin && memcmp(field.bytes, begin, sizeof begin - 1) == 0 &&
+        field.bytes[field.length - 1] == ')')
+        return (sl_text){field.bytes + sizeof begin - 1, field.length - sizeof begin};
+    return field;
+}
+
+static uint8_t *put_object_id(const sl_value *v, uint8_t *to) {
+    const sl_text digits = object_digits(v->field);
     return sl_bson_put_object_id(to, digits.bytes, digits.length);
 }
 
@@ -261,6 +265,7 @@ enum {
     KIND_LETTERS = 512, /* t, f: only in notations that write these */
     KIND_CUT = 1024,    /* ISO 8601 without zone, with digits that a date cannot hold */
     KIND_ZONED_CUT = 2048,
+    KIND_OBJECT = 4096, /* ObjectId(...) */
     KIND_NUMBERS = KIND_INT | KIND_DOUBLE | KIND_DECIMAL,
 };
 
@@ -468,6 +473,12 @@ static uint32_t kinds_of(sl_text value, sl_column_guess *guess, const sl_notatio
             (is_word(value, flags[i].yes) || is_word(value, flags[i].no)))
             kinds |= flags[i].kind;
     }
+    if (left & KIND_OBJECT) {
+        const sl_text digits = object_digits(value);
+        uint8_t id[12];
+        if (digits.length < value.length && sl_bson_put_object_id(id, digits.bytes, digits.length))
+            kinds |= KIND_OBJECT;
+    }
     if (left & (KIND_ISO | KIND_CUT) && kinds == 0) {
         if (sl_convert_iso(value, SL_ZONE_NONE, false, &whole)) {
             kinds |= KIND_ISO | KIND_CUT;
@@ -657,6 +668,11 @@ static bool infer_datetime(const sl_column_guess *guess, sl_schema_column *colum
     return column->format || column->zone != SL_CHOICE_UNSET;
 }
 
+static bool infer_object_id(const sl_column_guess *guess, sl_schema_column *column) {
+    (void)column;
+    return guess->kinds & KIND_OBJECT;
+}
+
 bool sl_column_guess_is_cut(const sl_column_guess *guess) {
     return guess->values > 0 && guess->kinds & (KIND_CUT | KIND_ZONED_CUT) &&
            !(guess->kinds & (KIND_ISO | KIND_ISO_ZONED | KIND_FORMATTED));
@@ -765,6 +781,8 @@ bool sl_column_guess_fits(const sl_column_guess *guess, const sl_schema_column *
                 return guess->values == 0 || guess->kinds & flags[i].kind;
         }
         return false;
+    case SL_TYPE_OBJECT_ID:
+        return guess->values == 0 || guess->kinds & KIND_OBJECT;
     default: /* text */
         return true;
     }
@@ -1050,7 +1068,8 @@ const sl_column_type sl_column_types[] = {
                       .put = put_flag, .explain = explain_flag, .infer = infer_flag},
     [SL_TYPE_DECIMAL] = {"decimal128", SL_BSON_DECIMAL, 16, SLOW, SL_CLASS_NUMBERS,
                          .has_format = true, .put = put_decimal, .infer = infer_decimal},
-    {"objectid", SL_BSON_OBJECT_ID, 12, SLOW, SL_CLASS_TEXT, .put = put_object_id},
+    [SL_TYPE_OBJECT_ID] = {"objectid", SL_BSON_OBJECT_ID, 12, SLOW, SL_CLASS_TEXT, .put = put_object_id,
+                           .infer = infer_object_id},
     {"uuid", SL_BSON_BINARY, SL_BSON_VALUE_MAX, SLOW, SL_CLASS_TEXT, .put = put_uuid},
     {"json", SL_BSON_DOCUMENT, 16, SLOW, SL_CLASS_TEXT, .grows = true, .put = sl_put_json},
     {"array", SL_BSON_ARRAY, 16, SLOW, SL_CLASS_TEXT, .grows = true, .has_format = true,

@@ -635,9 +635,10 @@ static void write_declaration(const char *name, const sl_schema_column *type, co
         snprintf(out, room, "%s%s=%s", before, name, word);
 }
 
-/* Is it a type that texts have only by declaration, such as objectid? */
+/* Is it a type that texts have only by declaration, such as objectid (but for ObjectId(...))? */
 static bool is_only_declared(const sl_schema_column *type) {
-    return type->type != SL_TYPE_TEXT && !sl_column_types[type->type].infer;
+    return type->type != SL_TYPE_TEXT &&
+           (type->type == SL_TYPE_OBJECT_ID || !sl_column_types[type->type].infer);
 }
 
 /* Can a value have a form of both types, and mean another date or number in each? */
@@ -661,7 +662,7 @@ static bool choose(const known_type *types, size_t count, const sl_typed_column 
     for (size_t i = 0; i < count; i++) {
         sl_schema_column type = {0};
         bool read = sl_column_type_read(types[i].type, &type);
-        if (types[i].sampled && is_only_declared(&type))
+        if (types[i].sampled && is_only_declared(&type) && type.type != column->schema.type)
             continue;
         bool keep = types[i].sampled && !empty && sl_column_same_kind(&type, &column->schema);
         bool fits = read && !keep && sl_column_guess_fits(&column->guess, &type);

@@ -451,6 +451,15 @@ class Types(support.Case):
         reason, = (row["reason"] for row in support.reject_rows(work))
         self.assertIn('two formats of the column read "05/02/2024" as different dates', reason)
 
+    def test_ids_of_mongoexport(self):
+        one, other = "5f0a00000000000000000001", "5f0a0000000000000000000A"
+        path = self.file("o.csv", f"_id,of,code,bad\nObjectId({one}),ObjectId({other}),{one},ObjectId({one})\n"
+                                  f"ObjectId({other}),,{other},ObjectId(17)\n")
+        text = self.shardload("inspect", "--id-field", "_id", path).text
+        for column, stored in (("_id", "objectid"), ("of", "objectid"), ("code", "text"), ("bad", "text")):
+            self.assertRegex(text, rf"\n +{column} +{stored}\n")
+        self.written_schema(path, "--id-field", "_id")
+
     def test_a_record_like_the_header_is_not_dropped(self):
         """Only a line that equals the header is a repeated header."""
         rows = "".join(f"name{i},{i}\n" for i in range(60000))
