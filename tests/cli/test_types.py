@@ -451,6 +451,19 @@ class Types(support.Case):
         reason, = (row["reason"] for row in support.reject_rows(work))
         self.assertIn('two formats of the column read "05/02/2024" as different dates', reason)
 
+    def test_an_empty_field_among_quoted_ones(self):
+        """If a column of quoted numbers or dates has "", this is no empty text beside NULL."""
+        rows = ['"Nr";"Name";"Wert";"Datum"', '"0";"N0";"";""', '"1";"";"1,5";"02.03.2024"', '"2";"N2";"2,5";"31.03.2024"']
+        types = {"Nr": "int", "Name": "text", "Wert": "double 1234,5", "Datum": "date %d.%m.%Y"}
+        for more, records in (('"3";"N3";;', 4), (";;;", 3)):
+            text = "\n".join([*rows, more, ""])
+            _, work = self.documents(self.file("q.csv", text))
+            self.assertEqual(self.types_of(work), [types])
+            self.assert_accounting(work, records=records, blankLines=1 if records == 3 else 0)
+        for text in ('"n";"a"\n"1";""\n"2";\n"3";"x"\n', 'n;a\n1;""\n2;\n3;7\n'):  # of PostgreSQL
+            documents, _ = self.documents(self.file("p.csv", text))
+            self.assertEqual(documents[:2], [{"n": 1, "a": ""}, {"n": 2}])
+
     def test_ids_of_mongoexport(self):
         one, other = "5f0a00000000000000000001", "5f0a0000000000000000000A"
         path = self.file("o.csv", f"_id,of,code,bad\nObjectId({one}),ObjectId({other}),{one},ObjectId({one})\n"
