@@ -521,6 +521,23 @@ static void add_date(sl_column_guess *guess, sl_text value) {
     add_formats(guess, formats);
 }
 
+/* Adds which decimal mark the value has, if it is a number: 1.000,50, but not 1,000. */
+static void add_mark(sl_column_guess *guess, sl_text value) {
+    bool fits[2] = {false, false};
+    for (size_t i = 0; i < SL_NUMBER_FORMS - 1 && value.length <= LONGEST; i++) {
+        char plain[SL_NUMBER_ROOM + SL_SLACK] = {0};
+        size_t length;
+        bool grouped;
+        double number;
+        fits[sl_number_forms[i].decimal == ','] |=
+            sl_number_plain(&sl_number_forms[i], value, plain, &length, &grouped) &&
+            sl_convert_double(plain, length, &number);
+    }
+    guess->unnumbered = !fits[0] && !fits[1];
+    for (unsigned k = 0; k < 2; k++)
+        guess->marked[k] = guess->marked[k] || (fits[k] && !fits[!k]);
+}
+
 void sl_column_guess_add(sl_column_guess *guess, sl_text value, const sl_notation *notation) {
     double number;
     bool word = value.length == 0 || !notation || notation->words;
@@ -534,6 +551,8 @@ void sl_column_guess_add(sl_column_guess *guess, sl_text value, const sl_notatio
     guess->values++;
     if (!guess->undated)
         add_date(guess, value);
+    if (!guess->unnumbered)
+        add_mark(guess, value);
     if (guess->kinds == 0 && guess->forms == 0)
         return;
     uint32_t kinds = guess->kinds & kinds_of(value, guess, notation);
@@ -546,7 +565,7 @@ void sl_column_guess_add(sl_column_guess *guess, sl_text value, const sl_notatio
 
 void sl_column_guess_add_text(sl_column_guess *guess) {
     guess->values++;
-    guess->undated = true;
+    guess->undated = guess->unnumbered = true;
     guess->kinds = guess->forms = 0;
 }
 
@@ -563,6 +582,9 @@ void sl_column_guess_merge(sl_column_guess *guess, const sl_column_guess *other)
     guess->undated = guess->undated || other->undated;
     for (size_t i = 0; i < SL_MIXED_FORMATS && other->mixed[i] != UINT64_MAX; i++)
         add_formats(guess, other->mixed[i]);
+    guess->unnumbered = guess->unnumbered || other->unnumbered;
+    for (unsigned k = 0; k < 2; k++)
+        guess->marked[k] = guess->marked[k] || other->marked[k];
     guess->number.finite = guess->number.finite || other->number.finite;
     guess->number.few_digits = guess->number.few_digits || other->number.few_digits;
     guess->number.coded = guess->number.coded || other->number.coded;
@@ -871,6 +893,16 @@ void sl_column_guess_decide(const sl_column_guess *guess, sl_schema_column *colu
     }
     set_text(column);
     write_mixed(guess, column->mixed, sizeof column->mixed);
+    if (guess->kinds == 0 && guess->forms == 0 && !guess->unnumbered && guess->marked[0] &&
+        guess->marked[1])
+        snprintf(column->mixed, sizeof column->mixed,
+                 "type: double, format: \"1.234,5\" or \"1,234.5\", one of them in each schema: "
+                 "1,234 is another number in each. Files of one format, loaded one by one, need no "
+                 "schema");
+}
+
+const char *sl_column_mixed_kind(const sl_schema_column *column) {
+    return strncmp(column->mixed, "type: date", 10) == 0 ? "dates" : "numbers";
 }
 
 /* ---- columns that would have another type without a few values ---- */

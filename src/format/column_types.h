@@ -72,6 +72,9 @@ const char *sl_column_type_list(char *out, size_t room);
 /* Is column->format one that the type may have? */
 bool sl_column_format_valid(const sl_schema_column *column);
 
+/* "dates" or "numbers": what column->mixed declares. */
+const char *sl_column_mixed_kind(const sl_schema_column *column);
+
 /* Do two formats of a column read the field as different dates? Then it is rejected. */
 bool sl_column_formats_differ(const sl_schema_column *schema, sl_text field);
 
@@ -101,6 +104,8 @@ typedef struct sl_column_guess {
     uint64_t
         mixed[SL_MIXED_FORMATS]; /* the same, of dates in several formats; UINT64_MAX: unused */
     bool undated;                /* a value is no date, or the column has more formats */
+    bool unnumbered;             /* a value is no number in any form */
+    bool marked[2];              /* a value is a number only with a decimal point; only a comma */
     sl_number_facts number;
     uint8_t forms;          /* bit set of sl_number_forms */
     uint8_t grouped;        /* of these: digits of a value are in groups */

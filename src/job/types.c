@@ -1355,10 +1355,10 @@ static void log_cut(const sl_job *job) {
         const sl_schema_column *column = &typed->schema;
         sl_text_printable(sl_text_of(typed->name), name, sizeof name);
         if (column->mixed[0])
-            sl_log_warning("the dates of %s have several formats, so they are loaded as text; "
-                           "to load dates, write a schema (inspect --write-schema FILE), and "
-                           "declare there %s",
-                           name, column->mixed);
+            sl_log_warning("the %s of %s have several formats, so they are loaded as text; to load "
+                           "%s, write a schema (inspect --write-schema FILE), and declare there %s",
+                           sl_column_mixed_kind(column), name, sl_column_mixed_kind(column),
+                           column->mixed);
         if (column->declared || !sl_column_guess_is_cut(&typed->guess))
             continue;
         used += sl_print_text(names + used, sizeof names - used, "%s%s", count ? ", " : "", name);

@@ -434,7 +434,7 @@ class Types(support.Case):
             path = self.file("e.csv", "n,day\n" + "".join(f"{n},{date}\n" for n, date in enumerate(dates)))
             self.assertIn(f"dates declare type: date, format: {listed}\n", self.shardload("inspect", path).text)
 
-    def test_formats_that_read_a_text_as_different_dates_are_not_listed_together(self):
+    def test_formats_that_read_a_text_as_different_values_are_not_listed_together(self):
         for year, one, two, text in ((2024, "%d/%m/%Y", "%m/%d/%Y", "03/02/2001"),
                                      (24, "%d/%m/%y", "%m/%d/%y", "03/02/01")):
             rows = f"1,31/01/{year}\n2,05/02/{year}\n", f"3,01/31/{year}\n4,02/05/{year}\n"
@@ -443,6 +443,13 @@ class Types(support.Case):
             self.assertIn(declared, self.shardload("inspect", "--write-schema", "m.yaml", *paths).text)
             self.assertIn(declared, (self.scratch / "m.yaml").read_text("utf-8"))
             self.assertIn(declared, self.parse(*paths)[0].err)
+        paths = self.file("de.csv", 'n;x\n1;1.000,50\n2;1.000\n'), self.file("en.csv", 'n;x\n3;1,000.50\n4;2.5\n')
+        declared = 'type: double, format: "1.234,5" or "1,234.5", one of them in each schema: 1,234 is another number'
+        self.assertIn(declared, self.shardload("inspect", "--write-schema", "m.yaml", *paths).text)
+        self.assertIn(f"# numbers: {declared}", (self.scratch / "m.yaml").read_text("utf-8"))
+        self.assertIn("the numbers of x have several formats", self.parse(*paths)[0].err)
+        for codes in ("n;x\n1;1.000,50\n2;1.5\n3;x1\n", "n;x\n1;1,000\n2;1.000\n"):
+            self.assertNotIn("several formats", self.parse(self.file("c.csv", codes))[0].err)
         schema = self.file("both.yaml", 'name: t\nheader: true\ncolumns: [{name: n, type: int}, {name: day, type: date, '
                                         'format: ["%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d"]}]\n')
         path = self.file("b.csv", "n,day\n1,31/01/2024\n2,05/02/2024\n3,01/31/2024\n4,03/03/2024\n5,2024/01/05\n")
