@@ -498,6 +498,12 @@ static uint32_t kinds_of(sl_text value, sl_column_guess *guess, const sl_notatio
             guess->dates &= YEAR_MONTH_DAY;
         else
             guess->dates = may_be_date(value) ? formats_of(value, guess->dates) : 0;
+        if (guess->dates >> PROVEN &&
+            sl_convert_formatted(date_formats[__builtin_ctzll(guess->dates)], value, &whole) &&
+            whole > guess->latest) {
+            guess->latest = whole;
+            sl_text_printable(value, guess->example, sizeof guess->example);
+        }
         kinds |= guess->dates ? KIND_FORMATTED : 0;
     }
     return kinds;
@@ -571,8 +577,9 @@ void sl_column_guess_add_text(sl_column_guess *guess) {
 
 void sl_column_guess_merge(sl_column_guess *guess, const sl_column_guess *other) {
     uint32_t kinds = guess->kinds & other->kinds;
-    if (kinds != guess->kinds)
+    if (kinds != guess->kinds || other->latest > guess->latest)
         memcpy(guess->example, other->example, sizeof guess->example);
+    guess->latest = other->latest > guess->latest ? other->latest : guess->latest;
     guess->values += other->values;
     guess->missing += other->missing;
     guess->kinds = kinds;
@@ -756,7 +763,12 @@ void sl_column_reading_write(const sl_schema_column *type, const char *value, ch
     const time_t seconds = (time_t)(whole / 1000 - (whole % 1000 < 0));
     struct tm parts;
     if (element == SL_BSON_DATE && gmtime_r(&seconds, &parts))
-        strftime(out, room, seconds % 86400 ? " (as %Y-%m-%d %H:%M:%S)" : " (as %Y-%m-%d)", &parts);
+        strftime(out, room,
+                 type->format && strstr(type->format, "%y")
+                     ? " (as %Y-%m-%d; years 69 to 99 are 19xx, others 20xx)"
+                 : seconds % 86400 ? " (as %Y-%m-%d %H:%M:%S)"
+                                   : " (as %Y-%m-%d)",
+                 &parts);
     else if (element == SL_BSON_DOUBLE)
         sl_print_text(out, room, " (as %.15g)", number);
     else if (element == SL_BSON_INT64 || element == SL_BSON_INT32)

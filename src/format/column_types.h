@@ -114,6 +114,8 @@ typedef struct sl_column_guess {
     bool date_time;         /* a value of ISO 8601 has a time */
     bool comma;             /* a value has a decimal comma: 2,75 */
     bool ungrouped;         /* a value has a point that does not separate groups of digits: 2.75 */
+    int64_t latest;         /* of dates with years of two digits: the latest one after 1970, which
+                               is then the example */
     char example[24];       /* the last value that has removed a type; perhaps its beginning */
 } sl_column_guess;
 

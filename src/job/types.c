@@ -683,7 +683,7 @@ static bool choose(const known_type *types, size_t count, const sl_typed_column 
 /* Writes the types that the values of a column of text may have, with what they make of one of
  * them; nothing if there are none, or the name cannot be written. */
 static void write_readings(const sl_typed_column *column, char *out, size_t room) {
-    char one[FIELD_ROOM + SL_TYPE_ROOM], word[SL_WORD_ROOM(sizeof one)], reading[60];
+    char one[FIELD_ROOM + SL_TYPE_ROOM], word[SL_WORD_ROOM(sizeof one)], reading[100];
     sl_schema_column types[SL_READINGS];
     size_t used = 0;
     *out = '\0';
