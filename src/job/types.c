@@ -703,8 +703,10 @@ static void write_readings(const sl_typed_column *column, char *out, size_t room
 
 /* Finds the type of a load that is compared: the only one that the registry lists, although the
  * values would not have it by inference, because the load declared it. */
-static bool choose_declared(const known_type *types, size_t count, const sl_typed_column *column,
-                            sl_schema_column *chosen) {
+static bool choose_declared(const sl_job *job, const known_type *types, size_t count,
+                            const sl_typed_column *column, sl_schema_column *chosen) {
+    sl_typing_walk walk = columns_of(job);
+    const sl_typed_column *one;
     sl_schema_column type = {0};
     const bool read = sl_column_type_read(types[0].type, &type);
     char declared[SL_TYPE_ROOM], name[200];
@@ -716,9 +718,12 @@ static bool choose_declared(const known_type *types, size_t count, const sl_type
         *at = ':';
     if (!read && (type.type == SL_TYPE_TEXT || strchr(declared, ':'))) {
         sl_text_printable(sl_text_of(column->name), name, sizeof name);
-        sl_log_warning("column %s: a load declared the type %s; to compare its values, give "
-                       "--types '%s=%s'",
-                       name, types[0].type, name, declared);
+        while ((one = sl_typing_next(&walk)) != NULL && one != column)
+            ;
+        if (one) /* the first layout with the column */
+            sl_log_warning("column %s: a load declared the type %s; to compare its values, give "
+                           "--types '%s=%s'",
+                           name, types[0].type, name, declared);
         return false;
     }
     type.lossless = false;
@@ -813,7 +818,7 @@ static void adopt_column(const sl_job *job, const known_types *known, sl_typed_l
     if (count == 0 || column->schema.declared ||
         (column->guess.values == 0 && !one_kind(types, count)))
         return;
-    bool fits = (comparing && choose_declared(types, count, column, &chosen)) ||
+    bool fits = (comparing && choose_declared(job, types, count, column, &chosen)) ||
                 choose(types, count, column, comparing, &chosen);
     bool other = fits && !sl_column_same_kind(&chosen, &column->schema);
     if (!comparing &&
