@@ -317,7 +317,9 @@ static const char *const date_formats[] = {
 #define YEAR_MONTH_DAY (UINT64_C(1) << PAIRED)
 _Static_assert(FORMATS <= 64, "the formats fit into a bit set");
 
-static bool is_missing(sl_text value) {
+/* Sets `*words` to the bit of the word that the value is. */
+static bool is_missing(sl_text value, uint16_t *words) {
+    *words = 0;
     if (value.length == 0)
         return true;
     if (value.length > 4 ||
@@ -325,9 +327,9 @@ static bool is_missing(sl_text value) {
         return false;
     for (size_t i = 0; i < sl_missing_words.count; i++) {
         if (*value.bytes == *sl_missing_words.words[i] && is_word(value, sl_missing_words.words[i]))
-            return true;
+            *words = (uint16_t)(1u << i);
     }
-    return false;
+    return *words != 0;
 }
 
 /* Does the value have the digits of year and day that every format needs? Most text is excluded
@@ -550,8 +552,10 @@ void sl_column_guess_add(sl_column_guess *guess, sl_text value, const sl_notatio
     if (word && sl_notation_knows_null(notation) &&
         sl_convert_word(value.bytes, value.length, &number)) /* NULL is known, so NaN is a value */
         word = false;
-    if (word && is_missing(value)) {
+    uint16_t words;
+    if (word && is_missing(value, &words)) {
         guess->missing++;
+        guess->words |= words;
         return;
     }
     guess->values++;
@@ -582,6 +586,7 @@ void sl_column_guess_merge(sl_column_guess *guess, const sl_column_guess *other)
     guess->latest = other->latest > guess->latest ? other->latest : guess->latest;
     guess->values += other->values;
     guess->missing += other->missing;
+    guess->words |= other->words;
     guess->kinds = kinds;
     guess->dates &= other->dates;
     if (guess->dates == 0)

@@ -99,6 +99,7 @@ typedef struct sl_number_facts {
 typedef struct sl_column_guess {
     uint64_t values;  /* that are not missing */
     uint64_t missing; /* empty, or a word of sl_missing_words */
+    uint16_t words;   /* of these: bit set of their indexes */
     uint32_t kinds;   /* bit set of types */
     uint64_t dates;   /* bit set of date formats */
     uint64_t
@@ -129,7 +130,9 @@ typedef struct sl_column_guess {
         }                                                                                          \
     }
 
-/* The words that mean "no value" in a column with an inferred type. */
+/* The words that mean "no value" in a column with an inferred type. The first SL_MISSING_TEXTS are
+ * neither numbers nor escapes. */
+#define SL_MISSING_TEXTS 6u
 extern const sl_words sl_missing_words;
 
 /* Adds a value of a text in this notation; NULL: the usual one. */

@@ -1457,7 +1457,37 @@ static void log_padded(const sl_job *job) {
                        padded.count > NAMES_SHOWN ? " ..." : "");
 }
 
+/* Warns of words such as NULL, which are texts in some columns, and missing values in others. */
+static void log_words(const sl_job *job) {
+    column_names texts = {.count = 0};
+    const sl_typed_column *column;
+    unsigned words[2] = {0, 0}; /* of typed columns; of texts */
+    char shown[80] = "", given[80] = "";
+    size_t used = 0, options = 0;
+    for (sl_typing_walk walk = columns_of(job); (column = sl_typing_next(&walk)) != NULL;) {
+        const sl_type_class class = sl_column_class(&column->schema);
+        if (class != SL_CLASS_EMPTY)
+            words[class == SL_CLASS_TEXT] |= column->guess.words;
+    }
+    words[0] &= words[1] & ((1u << SL_MISSING_TEXTS) - 1);
+    if (words[0] == 0)
+        return;
+    for (sl_typing_walk walk = columns_of(job); (column = sl_typing_next(&walk)) != NULL;) {
+        if (sl_column_class(&column->schema) == SL_CLASS_TEXT && column->guess.words & words[0])
+            add_name(&texts, column->name);
+    }
+    for (unsigned left = words[0]; left; left &= left - 1) {
+        const char *word = sl_missing_words.words[__builtin_ctz(left)];
+        used += sl_print_text(shown + used, sizeof shown - used, "%s%s", used ? ", " : "", word);
+        options += sl_print_text(given + options, sizeof given - options, " --null %s", word);
+    }
+    sl_log_warning("%s: no value in columns of numbers, dates or flags, but a text in %s%s. If "
+                   "it is no value there either, give%s",
+                   shown, texts.shown, texts.count > NAMES_SHOWN ? " ..." : "", given);
+}
+
 void sl_types_log_doubts(const sl_job *job) {
+    log_words(job);
     log_padded(job);
     log_readings(job);
     log_misfits(job);

@@ -481,6 +481,18 @@ class Types(support.Case):
             outcome, _ = self.parse(*path)
             self.assertIn(f"{advice}years 69 to 99 are 19xx, others 20xx)", outcome.err)
 
+    def test_words_that_are_missing_only_in_some_columns(self):
+        path = self.file("m.csv", "id,name,x,of\n1,NULL,NULL,a\n2,Bob,2.5,NA\n3,Al,NA,-\n")
+        words = path, "--id-field", "id"
+        outcome, _ = self.parse(*words)
+        self.assertIn("NA, NULL: no value in columns of numbers, dates or flags, but a text in name, of. If it is no "
+                      "value there either, give --null NA --null NULL\n", outcome.err)
+        outcome, _ = self.parse(*words, "--null", "NA", "--null", "NULL")
+        self.assertNotIn("--null", outcome.err)
+        documents, _ = self.documents(*words, "--null", "NA", "--null", "NULL")
+        self.assertEqual([sorted(one) for one in documents], [["of"], ["name", "x"], ["name", "of"]])
+        self.assertNotIn("--null", self.parse(self.file("t.csv", "a,b\nNULL,1\nx,2\n"))[0].err)
+
     def test_ids_of_mongoexport(self):
         one, other = "5f0a00000000000000000001", "5f0a0000000000000000000A"
         path = self.file("o.csv", f"_id,of,code,bad\nObjectId({one}),ObjectId({other}),{one},ObjectId({one})\n"
