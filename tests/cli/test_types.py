@@ -493,6 +493,12 @@ class Types(support.Case):
         self.assertEqual([sorted(one) for one in documents], [["of"], ["name", "x"], ["name", "of"]])
         self.assertNotIn("--null", self.parse(self.file("t.csv", "a,b\nNULL,1\nx,2\n"))[0].err)
 
+    def test_a_title_before_a_table_of_texts(self):
+        path = self.file("t.csv", "Customers of May\nname;city\nAnna;Ulm\nBert;Bonn\n")
+        self.shardload("inspect", path, code=support.EXIT_SOURCE,
+                       message="If it is a title before a table of texts, give --skip-lines 1")
+        self.assertEqual(self.documents("--skip-lines", 1, path)[0][0], {"name": "Anna", "city": "Ulm"})
+
     def test_ids_of_mongoexport(self):
         one, other = "5f0a00000000000000000001", "5f0a0000000000000000000A"
         path = self.file("o.csv", f"_id,of,code,bad\nObjectId({one}),ObjectId({other}),{one},ObjectId({one})\n"
