@@ -451,8 +451,8 @@ class Types(support.Case):
         self.assertIn("the numbers of x have several formats", self.parse(*paths)[0].err)
         for codes in ("n;x\n1;1.000,50\n2;1.5\n3;x1\n", "n;x\n1;1,000\n2;1.000\n"):
             self.assertNotIn("several formats", self.parse(self.file("c.csv", codes))[0].err)
-        schema = self.file("both.yaml", 'name: t\nheader: true\ncolumns: [{name: n, type: int}, {name: day, type: date, '
-                                        'format: ["%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d"]}]\n')
+        schema = self.file("both.yaml", 'name: t\nheader: true\ncolumns: [{name: n, type: int}, {name: day, '
+                                        'type: date, format: ["%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d"]}]\n')
         path = self.file("b.csv", "n,day\n1,31/01/2024\n2,05/02/2024\n3,01/31/2024\n4,03/03/2024\n5,2024/01/05\n")
         documents, work = self.dump_decoded("--schema", schema, path, code=support.EXIT_REJECTS)
         self.assertEqual([one["n"] for one in documents], [1, 3, 4, 5])
@@ -461,7 +461,8 @@ class Types(support.Case):
 
     def test_an_empty_field_among_quoted_ones(self):
         """If a column of quoted numbers or dates has "", this is no empty text beside NULL."""
-        rows = ['"Nr";"Name";"Wert";"Datum"', '"0";"N0";"";""', '"1";"";"1,5";"02.03.2024"', '"2";"N2";"2,5";"31.03.2024"']
+        rows = ['"Nr";"Name";"Wert";"Datum"', '"0";"N0";"";""', '"1";"";"1,5";"02.03.2024"',
+                '"2";"N2";"2,5";"31.03.2024"']
         types = {"Nr": "int", "Name": "text", "Wert": "double 1234,5", "Datum": "date %d.%m.%Y"}
         for more, records in (('"3";"N3";;', 4), (";;;", 3)):
             text = "\n".join([*rows, more, ""])
@@ -531,8 +532,8 @@ class Types(support.Case):
             for words in (("-",), (self.file("j.csv", text),)):
                 outcome, work = self.parse(*words, stdin=text.encode(), code=code)
                 if code:
-                    self.assertRegex(outcome.err, "line 5002, byte [0-9]+: the line has the names of the header in another "
-                                     "order, so the records .* load the files that were joined here one by one")
+                    self.assertRegex(outcome.err, "line 5002, byte [0-9]+: the line has the names of the header in "
+                                     "another order, so the records .* load the files that were joined here one by one")
                 else:
                     repeated = second in (plain, quoted)
                     self.assert_accounting(work, records=5002 - repeated, repeatedHeaders=int(repeated))
