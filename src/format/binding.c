@@ -376,6 +376,9 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
         d->watched_length = d->header_length;
         while (d->watched_length > 0 && strchr("\r\n", d->header[d->watched_length - 1]))
             d->watched_length--;
+        d->requoted_length = sl_header_unquoted_length(d);
+        if (d->requoted_length == d->watched_length)
+            d->requoted_length += 2 * d->column_count;
     }
     return true;
 }
@@ -575,7 +578,7 @@ static bool dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_di
     d->other = table->other;
     d->other_fields = table->other_fields;
     if (!table->header) {
-        d->header_length = d->watched_length = 0;
+        d->header_length = d->watched_length = d->requoted_length = 0;
         d->header[0] = '\0';
         d->body_offset = table->first.text_start;
     }

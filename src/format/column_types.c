@@ -119,12 +119,29 @@ static uint8_t *put_latitude(const sl_value *v, uint8_t *to) {
     return put_degrees(v, to, 90);
 }
 
-/* Converts by the first of the column's formats that fits. */
+/* Converts by the first of the column's formats that fits. False also for a value that another of
+ * them, other than epoch, reads as another date: 01/02/2024. */
 static bool convert_formatted(const sl_schema_column *schema, sl_text field, int64_t *value) {
     bool fits = sl_convert_formatted(schema->format, field, value);
-    for (size_t i = 1; i < schema->formats.count && !fits; i++)
-        fits = sl_convert_formatted(schema->formats.words[i], field, value);
+    int64_t other;
+    for (size_t i = 1; i < schema->formats.count; i++) {
+        const char *format = schema->formats.words[i];
+        if ((fits && *format != '%') || !sl_convert_formatted(format, field, &other))
+            continue;
+        if (fits && other != *value)
+            return false;
+        *value = other;
+        fits = true;
+    }
     return fits;
+}
+
+bool sl_column_formats_differ(const sl_schema_column *schema, sl_text field) {
+    size_t fitting = 0;
+    int64_t value;
+    for (size_t i = 0; i < schema->formats.count; i++)
+        fitting += sl_convert_formatted(schema->formats.words[i], field, &value);
+    return fitting > 1 && !convert_formatted(schema, field, &value);
 }
 
 static uint8_t *put_date(const sl_value *v, uint8_t *to) {
@@ -174,13 +191,17 @@ static uint8_t *put_decimal(const sl_value *v, uint8_t *to) {
     return sl_bson_put_decimal(to, field.bytes, field.length);
 }
 
-/* mongoexport writes ObjectId(...) to CSV. */
-static uint8_t *put_object_id(const sl_value *v, uint8_t *to) {
+/* mongoexport writes ObjectId(...) to CSV. The digits; of other text all of it. */
+static sl_text object_digits(sl_text field) {
     static const char begin[] = "ObjectId(";
-    sl_text digits = v->field;
-    if (digits.length > sizeof begin && memcmp(digits.bytes, begin, sizeof begin - 1) == 0 &&
-        digits.bytes[digits.length - 1] == ')')
-        digits = (sl_text){digits.bytes + sizeof begin - 1, digits.length - sizeof begin};
+    if (field.length > sizeof begin && memcmp(field.bytes, begin, sizeof begin - 1) == 0 &&
+        field.bytes[field.length - 1] == ')')
+        return (sl_text){field.bytes + sizeof begin - 1, field.length - sizeof begin};
+    return field;
+}
+
+static uint8_t *put_object_id(const sl_value *v, uint8_t *to) {
+    const sl_text digits = object_digits(v->field);
     return sl_bson_put_object_id(to, digits.bytes, digits.length);
 }
 
@@ -244,6 +265,7 @@ enum {
     KIND_LETTERS = 512, /* t, f: only in notations that write these */
     KIND_CUT = 1024,    /* ISO 8601 without zone, with digits that a date cannot hold */
     KIND_ZONED_CUT = 2048,
+    KIND_OBJECT = 4096, /* ObjectId(...) */
     KIND_NUMBERS = KIND_INT | KIND_DOUBLE | KIND_DECIMAL,
 };
 
@@ -295,7 +317,9 @@ static const char *const date_formats[] = {
 #define YEAR_MONTH_DAY (UINT64_C(1) << PAIRED)
 _Static_assert(FORMATS <= 64, "the formats fit into a bit set");
 
-static bool is_missing(sl_text value) {
+/* Sets `*words` to the bit of the word that the value is. */
+static bool is_missing(sl_text value, uint16_t *words) {
+    *words = 0;
     if (value.length == 0)
         return true;
     if (value.length > 4 ||
@@ -303,9 +327,9 @@ static bool is_missing(sl_text value) {
         return false;
     for (size_t i = 0; i < sl_missing_words.count; i++) {
         if (*value.bytes == *sl_missing_words.words[i] && is_word(value, sl_missing_words.words[i]))
-            return true;
+            *words = (uint16_t)(1u << i);
     }
-    return false;
+    return *words != 0;
 }
 
 /* Does the value have the digits of year and day that every format needs? Most text is excluded
@@ -451,6 +475,12 @@ static uint32_t kinds_of(sl_text value, sl_column_guess *guess, const sl_notatio
             (is_word(value, flags[i].yes) || is_word(value, flags[i].no)))
             kinds |= flags[i].kind;
     }
+    if (left & KIND_OBJECT) {
+        const sl_text digits = object_digits(value);
+        uint8_t id[12];
+        if (digits.length < value.length && sl_bson_put_object_id(id, digits.bytes, digits.length))
+            kinds |= KIND_OBJECT;
+    }
     if (left & (KIND_ISO | KIND_CUT) && kinds == 0) {
         if (sl_convert_iso(value, SL_ZONE_NONE, false, &whole)) {
             kinds |= KIND_ISO | KIND_CUT;
@@ -470,6 +500,12 @@ static uint32_t kinds_of(sl_text value, sl_column_guess *guess, const sl_notatio
             guess->dates &= YEAR_MONTH_DAY;
         else
             guess->dates = may_be_date(value) ? formats_of(value, guess->dates) : 0;
+        if (guess->dates >> PROVEN &&
+            sl_convert_formatted(date_formats[__builtin_ctzll(guess->dates)], value, &whole) &&
+            whole > guess->latest) {
+            guess->latest = whole;
+            sl_text_printable(value, guess->example, sizeof guess->example);
+        }
         kinds |= guess->dates ? KIND_FORMATTED : 0;
     }
     return kinds;
@@ -493,19 +529,40 @@ static void add_date(sl_column_guess *guess, sl_text value) {
     add_formats(guess, formats);
 }
 
+/* Adds which decimal mark the value has, if it is a number: 1.000,50, but not 1,000. */
+static void add_mark(sl_column_guess *guess, sl_text value) {
+    bool fits[2] = {false, false};
+    for (size_t i = 0; i < SL_NUMBER_FORMS - 1 && value.length <= LONGEST; i++) {
+        char plain[SL_NUMBER_ROOM + SL_SLACK] = {0};
+        size_t length;
+        bool grouped;
+        double number;
+        fits[sl_number_forms[i].decimal == ','] |=
+            sl_number_plain(&sl_number_forms[i], value, plain, &length, &grouped) &&
+            sl_convert_double(plain, length, &number);
+    }
+    guess->unnumbered = !fits[0] && !fits[1];
+    for (unsigned k = 0; k < 2; k++)
+        guess->marked[k] = guess->marked[k] || (fits[k] && !fits[!k]);
+}
+
 void sl_column_guess_add(sl_column_guess *guess, sl_text value, const sl_notation *notation) {
     double number;
     bool word = value.length == 0 || !notation || notation->words;
     if (word && sl_notation_knows_null(notation) &&
         sl_convert_word(value.bytes, value.length, &number)) /* NULL is known, so NaN is a value */
         word = false;
-    if (word && is_missing(value)) {
+    uint16_t words;
+    if (word && is_missing(value, &words)) {
         guess->missing++;
+        guess->words |= words;
         return;
     }
     guess->values++;
     if (!guess->undated)
         add_date(guess, value);
+    if (!guess->unnumbered)
+        add_mark(guess, value);
     if (guess->kinds == 0 && guess->forms == 0)
         return;
     uint32_t kinds = guess->kinds & kinds_of(value, guess, notation);
@@ -518,16 +575,18 @@ void sl_column_guess_add(sl_column_guess *guess, sl_text value, const sl_notatio
 
 void sl_column_guess_add_text(sl_column_guess *guess) {
     guess->values++;
-    guess->undated = true;
+    guess->undated = guess->unnumbered = true;
     guess->kinds = guess->forms = 0;
 }
 
 void sl_column_guess_merge(sl_column_guess *guess, const sl_column_guess *other) {
     uint32_t kinds = guess->kinds & other->kinds;
-    if (kinds != guess->kinds)
+    if (kinds != guess->kinds || other->latest > guess->latest)
         memcpy(guess->example, other->example, sizeof guess->example);
+    guess->latest = other->latest > guess->latest ? other->latest : guess->latest;
     guess->values += other->values;
     guess->missing += other->missing;
+    guess->words |= other->words;
     guess->kinds = kinds;
     guess->dates &= other->dates;
     if (guess->dates == 0)
@@ -535,6 +594,9 @@ void sl_column_guess_merge(sl_column_guess *guess, const sl_column_guess *other)
     guess->undated = guess->undated || other->undated;
     for (size_t i = 0; i < SL_MIXED_FORMATS && other->mixed[i] != UINT64_MAX; i++)
         add_formats(guess, other->mixed[i]);
+    guess->unnumbered = guess->unnumbered || other->unnumbered;
+    for (unsigned k = 0; k < 2; k++)
+        guess->marked[k] = guess->marked[k] || other->marked[k];
     guess->number.finite = guess->number.finite || other->number.finite;
     guess->number.few_digits = guess->number.few_digits || other->number.few_digits;
     guess->number.coded = guess->number.coded || other->number.coded;
@@ -640,6 +702,11 @@ static bool infer_datetime(const sl_column_guess *guess, sl_schema_column *colum
     return column->format || column->zone != SL_CHOICE_UNSET;
 }
 
+static bool infer_object_id(const sl_column_guess *guess, sl_schema_column *column) {
+    (void)column;
+    return guess->kinds & KIND_OBJECT;
+}
+
 bool sl_column_guess_is_cut(const sl_column_guess *guess) {
     return guess->values > 0 && guess->kinds & (KIND_CUT | KIND_ZONED_CUT) &&
            !(guess->kinds & (KIND_ISO | KIND_ISO_ZONED | KIND_FORMATTED));
@@ -701,7 +768,12 @@ void sl_column_reading_write(const sl_schema_column *type, const char *value, ch
     const time_t seconds = (time_t)(whole / 1000 - (whole % 1000 < 0));
     struct tm parts;
     if (element == SL_BSON_DATE && gmtime_r(&seconds, &parts))
-        strftime(out, room, seconds % 86400 ? " (as %Y-%m-%d %H:%M:%S)" : " (as %Y-%m-%d)", &parts);
+        strftime(out, room,
+                 type->format && strstr(type->format, "%y")
+                     ? " (as %Y-%m-%d; years 69 to 99 are 19xx, others 20xx)"
+                 : seconds % 86400 ? " (as %Y-%m-%d %H:%M:%S)"
+                                   : " (as %Y-%m-%d)",
+                 &parts);
     else if (element == SL_BSON_DOUBLE)
         sl_print_text(out, room, " (as %.15g)", number);
     else if (element == SL_BSON_INT64 || element == SL_BSON_INT32)
@@ -748,6 +820,8 @@ bool sl_column_guess_fits(const sl_column_guess *guess, const sl_schema_column *
                 return guess->values == 0 || guess->kinds & flags[i].kind;
         }
         return false;
+    case SL_TYPE_OBJECT_ID:
+        return guess->values == 0 || guess->kinds & KIND_OBJECT;
     default: /* text */
         return true;
     }
@@ -767,26 +841,52 @@ bool sl_column_same_kind(const sl_schema_column *a, const sl_schema_column *b) {
            (class != SL_CLASS_TEXT || a->type == b->type);
 }
 
-/* Writes how a schema declares a column of dates in several formats, with "or" between formats that
- * fit the same values. */
+/* Writes a text that both formats read, as different dates; "" if there is none. */
+static void write_ambiguous(const char *format, const char *other, char *out, size_t room) {
+    const struct tm date = {.tm_year = 101, .tm_mon = 1, .tm_mday = 3};
+    int64_t one, two;
+    sl_text text = {out, strftime(out, room, format, &date)};
+    if (!sl_convert_formatted(format, text, &one) || !sl_convert_formatted(other, text, &two) ||
+        one == two)
+        *out = '\0';
+}
+
+/* Writes how a schema declares a column of dates in several formats, with "or" between formats of
+ * which one must be chosen: those that fit the same values, or read a text as different dates. */
 static void write_mixed(const sl_column_guess *guess, char *out, size_t room) {
     uint64_t all = 0;
     size_t used, count = 0;
     bool timed = false;
+    char text[LONGEST] = "";
     for (; count < SL_MIXED_FORMATS && guess->mixed[count] != UINT64_MAX; count++)
         all |= guess->mixed[count];
     for (size_t i = 0; i < FORMATS; i++)
         timed = timed || (all >> i & 1 && strchr(date_formats[i], 'M'));
     if (count < 2 || guess->undated)
         return;
-    used = sl_print_text(out, room, "type: %s, format: [", timed ? "datetime" : "date");
+    for (size_t k = 0; k + 1 < count; k++) {
+        const uint64_t own = guess->mixed[k];
+        for (size_t i = 0; i < FORMATS * FORMATS && !*text; i++) {
+            if (own >> i / FORMATS & 1 && (all & ~own) >> i % FORMATS & 1)
+                write_ambiguous(date_formats[i / FORMATS], date_formats[i % FORMATS], text,
+                                sizeof text);
+        }
+    }
+    used = sl_print_text(out, room, "type: %s, format: %s", timed ? "datetime" : "date",
+                         *text ? "" : "[");
     for (size_t k = 0; k < count; k++) {
-        const char *before = k > 0 ? ", " : "";
+        const char *before = k == 0 ? "" : *text ? " or " : ", ";
         for (uint64_t left = guess->mixed[k]; left != 0; left &= left - 1, before = " or ")
             used += sl_print_text(out + used, room - used, "%s\"%s\"", before,
                                   date_formats[__builtin_ctzll(left)]);
     }
-    used += sl_print_text(out + used, room - used, "]");
+    if (*text)
+        used += sl_print_text(out + used, room - used,
+                              ", but never both in one schema: %s is another date in each. Files "
+                              "of one format, loaded one by one, need no schema",
+                              text);
+    else
+        used += sl_print_text(out + used, room - used, "]");
     if (used + 1 >= room) /* it may be cut */
         *out = '\0';
 }
@@ -810,6 +910,16 @@ void sl_column_guess_decide(const sl_column_guess *guess, sl_schema_column *colu
     }
     set_text(column);
     write_mixed(guess, column->mixed, sizeof column->mixed);
+    if (guess->kinds == 0 && guess->forms == 0 && !guess->unnumbered && guess->marked[0] &&
+        guess->marked[1])
+        snprintf(column->mixed, sizeof column->mixed,
+                 "type: double, format: \"1.234,5\" or \"1,234.5\", one of them in each schema: "
+                 "1,234 is another number in each. Files of one format, loaded one by one, need no "
+                 "schema");
+}
+
+const char *sl_column_mixed_kind(const sl_schema_column *column) {
+    return strncmp(column->mixed, "type: date", 10) == 0 ? "dates" : "numbers";
 }
 
 /* ---- columns that would have another type without a few values ---- */
@@ -1007,7 +1117,8 @@ const sl_column_type sl_column_types[] = {
                       .put = put_flag, .explain = explain_flag, .infer = infer_flag},
     [SL_TYPE_DECIMAL] = {"decimal128", SL_BSON_DECIMAL, 16, SLOW, SL_CLASS_NUMBERS,
                          .has_format = true, .put = put_decimal, .infer = infer_decimal},
-    {"objectid", SL_BSON_OBJECT_ID, 12, SLOW, SL_CLASS_TEXT, .put = put_object_id},
+    [SL_TYPE_OBJECT_ID] = {"objectid", SL_BSON_OBJECT_ID, 12, SLOW, SL_CLASS_TEXT, .put = put_object_id,
+                           .infer = infer_object_id},
     {"uuid", SL_BSON_BINARY, SL_BSON_VALUE_MAX, SLOW, SL_CLASS_TEXT, .put = put_uuid},
     {"json", SL_BSON_DOCUMENT, 16, SLOW, SL_CLASS_TEXT, .grows = true, .put = sl_put_json},
     {"array", SL_BSON_ARRAY, 16, SLOW, SL_CLASS_TEXT, .grows = true, .has_format = true,

@@ -72,6 +72,12 @@ const char *sl_column_type_list(char *out, size_t room);
 /* Is column->format one that the type may have? */
 bool sl_column_format_valid(const sl_schema_column *column);
 
+/* "dates" or "numbers": what column->mixed declares. */
+const char *sl_column_mixed_kind(const sl_schema_column *column);
+
+/* Do two formats of a column read the field as different dates? Then it is rejected. */
+bool sl_column_formats_differ(const sl_schema_column *schema, sl_text field);
+
 /* ---- inference ---- */
 
 /* A type is inferred from a sample of a column's values: the narrowest type that stores each of
@@ -93,11 +99,14 @@ typedef struct sl_number_facts {
 typedef struct sl_column_guess {
     uint64_t values;  /* that are not missing */
     uint64_t missing; /* empty, or a word of sl_missing_words */
+    uint16_t words;   /* of these: bit set of their indexes */
     uint32_t kinds;   /* bit set of types */
     uint64_t dates;   /* bit set of date formats */
     uint64_t
         mixed[SL_MIXED_FORMATS]; /* the same, of dates in several formats; UINT64_MAX: unused */
     bool undated;                /* a value is no date, or the column has more formats */
+    bool unnumbered;             /* a value is no number in any form */
+    bool marked[2];              /* a value is a number only with a decimal point; only a comma */
     sl_number_facts number;
     uint8_t forms;          /* bit set of sl_number_forms */
     uint8_t grouped;        /* of these: digits of a value are in groups */
@@ -106,6 +115,8 @@ typedef struct sl_column_guess {
     bool date_time;         /* a value of ISO 8601 has a time */
     bool comma;             /* a value has a decimal comma: 2,75 */
     bool ungrouped;         /* a value has a point that does not separate groups of digits: 2.75 */
+    int64_t latest;         /* of dates with years of two digits: the latest one after 1970, which
+                               is then the example */
     char example[24];       /* the last value that has removed a type; perhaps its beginning */
 } sl_column_guess;
 
@@ -119,7 +130,9 @@ typedef struct sl_column_guess {
         }                                                                                          \
     }
 
-/* The words that mean "no value" in a column with an inferred type. */
+/* The words that mean "no value" in a column with an inferred type. The first SL_MISSING_TEXTS are
+ * neither numbers nor escapes. */
+#define SL_MISSING_TEXTS 6u
 extern const sl_words sl_missing_words;
 
 /* Adds a value of a text in this notation; NULL: the usual one. */

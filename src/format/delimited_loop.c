@@ -449,15 +449,14 @@ static bool take_record(sl_parser *parser, sl_record *record) {
 
 /* ---- lines ---- */
 
-/* Is the line a repeated header, with or without byte order mark (files that were joined)? Only for
- * dialects with watched_length. */
+/* Is the line a repeated header, perhaps with other quotes, another order or a byte order mark? The
+ * length excludes most lines. */
 static inline bool repeats_header(const sl_dialect *d, const char *text, const sl_record *record) {
-    const char *line = text + record->start;
-    const size_t more = record->end - record->start - d->watched_length;
-    if (likely(more != 0 && more != 3))
+    const size_t length = record->end - record->start;
+    bool same_order;
+    if (likely(length - d->watched_length > 3 && length - d->requoted_length > 3))
         return false;
-    return (more == 0 || (d->watched_length > 0 && memcmp(line, "\xEF\xBB\xBF", 3) == 0)) &&
-           memcmp(line + more, d->header, d->watched_length) == 0;
+    return sl_line_is_header(d, (sl_text){text + record->start, length}, &same_order);
 }
 
 /* Splits a line that may have quotes but no escapes into fields; its first mark is marks[next].

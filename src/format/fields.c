@@ -25,16 +25,55 @@ static sl_line pad(sl_parser *parser, const sl_record *record, size_t count) {
     return SL_LINE_RECORD;
 }
 
+size_t sl_header_unquoted_length(const sl_dialect *d) {
+    sl_text names[SL_COLUMNS_MAX];
+    const sl_text header = {d->header, d->watched_length};
+    const size_t count = sl_header_split(header, d->delimiter, d->quote, names, SL_COLUMNS_MAX);
+    size_t length = count - 1;
+    for (size_t i = 0; i < count && i < SL_COLUMNS_MAX; i++)
+        length += names[i].length;
+    return length;
+}
+
+/* Most lines are excluded by their first field. */
+bool sl_line_is_header(const sl_dialect *d, sl_text line, bool *same_order) {
+    sl_text names[SL_COLUMNS_MAX], own[SL_COLUMNS_MAX];
+    const sl_text header = {d->header, d->watched_length};
+    const size_t mark = sl_byte_order_mark(line);
+    line = (sl_text){line.bytes + mark, line.length - mark};
+    *same_order = true;
+    if (header.length == 0 || (line.length != header.length && line.length != d->requoted_length))
+        return false;
+    if (sl_text_equal(line, header))
+        return true;
+    const bool quoted = d->quote && *line.bytes == d->quote;
+    const char *end =
+        memchr(line.bytes + quoted, quoted ? d->quote : d->delimiter, line.length - quoted);
+    if (!end || !memmem(header.bytes, header.length, line.bytes + quoted,
+                        (size_t)(end - line.bytes) - quoted))
+        return false;
+    const size_t count = sl_header_split(line, d->delimiter, d->quote, names, SL_COLUMNS_MAX);
+    if (count > SL_COLUMNS_MAX ||
+        count != sl_header_split(header, d->delimiter, d->quote, own, SL_COLUMNS_MAX))
+        return false;
+    for (size_t i = 0, k; i < count; i++) {
+        for (k = 0; k < count && !sl_text_equal(names[i], own[k]);)
+            k++;
+        if (k == count)
+            return false;
+        *same_order = *same_order && k == i;
+        own[k].length = SIZE_MAX; /* each name once */
+    }
+    return true;
+}
+
 /* Does a line that is not a record repeat the header? */
 static bool is_header(const sl_parser *parser, const sl_record *record) {
     const sl_dialect *d = parser->dialect;
     sl_text line = {parser->block->text.bytes + record->start, record->end - record->start};
-    if (d->watched_length > 0 || d->inferable) {
-        size_t mark = sl_byte_order_mark(line);
-        line = (sl_text){line.bytes + mark, line.length - mark};
-        return d->watched_length > 0 &&
-               sl_text_equal(line, (sl_text){d->header, d->watched_length});
-    }
+    bool same_order;
+    if (d->watched_length > 0 || d->inferable)
+        return sl_line_is_header(d, line, &same_order) && same_order;
     sl_text names[SL_COLUMNS_MAX];
     size_t count = sl_header_split(line, d->delimiter, d->quote, names, d->column_count), i = 0;
     while (i < count && i < d->column_count &&
@@ -235,15 +274,22 @@ static sl_line split_blanks(sl_parser *parser, const sl_record *record, sl_rejec
 sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject) {
     sl_text line = {parser->block->text.bytes + record->start, record->end - record->start};
     const sl_dialect *d = parser->dialect;
-    bool blanks_are_data = d->column_count == 1;
+    bool blanks_are_data = d->column_count == 1, same_order;
     /* In a column whose NULLs are known, an empty line is a record. */
     if (line.length == 0 ? !blanks_are_data || !d->null
                          : !blanks_are_data && sl_line_is_blank(line))
         return SL_LINE_BLANK;
     if (d->bare_escape && sl_text_equal(line, sl_text_of("\\."))) /* the end of COPY's data */
         return SL_LINE_BLANK;
-    if (parser->dialect->watched_length > 0 && is_header(parser, record))
-        return SL_LINE_HEADER;
+    if (sl_line_is_header(d, line, &same_order)) {
+        reject->misread = !same_order;
+        snprintf(reject->reason, sizeof reject->reason,
+                 "the line has the names of the header in another order, so the records after it "
+                 "would be stored in the wrong columns: load the files that were joined here one "
+                 "by one. If it is a record, load with a --schema (inspect --write-schema) that "
+                 "has `header: false` and `skip_lines: 1`");
+        return same_order ? SL_LINE_HEADER : SL_LINE_BAD;
+    }
     record->before = parser->before;
     record->after = parser->after;
     if (parser->dialect->blanks)
@@ -463,6 +509,13 @@ static bool explain_special(const sl_bound_column *column, sl_text field, char *
     bool number = row->class == SL_CLASS_NUMBERS && schema->type != SL_TYPE_DECIMAL;
     if (row->any_text || (row->explain && !schema->lossless && !schema->format))
         return false;
+    if (sl_column_formats_differ(schema, field)) {
+        snprintf(out, room,
+                 "two formats of the column read %s as different dates: load the files of each "
+                 "format with a schema of its own",
+                 sl_quoted(field, quoted));
+        return true;
+    }
     const char *problem = number && sl_convert_double(field.bytes, field.length, &value)
                               ? "would be changed by the type"
                               : "does not fit the type";
@@ -471,18 +524,22 @@ static bool explain_special(const sl_bound_column *column, sl_text field, char *
     return true;
 }
 
-/* Adds to the reason where a type that is not declared comes from, and what to do. */
+/* Adds to the reason where a type that is not declared comes from, and what to do. A name with a
+ * comma or = cannot be given to --types. */
 static void explain_origin(const sl_bound_column *column, char *out, size_t room) {
-    char name[48];
+    char name[48], declared[80], word[SL_WORD_ROOM(sizeof declared)];
     size_t used = strlen(out);
     sl_text_printable(sl_text_of(column->published), name, sizeof name);
-    snprintf(out + used, room - used,
-             column->schema.adopted
-                 ? ", which the column %s has in the collection: load with --types text, or with a "
-                   "--schema (inspect --write-schema)"
-                 : ", which was inferred for the column %s: load with --types text, or with a "
-                   "--schema (inspect --write-schema)",
-             name);
+    const int length = snprintf(declared, sizeof declared, "%s=text", column->published);
+    const bool listed = length < (int)sizeof declared && !strpbrk(column->published, ",=");
+    used += sl_print_text(out + used, room - used,
+                          column->schema.adopted ? ", which the column %s has in the collection"
+                                                 : ", which was inferred for the column %s",
+                          name);
+    sl_print_text(out + used, room - used, ": load with %s%s%sa --schema (inspect --write-schema)",
+                  listed ? "--types " : "",
+                  listed ? sl_shell_word(declared, word, sizeof word) : "",
+                  listed ? ", or with " : "");
 }
 
 /* Writes the reason if a byte of the field is undefined in the encoding. */

@@ -50,6 +50,13 @@ typedef struct sl_parser {
 #define SL_KEPT_AS_TEXT 0x8000u
 _Static_assert(SL_COLUMNS_MAX < SL_KEPT_AS_TEXT, "a column and the mark fit into 16 bits");
 
+/* The length of the header without the quotes around its fields, and without line end. */
+size_t sl_header_unquoted_length(const sl_dialect *dialect);
+
+/* Is the line the watched header of a dialect, or has it the same names, all or none in quotes?
+ * Sets *same_order. */
+bool sl_line_is_header(const sl_dialect *dialect, sl_text line, bool *same_order);
+
 /* The kind of a line that is not on the fast path. */
 typedef enum sl_line { SL_LINE_RECORD, SL_LINE_BLANK, SL_LINE_HEADER, SL_LINE_BAD } sl_line;
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of notations, and their recognition; see notation.h. */
 #include "notation.h"
+#include "column_types.h"
 #include "head.h"
+
+#include <stdlib.h>
 
 /* clang-format off */
 const sl_notation sl_notations[] = {
@@ -340,13 +343,53 @@ static const sl_notation *with_nulls(sl_text head, char delimiter, const seen *s
     return row_of("postgres", why, "fields are \\N");
 }
 
+/* Has a column of numbers or dates, all in quotes, also ""? Then "" is no empty text. */
+static bool has_empty_numbers(sl_text head, char delimiter) {
+    struct column {
+        sl_column_guess guess;
+        bool empty;
+    } *columns = malloc(SL_COLUMNS_MAX * sizeof *columns);
+    sl_text fields[SL_COLUMNS_MAX];
+    bool header = true, found = false;
+    for (size_t i = 0; columns && i < SL_COLUMNS_MAX; i++)
+        columns[i] = (struct column){.guess = SL_COLUMN_GUESS};
+    for (size_t start = 0, end; columns && start < head.length; start = end + 1) {
+        bool inside = false;
+        for (end = start; end < head.length && (inside || head.bytes[end] != '\n'); end++)
+            inside ^= head.bytes[end] == '"';
+        if (end == head.length) /* perhaps cut */
+            break;
+        const sl_text line = {head.bytes + start,
+                              end - start - (end > start && head.bytes[end - 1] == '\r')};
+        const size_t count = sl_fields_split(line, delimiter, '"', 0, fields, SL_COLUMNS_MAX);
+        const bool skipped = header; /* and titles before it */
+        header = header && count < 2;
+        for (size_t i = 0; i < count && i < SL_COLUMNS_MAX && !skipped; i++) {
+            const bool quoted = fields[i].bytes > line.bytes && fields[i].bytes[-1] == '"';
+            if (fields[i].length == 0)
+                columns[i].empty = columns[i].empty || quoted;
+            else if (quoted)
+                sl_column_guess_add(&columns[i].guess, fields[i], NULL);
+            else
+                sl_column_guess_add_text(&columns[i].guess);
+        }
+    }
+    for (size_t i = 0; columns && i < SL_COLUMNS_MAX && !found; i++) {
+        sl_schema_column type = {0};
+        sl_column_guess_decide(&columns[i].guess, &type);
+        found = columns[i].empty && type.type != SL_TYPE_TEXT;
+    }
+    free(columns);
+    return found;
+}
+
 /* Is it CSV in which an empty field and "" differ? `null`: fields are \N. */
 static const sl_notation *with_empty_texts(sl_text head, char delimiter, bool null, char *why) {
     const csv_seen s = see_csv(head, delimiter);
     const bool known = s.nothing > 0 && (s.quoted > 0 || (s.offsets > 0 && s.opened > 0));
     if (null && !(known && s.even && (delimiter == ',' || !is_even(head, delimiter, '\\'))))
         return NULL;
-    if (s.nothing > 0 && s.quoted > 0)
+    if (s.nothing > 0 && s.quoted > 0 && (s.offsets > 0 || !has_empty_numbers(head, delimiter)))
         return row_of("sql-csv", why, "nothing and \"\" differ");
     return s.offsets > 0 ? row_of("sql-csv", why, "times have offsets such as +00") : NULL;
 }

@@ -25,6 +25,7 @@ typedef enum sl_type {
     SL_TYPE_CODE,
     SL_TYPE_FLAG,
     SL_TYPE_DECIMAL,
+    SL_TYPE_OBJECT_ID,
 } sl_type;
 
 /* The treatment of a value that does not fit its type: its record is rejected, the value is stored
@@ -62,7 +63,7 @@ typedef struct sl_schema_column {
     bool adopted;    /* instead of the inferred type: the type that the collection has */
     bool declared;   /* by --types */
     bool cut;        /* a text, because the dates of CREATE TABLE have digits that would be cut */
-    char mixed[240]; /* an inferred text, dates in several formats: the type and the formats */
+    char mixed[400]; /* an inferred text, dates in several formats: the type and the formats */
 } sl_schema_column;
 
 /* The options of the command line that a schema can declare: row(key of the schema, option). */

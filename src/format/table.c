@@ -991,7 +991,10 @@ bool sl_table_find(const sl_format_options *chosen, const sl_encoding *encoding,
                  (fields = sl_table_fields(table, error)) != NULL &&
                  evidence_collect(table, head, whole, fields, &found, error);
             if (ok && !found.typed && !fields_have_typed(fields, table->first.fields))
-                ok = refuse(first, "it may be prose that contains delimiters", error);
+                ok = refuse(first,
+                            "it may be prose that contains delimiters. If it is a title before a "
+                            "table of texts, give --skip-lines 1",
+                            error);
             if (ok && header_before(table, head, from)) {
                 free(fields);
                 header = true;

@@ -410,9 +410,11 @@ static void put_column(FILE *out, const sl_bound_column *column) {
         fprintf(out, ", offset: %s", schema->zone == SL_CHOICE_YES ? "true" : "false");
     if (schema->yes)
         fprintf(out, ", \"yes\": \"%s\", \"no\": \"%s\"", schema->yes, schema->no);
-    fprintf(out, "}%s%s\n", schema->mixed[0] ? "  # dates: " : "",
-            sl_column_class(schema) == SL_CLASS_EMPTY ? "  # no values in the sample"
-                                                      : schema->mixed);
+    if (schema->mixed[0])
+        fprintf(out, "}  # %s: %s\n", sl_column_mixed_kind(schema), schema->mixed);
+    else
+        fprintf(out, "}%s\n",
+                sl_column_class(schema) == SL_CLASS_EMPTY ? "  # no values in the sample" : "");
 }
 
 /* Writes the options that describe the text, as --schema reads them. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "decision.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
+#include "format/delimited.h"
 #include "format/key_fields.h"
 #include "report/run_record.h"
 #include "util/clock.h"
@@ -123,6 +125,9 @@ static void warn_of_other_types(const sl_destination *destination, const char *f
 
 /* Could --types convert records with this value to the type? */
 static bool converts(const char *text, const struct match_type *to) {
+    char digits[SL_SAMPLED_TEXT_ROOM];
+    if (strcmp(to->word, "objectid") == 0 && sscanf(text, "ObjectId(%59[^)])", digits) == 1)
+        text = digits;
     const size_t length = strlen(text);
     const bool hexadecimal = length > 0 && strspn(text, "0123456789abcdefABCDEF-") == length;
     if (strcmp(to->word, "objectid") == 0)
@@ -132,6 +137,14 @@ static bool converts(const char *text, const struct match_type *to) {
     if (strcmp(to->word, "int") == 0)
         return length > 0 && strspn(text, "0123456789-") == length;
     return true;
+}
+
+/* Does --types declare the column of the records? */
+static bool is_declared(const sl_job *job, const char *column) {
+    const sl_dialect *d = job->sources[0].dialect;
+    sl_error ignored = {0};
+    const size_t at = sl_delimited_column_named(d, column, "types", &ignored);
+    return at != SIZE_MAX && d->columns[at].schema.declared;
 }
 
 /* Another program may have stored 17 as "17", which no record matches. Sets job->match_problem,
@@ -151,7 +164,7 @@ static bool types_match(sl_job *job, const sl_destination *destination, sl_error
             warn_of_other_types(destination, name, column, own);
         if (!stored)
             continue;
-        refused = table && !options->declared && !options->schema_text && !job->schema;
+        refused = table && !is_declared(job, column) && !options->schema_text && !job->schema;
         if (text[0] && !converts(text, stored))
             snprintf(advice, sizeof advice,
                      "A value such as %s cannot be read as %s: match by other fields "

@@ -159,10 +159,12 @@ static void print_types(const sl_job *job, const sl_job_source *source) {
         sl_print("  %s\n", sl_types_summary(job, summary));
     for (size_t i = 0; i < source->dialect->column_count; i++) {
         const sl_bound_column *column = &source->dialect->columns[i];
-        sl_print("    %-28s %s%s%s%s%s\n", column->published,
-                 sl_column_type_write(&column->schema, type),
-                 column->schema.mixed[0] ? "; for dates declare " : "", column->schema.mixed,
-                 column->repaired ? ", stored as " : "", column->repaired ? column->repaired : "");
+        sl_print("    %-28s %s", column->published, sl_column_type_write(&column->schema, type));
+        if (column->schema.mixed[0])
+            sl_print("; for %s declare %s", sl_column_mixed_kind(&column->schema),
+                     column->schema.mixed);
+        sl_print("%s%s\n", column->repaired ? ", stored as " : "",
+                 column->repaired ? column->repaired : "");
     }
 }
 

@@ -635,9 +635,10 @@ static void write_declaration(const char *name, const sl_schema_column *type, co
         snprintf(out, room, "%s%s=%s", before, name, word);
 }
 
-/* Is it a type that texts have only by declaration, such as objectid? */
+/* Is it a type that texts have only by declaration, such as objectid (but for ObjectId(...))? */
 static bool is_only_declared(const sl_schema_column *type) {
-    return type->type != SL_TYPE_TEXT && !sl_column_types[type->type].infer;
+    return type->type != SL_TYPE_TEXT &&
+           (type->type == SL_TYPE_OBJECT_ID || !sl_column_types[type->type].infer);
 }
 
 /* Can a value have a form of both types, and mean another date or number in each? */
@@ -661,7 +662,7 @@ static bool choose(const known_type *types, size_t count, const sl_typed_column 
     for (size_t i = 0; i < count; i++) {
         sl_schema_column type = {0};
         bool read = sl_column_type_read(types[i].type, &type);
-        if (types[i].sampled && is_only_declared(&type))
+        if (types[i].sampled && is_only_declared(&type) && type.type != column->schema.type)
             continue;
         bool keep = types[i].sampled && !empty && sl_column_same_kind(&type, &column->schema);
         bool fits = read && !keep && sl_column_guess_fits(&column->guess, &type);
@@ -682,7 +683,7 @@ static bool choose(const known_type *types, size_t count, const sl_typed_column 
 /* Writes the types that the values of a column of text may have, with what they make of one of
  * them; nothing if there are none, or the name cannot be written. */
 static void write_readings(const sl_typed_column *column, char *out, size_t room) {
-    char one[FIELD_ROOM + SL_TYPE_ROOM], word[SL_WORD_ROOM(sizeof one)], reading[60];
+    char one[FIELD_ROOM + SL_TYPE_ROOM], word[SL_WORD_ROOM(sizeof one)], reading[100];
     sl_schema_column types[SL_READINGS];
     size_t used = 0;
     *out = '\0';
@@ -702,8 +703,10 @@ static void write_readings(const sl_typed_column *column, char *out, size_t room
 
 /* Finds the type of a load that is compared: the only one that the registry lists, although the
  * values would not have it by inference, because the load declared it. */
-static bool choose_declared(const known_type *types, size_t count, const sl_typed_column *column,
-                            sl_schema_column *chosen) {
+static bool choose_declared(const sl_job *job, const known_type *types, size_t count,
+                            const sl_typed_column *column, sl_schema_column *chosen) {
+    sl_typing_walk walk = columns_of(job);
+    const sl_typed_column *one;
     sl_schema_column type = {0};
     const bool read = sl_column_type_read(types[0].type, &type);
     char declared[SL_TYPE_ROOM], name[200];
@@ -715,9 +718,12 @@ static bool choose_declared(const known_type *types, size_t count, const sl_type
         *at = ':';
     if (!read && (type.type == SL_TYPE_TEXT || strchr(declared, ':'))) {
         sl_text_printable(sl_text_of(column->name), name, sizeof name);
-        sl_log_warning("column %s: a load declared the type %s; to compare its values, give "
-                       "--types '%s=%s'",
-                       name, types[0].type, name, declared);
+        while ((one = sl_typing_next(&walk)) != NULL && one != column)
+            ;
+        if (one) /* the first layout with the column */
+            sl_log_warning("column %s: a load declared the type %s; to compare its values, give "
+                           "--types '%s=%s'",
+                           name, types[0].type, name, declared);
         return false;
     }
     type.lossless = false;
@@ -812,7 +818,7 @@ static void adopt_column(const sl_job *job, const known_types *known, sl_typed_l
     if (count == 0 || column->schema.declared ||
         (column->guess.values == 0 && !one_kind(types, count)))
         return;
-    bool fits = (comparing && choose_declared(types, count, column, &chosen)) ||
+    bool fits = (comparing && choose_declared(job, types, count, column, &chosen)) ||
                 choose(types, count, column, comparing, &chosen);
     bool other = fits && !sl_column_same_kind(&chosen, &column->schema);
     if (!comparing &&
@@ -1354,10 +1360,10 @@ static void log_cut(const sl_job *job) {
         const sl_schema_column *column = &typed->schema;
         sl_text_printable(sl_text_of(typed->name), name, sizeof name);
         if (column->mixed[0])
-            sl_log_warning("the dates of %s have several formats, so they are loaded as text; "
-                           "to load dates, write a schema (inspect --write-schema FILE), and "
-                           "declare there %s",
-                           name, column->mixed);
+            sl_log_warning("the %s of %s have several formats, so they are loaded as text; to load "
+                           "%s, write a schema (inspect --write-schema FILE), and declare there %s",
+                           sl_column_mixed_kind(column), name, sl_column_mixed_kind(column),
+                           column->mixed);
         if (column->declared || !sl_column_guess_is_cut(&typed->guess))
             continue;
         used += sl_print_text(names + used, sizeof names - used, "%s%s", count ? ", " : "", name);
@@ -1451,7 +1457,37 @@ static void log_padded(const sl_job *job) {
                        padded.count > NAMES_SHOWN ? " ..." : "");
 }
 
+/* Warns of words such as NULL, which are texts in some columns, and missing values in others. */
+static void log_words(const sl_job *job) {
+    column_names texts = {.count = 0};
+    const sl_typed_column *column;
+    unsigned words[2] = {0, 0}; /* of typed columns; of texts */
+    char shown[80] = "", given[80] = "";
+    size_t used = 0, options = 0;
+    for (sl_typing_walk walk = columns_of(job); (column = sl_typing_next(&walk)) != NULL;) {
+        const sl_type_class class = sl_column_class(&column->schema);
+        if (class != SL_CLASS_EMPTY)
+            words[class == SL_CLASS_TEXT] |= column->guess.words;
+    }
+    words[0] &= words[1] & ((1u << SL_MISSING_TEXTS) - 1);
+    if (words[0] == 0)
+        return;
+    for (sl_typing_walk walk = columns_of(job); (column = sl_typing_next(&walk)) != NULL;) {
+        if (sl_column_class(&column->schema) == SL_CLASS_TEXT && column->guess.words & words[0])
+            add_name(&texts, column->name);
+    }
+    for (unsigned left = words[0]; left; left &= left - 1) {
+        const char *word = sl_missing_words.words[__builtin_ctz(left)];
+        used += sl_print_text(shown + used, sizeof shown - used, "%s%s", used ? ", " : "", word);
+        options += sl_print_text(given + options, sizeof given - options, " --null %s", word);
+    }
+    sl_log_warning("%s: no value in columns of numbers, dates or flags, but a text in %s%s. If "
+                   "it is no value there either, give%s",
+                   shown, texts.shown, texts.count > NAMES_SHOWN ? " ..." : "", given);
+}
+
 void sl_types_log_doubts(const sl_job *job) {
+    log_words(job);
     log_padded(job);
     log_readings(job);
     log_misfits(job);

@@ -338,6 +338,15 @@ class ReplicaSet(Standalone):
                                        collection="other", code=support.EXIT_SOURCE)
                 self.assertRegex(outcome.err.replace("\n", " "), f"has the type objectId, .*{advice}")
         self.assertEqual(self.database.other.count_documents({}), 1)
+        exported = self.file("e.csv", "id,v\nObjectId(5f0a00000000000000000000),1\n")
+        outcome, _ = self.load("--mode", "upsert", "--id-field", "id", "--types", "text", exported, collection="other",
+                               code=support.EXIT_SOURCE)
+        self.assertIn("--types id=objectid", outcome.err)
+        self.load("--mode", "upsert", "--id-field", "id", "--types", "v=int", self.file("o.csv", "id,v\n0,1\n"),
+                  collection="other", code=support.EXIT_SOURCE, message="such as 0 cannot be read as objectId")
+        self.load("--mode", "merge", "--id-field", "id", exported, collection="other")
+        self.assertEqual(self.database.other.count_documents({"_id": {"$type": "objectId"}}), 2)
+        self.database.other.delete_one({"v": 1})
         self.load("--mode", "upsert", "--id-field", "id", "--types", "id=int", self.file("o.csv", "id,v\n0,1\n"),
                   collection="other", message="has the type objectId")
         outcome, work = self.load(*words, lines, code=support.EXIT_SOURCE)

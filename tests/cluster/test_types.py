@@ -175,7 +175,7 @@ class Remembered(support.ClusterCase):
         outcome = self.shardload(*words, path, code=support.EXIT_SOURCE)
         self.assertIn("column list: json in the collection, text here", outcome.err)
         advised = re.search(r"--types '(.*?)'", outcome.err)[1]
-        self.assertEqual(advised, "key=uuid,list=json,part=json,raw=hex,ref=objectid")
+        self.assertEqual(advised, "key=uuid,list=json,part=json,raw=hex")  # ObjectId(...) is recognised
         self.assertEqual(list(documents.find(sort=[("_id", 1)])), stored)
         self.shardload(*words, "--types", advised, path)
         self.assertEqual(list(documents.find(sort=[("_id", 1)])), [{**one, "name": "b"} for one in stored])
@@ -265,11 +265,18 @@ class Remembered(support.ClusterCase):
             self.load("--drop", "--types", types, path)
             self.shardload("verify", *self.target(), "--content", path)
         self.load("--drop", "--types", "f=flag:J:N", path)
-        outcome = self.shardload("verify", *self.target(), "--content", path, code=support.EXIT_VERIFICATION)
+        other = self.csv("7,N", header="k,f")
+        self.load("--types", "f=flag:J:N", other)
+        outcome = self.shardload("verify", *self.target(), "--content", path, other, code=support.EXIT_VERIFICATION)
+        self.assertEqual(outcome.err.count("column f: a load"), 1)
         self.assertIn("column f: a load declared the type flag J N; to compare its values, give --types 'f=flag:J:N'",
                       outcome.err)
-        self.assertIn("verify needs the options of the load that change values, such as --types", outcome.text)
+        hint = "verify needs the options of the load that change values: --schema, --types, --encoding, --trim"
+        self.assertIn(hint, outcome.text)
         self.shardload("verify", *self.target(), "--content", "--types", "f=flag:J:N", path)
+        path = self.file("latin.csv", b"n,v\n1,\xfc\n")
+        self.load("--drop", "--encoding", "latin1", path)
+        self.assertIn(hint, self.shardload("verify", *self.target(), "--content", path, code=None).text)
 
     def test_a_reject_names_the_origin_of_the_type(self):
         self.load(self.csv("1.5,x", header="n,note"))
