@@ -802,12 +802,14 @@ static bool sniff_by_schema(const sl_plan *plan, sl_text head, bool whole, sl_di
     bool header;
     /* A file of the same table may lack the lines before it. */
     while (skip > 0 && schema->header == SL_CHOICE_YES &&
-           !(names && names_columns(schema, names, first->fields, &header))) {
+           !(names && are_columns(schema, names, first->fields))) {
         sl_table earlier = table;
         sl_error ignored;
         sl_text *fields =
             read_first(&earlier, head, --skip, delimiters, quote_choice, delimiter, &ignored);
-        if (!fields || !are_columns(schema, fields, earlier.first.fields)) {
+        const size_t found = earlier.first.fields;
+        if (!fields || !are_columns(schema, fields, found) ||
+            (found < schema->column_count && (found < 2 || (names && found < first->fields)))) {
             free(fields);
             continue;
         }

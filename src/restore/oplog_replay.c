@@ -178,7 +178,8 @@ static void clear_slots(replay *r) {
 
 /* The place of a document in the hash table; its value is 0 if the document has no slot. */
 static uint16_t *find_place(replay *r, size_t item, const bson_t *id) {
-    uint64_t hash = sl_hash_mix(sl_hash(bson_get_data(id), id->len), item ^ SL_HASH_A);
+    uint64_t hash = sl_hash_mix(sl_seeded_hash(bson_get_data(id), id->len, sl_process_seed()),
+                                item ^ SL_HASH_A);
     for (size_t at = hash % TABLE;; at = (at + 1) % TABLE) {
         const slot *s = r->table[at] ? &r->slots[r->table[at] - 1] : NULL;
         if (!s || (s->item == item && bson_equal(s->id, id)))

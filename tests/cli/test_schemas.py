@@ -77,7 +77,9 @@ class Schemas(support.Case):
         for text in ("title\n\na,b\n1,x\n", "title\nb,a\nx,1\n", "b,a\nx,1\n", "a,b\n1,x\n", "a\nB\nb,a\nx,1\n"):
             found, _ = self.dump_decoded("--schema", schema, self.file("t.csv", text))
             self.assertEqual(found, [{"a": "1", "b": "x"}], text)
-        for text in ("a,c\n\n1,x\n2,y\n", "title\n\n1,x\n"):
+        found, _ = self.dump_decoded("--schema", schema, self.file("t.csv", "a,b\n1,x\n2,a\n3,a\n"))
+        self.assertEqual(found, [{"a": "1", "b": "x"}, {"a": "2", "b": "a"}, {"a": "3", "b": "a"}])
+        for text in ("a,c\n\n1,x\n2,y\n", "title\n\n1,x\n", "b\nmore\n\nq,r\n1,x\n"):
             self.assertIn("names no column of the schema",
                           self.parse("--schema", schema, self.file("t.csv", text), code=support.EXIT_SOURCE)[0].err)
 
