@@ -204,7 +204,7 @@ class LoadedBefore(support.ClusterCase):
                            message="Restore the sources of that run, or load without --resume")
             outcome, _ = self.load(path, code=EXIT_SOURCE, message=f"t.json: {stored:,} documents; db.")
             self.assertEqual(self.count(), stored)
-        first, end = re.search(r"deleteMany\(\{_id: \{\$gte: NumberLong\('(\d+)'\), \$lt: NumberLong\('(\d+)'\)\}\}\)",
+        first, end = re.search(r"deleteMany\(\{_id: \{\$gte: NumberLong\('(\d+)'\), \$lt: NumberLong\('(\d+)'\)\}",
                                outcome.err).groups()
         (self.scratch / "new").mkdir()
         outcome, _ = self.load(self.file("new/t.json", corrected))
