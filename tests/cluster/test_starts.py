@@ -194,7 +194,7 @@ class LoadedBefore(support.ClusterCase):
         path = self.file("t.json", text[:-1] + ";]")
         outcome, work = self.load("--batch-size", 1000, path, code=EXIT_SOURCE, message="a comma or ] is expected")
         self.assertRegex(" ".join(outcome.err.split()),
-                         "--resume cannot complete this load.* If a source changes, first remove the documents of this load")
+                         "--resume cannot complete this load.* If a source changes, first remove the documents")
         self.assertNotIn("give the same command", outcome.err)
         stored = self.count()
         self.assertGreater(stored, 0)
