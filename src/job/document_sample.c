@@ -11,10 +11,11 @@
 
 #include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
-#include "format/key_fields.h"
 #include "util/document_id.h"
+#include "util/grow.h"
 #include "util/interrupt.h"
 #include "util/log.h"
+#include "util/text.h"
 
 #include "sources.h"
 
@@ -489,4 +490,117 @@ bool sl_shard_key_check(sl_job *job, sl_error *error) {
         set_problem(&s, &job->key_problem);
     free(s.names);
     return ok;
+}
+
+/* ---- the types of fields in documents ---- */
+
+#define FIELDS_NOTED 1000u /* fields with different names that are noted */
+#define FIELDS_READ 2000u  /* fields of one document that are read */
+#define FIELD_LEVELS 4u
+#define LOOKED_AT 1000u /* documents of a block */
+
+#define UUID 30 /* binary data of this subtype; not a type of BSON */
+
+const struct sl_field_kind sl_field_kinds[SL_FIELD_KINDS] = {
+    {"double", 1u << BSON_TYPE_DOUBLE, false},
+    {"decimal128", 1u << BSON_TYPE_DECIMAL128, false},
+    {"int", 1u << BSON_TYPE_INT32 | 1u << BSON_TYPE_INT64, false},
+    {"date", 1u << BSON_TYPE_DATE_TIME, false},
+    {"flag true false", 1u << BSON_TYPE_BOOL, false},
+    {"text", 1u << BSON_TYPE_UTF8, false},
+    {"objectid", 1u << BSON_TYPE_OID, true},
+    {"json", 1u << BSON_TYPE_DOCUMENT | 1u << BSON_TYPE_ARRAY, true},
+    {"uuid", 1u << UUID, true},
+    {"hex", 1u << BSON_TYPE_BINARY, true},
+};
+
+static sl_typed_field *field_named(sl_typed_fields *fields, const char *name) {
+    for (size_t i = 0; i < fields->count; i++) {
+        size_t at = (fields->next + i) % fields->count;
+        if (strcmp(fields->items[at].name, name) == 0) {
+            fields->next = at + 1;
+            return &fields->items[at];
+        }
+    }
+    sl_typed_field *items = fields->count < FIELDS_NOTED ? sl_grow(fields->items, fields->count,
+                                                                   &fields->room, sizeof *items)
+                                                         : NULL;
+    if (!items)
+        return NULL;
+    fields->items = items;
+    sl_typed_field *field = &items[fields->count++];
+    *field = (sl_typed_field){.types = 0};
+    sl_print_text(field->name, sizeof field->name, "%s", name);
+    return field;
+}
+
+static void write_example(const bson_iter_t *value, char out[SL_FIELD_EXAMPLE_ROOM]) {
+    bson_t alone = BSON_INITIALIZER;
+    char *json =
+        bson_append_iter(&alone, "", 0, value) ? bson_as_relaxed_extended_json(&alone, NULL) : NULL;
+    size_t length = json ? strlen(json) : 0;
+    if (length > 9) /* { "" : 5 } */
+        sl_text_printable((sl_text){json + 7, length - 9}, out, SL_FIELD_EXAMPLE_ROOM);
+    bson_free(json);
+    bson_destroy(&alone);
+}
+
+/* The type of BSON of a value, or UUID. */
+static int type_of(const bson_iter_t *value) {
+    bson_subtype_t subtype = BSON_SUBTYPE_BINARY;
+    if (BSON_ITER_HOLDS_BINARY(value))
+        bson_iter_binary(value, &subtype, NULL, NULL);
+    return subtype == BSON_SUBTYPE_UUID ? UUID : (int)bson_iter_type(value);
+}
+
+/* Adds the fields at `at`, and those of embedded documents. */
+static void add_fields(sl_typed_fields *fields, bson_iter_t *at, const char *before,
+                       unsigned level) {
+    const size_t ids = fields->ids ? fields->ids->count : 0;
+    uint32_t inferred = 0, known = 0; /* bit sets of types */
+    for (size_t i = 0; i < SL_FIELD_KINDS; i++) {
+        known |= sl_field_kinds[i].bson_types;
+        inferred |= sl_field_kinds[i].declared ? 0 : sl_field_kinds[i].bson_types;
+    }
+    while (fields->read < FIELDS_READ && bson_iter_next(at)) {
+        char name[SL_FIELD_ROOM];
+        bson_iter_t inner;
+        fields->read++;
+        const char *key = bson_iter_key(at), *dot = *before ? "." : "";
+        const bool id = level == 0 && strcmp(key, "_id") == 0;
+        const int type = type_of(at);
+        if (id && ids == 1)
+            key = fields->ids->names[0];
+        if ((id && ids == 0) || strlen(before) + strlen(key) + 2 > sizeof name)
+            continue;
+        sl_print_text(name, sizeof name, "%s%s%s", before, dot, id && ids > 1 ? "" : key);
+        if (type == BSON_TYPE_DOCUMENT && level + 1 < FIELD_LEVELS && bson_iter_recurse(at, &inner))
+            add_fields(fields, &inner, name, level + 1);
+        const uint32_t types = id ? inferred : known; /* decision.c compares the others of an _id */
+        if (*name && type > 0 && type < 32 && types >> type & 1) {
+            sl_typed_field *field = field_named(fields, name);
+            if (field && field->types == 0)
+                write_example(at, field->example);
+            if (field)
+                field->types |= 1u << type;
+        }
+    }
+}
+
+void sl_fields_add(sl_typed_fields *fields, const bson_t *document) {
+    bson_iter_t at;
+    fields->read = 0;
+    if (bson_iter_init(&at, document))
+        add_fields(fields, &at, "", 0);
+}
+
+bool sl_fields_add_documents(void *context, const uint8_t *documents, const uint8_t *end,
+                             uint32_t count) {
+    uint32_t step = count / LOOKED_AT + 1, i = 0;
+    for (const uint8_t *at = documents; at < end; at += sl_bson_length(at)) {
+        bson_t document;
+        if (i++ % step == 0 && bson_init_static(&document, at, sl_bson_length(at)))
+            sl_fields_add(context, &document);
+    }
+    return true;
 }

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "cluster/cluster.h"
+#include "format/key_fields.h"
 
 #include "job.h"
 
@@ -69,5 +70,38 @@ void sl_documents_look(sl_job *job, sl_sampled_documents *receive, void *context
  * the sources cannot be sampled. The _id of a record's position is not counted. `text` (may be
  * NULL): the value, if it is a text or a number; otherwise "". */
 int sl_documents_type(sl_job *job, const char *field, char text[SL_SAMPLED_TEXT_ROOM]);
+
+/* ---- the types of fields in documents ---- */
+
+#define SL_FIELD_ROOM 200
+#define SL_FIELD_EXAMPLE_ROOM 60
+#define SL_FIELD_KINDS 10u
+
+/* Types of BSON that columns have. */
+extern const struct sl_field_kind {
+    const char *type;    /* as sl_column_type_read reads it */
+    uint32_t bson_types; /* bit set */
+    bool declared;       /* a column has the type only by declaration */
+} sl_field_kinds[SL_FIELD_KINDS];
+
+typedef struct sl_typed_field {
+    char name[SL_FIELD_ROOM]; /* with dots, in embedded documents */
+    uint32_t types;           /* of BSON; bit set */
+    char example[SL_FIELD_EXAMPLE_ROOM];
+} sl_typed_field;
+
+typedef struct sl_typed_fields {
+    const sl_key_names *ids; /* --id-field: columns that are the _id; may be NULL */
+    sl_typed_field *items;
+    size_t count, room;
+    size_t read; /* of the document */
+    size_t next; /* documents have their fields in the same order, so this one is likely */
+} sl_typed_fields;
+
+/* Notes the fields of a document, and those of embedded ones: at most 1,000 names. */
+void sl_fields_add(sl_typed_fields *fields, const bson_t *document);
+/* For sl_documents_look; `context`: the sl_typed_fields. Reads at most 1,000 documents of a block. */
+bool sl_fields_add_documents(void *context, const uint8_t *documents, const uint8_t *end,
+                             uint32_t count);
 
 #endif

@@ -306,139 +306,6 @@ bool sl_types_apply_to_entry(sl_job *job, const sl_source_block *block, sl_diale
     return sl_typing_apply(plan->typing, plan->options.long_names, dialect, error);
 }
 
-/* ---- the types of fields in documents ---- */
-
-#define FIELDS_MOST 1000u /* fields with different names that are noted */
-#define FIELDS_READ 2000u /* fields of one document that are read */
-#define FIELD_ROOM 200
-#define FIELD_LEVELS 4u
-#define EXAMPLE_ROOM 60
-#define LOOKED_AT 1000u /* documents of a block */
-
-#define UUID 30 /* binary data of this subtype; not a type of BSON */
-
-static const struct field_kind {
-    const char *type;    /* as sl_column_type_read reads it */
-    uint32_t bson_types; /* bit set */
-    bool declared;       /* a column has the type only by declaration */
-} field_kinds[] = {
-    {"double", 1u << BSON_TYPE_DOUBLE, false},
-    {"decimal128", 1u << BSON_TYPE_DECIMAL128, false},
-    {"int", 1u << BSON_TYPE_INT32 | 1u << BSON_TYPE_INT64, false},
-    {"date", 1u << BSON_TYPE_DATE_TIME, false},
-    {"flag true false", 1u << BSON_TYPE_BOOL, false},
-    {"text", 1u << BSON_TYPE_UTF8, false},
-    {"objectid", 1u << BSON_TYPE_OID, true},
-    {"json", 1u << BSON_TYPE_DOCUMENT | 1u << BSON_TYPE_ARRAY, true},
-    {"uuid", 1u << UUID, true},
-    {"hex", 1u << BSON_TYPE_BINARY, true},
-};
-#define FIELD_KINDS (sizeof field_kinds / sizeof field_kinds[0])
-
-typedef struct typed_field {
-    char name[FIELD_ROOM]; /* with dots, in embedded documents */
-    uint32_t types;        /* of BSON; bit set */
-    char example[EXAMPLE_ROOM];
-} typed_field;
-
-typedef struct typed_fields {
-    const sl_key_names *ids; /* --id-field: columns that are the _id; may be NULL */
-    typed_field *items;
-    size_t count, room;
-    size_t read; /* of the document */
-    size_t next; /* documents have their fields in the same order, so this one is likely */
-} typed_fields;
-
-static typed_field *field_named(typed_fields *fields, const char *name) {
-    for (size_t i = 0; i < fields->count; i++) {
-        size_t at = (fields->next + i) % fields->count;
-        if (strcmp(fields->items[at].name, name) == 0) {
-            fields->next = at + 1;
-            return &fields->items[at];
-        }
-    }
-    typed_field *items = fields->count < FIELDS_MOST
-                             ? sl_grow(fields->items, fields->count, &fields->room, sizeof *items)
-                             : NULL;
-    if (!items)
-        return NULL;
-    fields->items = items;
-    typed_field *field = &items[fields->count++];
-    *field = (typed_field){.types = 0};
-    sl_print_text(field->name, sizeof field->name, "%s", name);
-    return field;
-}
-
-static void write_example(const bson_iter_t *value, char out[EXAMPLE_ROOM]) {
-    bson_t alone = BSON_INITIALIZER;
-    char *json =
-        bson_append_iter(&alone, "", 0, value) ? bson_as_relaxed_extended_json(&alone, NULL) : NULL;
-    size_t length = json ? strlen(json) : 0;
-    if (length > 9) /* { "" : 5 } */
-        sl_text_printable((sl_text){json + 7, length - 9}, out, EXAMPLE_ROOM);
-    bson_free(json);
-    bson_destroy(&alone);
-}
-
-/* The type of BSON of a value, or UUID. */
-static int type_of(const bson_iter_t *value) {
-    bson_subtype_t subtype = BSON_SUBTYPE_BINARY;
-    if (BSON_ITER_HOLDS_BINARY(value))
-        bson_iter_binary(value, &subtype, NULL, NULL);
-    return subtype == BSON_SUBTYPE_UUID ? UUID : (int)bson_iter_type(value);
-}
-
-/* Adds the fields at `at`, and those of embedded documents. */
-static void add_fields(typed_fields *fields, bson_iter_t *at, const char *before, unsigned level) {
-    const size_t ids = fields->ids ? fields->ids->count : 0;
-    uint32_t inferred = 0, known = 0; /* bit sets of types */
-    for (size_t i = 0; i < FIELD_KINDS; i++) {
-        known |= field_kinds[i].bson_types;
-        inferred |= field_kinds[i].declared ? 0 : field_kinds[i].bson_types;
-    }
-    while (fields->read < FIELDS_READ && bson_iter_next(at)) {
-        char name[FIELD_ROOM];
-        bson_iter_t inner;
-        fields->read++;
-        const char *key = bson_iter_key(at), *dot = *before ? "." : "";
-        const bool id = level == 0 && strcmp(key, "_id") == 0;
-        const int type = type_of(at);
-        if (id && ids == 1)
-            key = fields->ids->names[0];
-        if ((id && ids == 0) || strlen(before) + strlen(key) + 2 > sizeof name)
-            continue;
-        sl_print_text(name, sizeof name, "%s%s%s", before, dot, id && ids > 1 ? "" : key);
-        if (type == BSON_TYPE_DOCUMENT && level + 1 < FIELD_LEVELS && bson_iter_recurse(at, &inner))
-            add_fields(fields, &inner, name, level + 1);
-        const uint32_t types = id ? inferred : known; /* decision.c compares the others of an _id */
-        if (*name && type > 0 && type < 32 && types >> type & 1) {
-            typed_field *field = field_named(fields, name);
-            if (field && field->types == 0)
-                write_example(at, field->example);
-            if (field)
-                field->types |= 1u << type;
-        }
-    }
-}
-
-static void add_document(typed_fields *fields, const bson_t *document) {
-    bson_iter_t at;
-    fields->read = 0;
-    if (bson_iter_init(&at, document))
-        add_fields(fields, &at, "", 0);
-}
-
-static bool add_documents(void *context, const uint8_t *documents, const uint8_t *end,
-                          uint32_t count) {
-    uint32_t step = count / LOOKED_AT + 1, i = 0;
-    for (const uint8_t *at = documents; at < end; at += sl_bson_length(at)) {
-        bson_t document;
-        if (i++ % step == 0 && bson_init_static(&document, at, sl_bson_length(at)))
-            add_document(context, &document);
-    }
-    return true;
-}
-
 /* ---- the types of the collection ----
  *
  * The registry lists the columns that loads of delimited text have stored, with their types. A load
@@ -464,7 +331,7 @@ typedef struct known_type {
 
 typedef struct known_types {
     bson_t list; /* of the registry */
-    typed_fields stored;
+    sl_typed_fields stored;
     known_type *items; /* by column, then in the order of the list */
     size_t count;
 } known_types;
@@ -499,12 +366,12 @@ static known_type *known_of(const known_types *known, const char *column, size_t
 }
 
 /* Adds the documents of a reply, and destroys it. Returns their number. */
-static size_t add_reply(typed_fields *fields, bool ok, bson_t *reply) {
+static size_t add_reply(sl_typed_fields *fields, bool ok, bson_t *reply) {
     bson_t documents;
     size_t count = 0;
     if (ok && sl_look_inside(reply, "cursor.firstBatch", &documents)) {
         for (sl_walk walk = sl_walk_of(&documents); sl_walk_next(&walk); count++)
-            add_document(fields, &walk.item);
+            sl_fields_add(fields, &walk.item);
     }
     bson_destroy(reply);
     return count;
@@ -523,14 +390,14 @@ static bool is_listed(const known_types *known, const char *column) {
 /* Appends conditions for columns with values that are not listed, and that no document seen has.
  * Returns their number. */
 static size_t append_unseen(const sl_job *job, const known_types *known, bson_t *conditions) {
-    const typed_fields *seen = &known->stored;
+    const sl_typed_fields *seen = &known->stored;
     sl_typing_walk walk = columns_of(job);
     bson_t item, exists;
     size_t count = 0;
     for (const sl_typed_column *column;
          count < LOOKED_FOR && (column = sl_typing_next(&walk)) != NULL;) {
         const char *name = column->name;
-        bool found = !*name || *name == '$' || strlen(name) >= FIELD_ROOM ||
+        bool found = !*name || *name == '$' || strlen(name) >= SL_FIELD_ROOM ||
                      column->guess.values == 0 || is_listed(known, name);
         for (size_t f = 0; f < seen->count && !found; f++)
             found = strcmp(seen->items[f].name, name) == 0;
@@ -550,7 +417,7 @@ static size_t append_unseen(const sl_job *job, const known_types *known, bson_t 
 /* Adds the types of stored documents, in columns that are not listed. Of columns that few documents
  * have, documents with them are looked for. */
 static void known_sample(const sl_job *job, const sl_destination *destination, known_types *known) {
-    typed_fields *stored = &known->stored;
+    sl_typed_fields *stored = &known->stored;
     bson_t reply;
     sl_error ignored = {0};
     stored->ids = job->keys ? &job->keys->id : NULL;
@@ -580,8 +447,8 @@ static bool known_read(const sl_job *job, const sl_destination *destination, boo
         return false;
     if (sampled)
         known_sample(job, destination, known);
-    const typed_fields *stored = &known->stored;
-    size_t room = bson_count_keys(&known->list) + stored->count * FIELD_KINDS, listed, all = 0;
+    const sl_typed_fields *stored = &known->stored;
+    size_t room = bson_count_keys(&known->list) + stored->count * SL_FIELD_KINDS, listed, all = 0;
     known->items = calloc(room + 1, sizeof *known->items);
     if (!known->items)
         return sl_error_memory(error, "reading the types of the collection");
@@ -594,10 +461,10 @@ static bool known_read(const sl_job *job, const sl_destination *destination, boo
     qsort(known->items, known->count, sizeof *known->items, by_column);
     for (size_t i = 0; i < stored->count; i++) {
         known_of(known, stored->items[i].name, &listed);
-        for (size_t k = 0; listed == 0 && k < FIELD_KINDS; k++) {
-            if (stored->items[i].types & field_kinds[k].bson_types) {
+        for (size_t k = 0; listed == 0 && k < SL_FIELD_KINDS; k++) {
+            if (stored->items[i].types & sl_field_kinds[k].bson_types) {
                 known->items[all] = (known_type){.column = stored->items[i].name,
-                                                 .type = field_kinds[k].type,
+                                                 .type = sl_field_kinds[k].type,
                                                  .order = all,
                                                  .sampled = true};
                 all++;
@@ -683,7 +550,7 @@ static bool choose(const known_type *types, size_t count, const sl_typed_column 
 /* Writes the types that the values of a column of text may have, with what they make of one of
  * them; nothing if there are none, or the name cannot be written. */
 static void write_readings(const sl_typed_column *column, char *out, size_t room) {
-    char one[FIELD_ROOM + SL_TYPE_ROOM], word[SL_WORD_ROOM(sizeof one)], reading[100];
+    char one[SL_FIELD_ROOM + SL_TYPE_ROOM], word[SL_WORD_ROOM(sizeof one)], reading[100];
     sl_schema_column types[SL_READINGS];
     size_t used = 0;
     *out = '\0';
@@ -757,7 +624,7 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
     refused->sampled = refused->sampled || types[0].sampled;
     if (count == 1 && (is_only_declared(&only) ||
                        (column->rest && sl_column_same_kind(&column->type_of_rest, &only)))) {
-        char one[FIELD_ROOM + SL_TYPE_ROOM];
+        char one[SL_FIELD_ROOM + SL_TYPE_ROOM];
         write_declaration(column->name, &only, refused->types[0] ? "," : "", one, sizeof one);
         if (strlen(refused->types) + strlen(one) < sizeof refused->types)
             strcat(refused->types, one);
@@ -1134,15 +1001,15 @@ bool sl_types_record(const sl_job *job, const sl_destination *destination, bool 
 
 /* Do servers compare the values of a field with those of a column? Numbers with numbers, but not
  * with texts; the elements of an array with any value. */
-static bool is_comparable(const typed_field *field, const known_type *types, size_t count) {
+static bool is_comparable(const sl_typed_field *field, const known_type *types, size_t count) {
     for (size_t i = 0; i < count; i++) {
         sl_schema_column known = {0}, own = {0};
         sl_column_type_read(types[i].type, &known);
-        for (size_t k = 0; k < FIELD_KINDS; k++) {
-            sl_column_type_read(field_kinds[k].type, &own);
+        for (size_t k = 0; k < SL_FIELD_KINDS; k++) {
+            sl_column_type_read(sl_field_kinds[k].type, &own);
             bool same = sl_column_class(&own) == sl_column_class(&known) &&
                         is_only_declared(&own) == is_only_declared(&known);
-            if (field->types & field_kinds[k].bson_types &&
+            if (field->types & sl_field_kinds[k].bson_types &&
                 (same || sl_column_types[own.type].bson == SL_BSON_DOCUMENT ||
                  sl_column_types[known.type].bson == SL_BSON_DOCUMENT))
                 return true;
@@ -1151,22 +1018,22 @@ static bool is_comparable(const typed_field *field, const known_type *types, siz
     return false;
 }
 
-static void write_types(const typed_field *field, char *out, size_t room) {
+static void write_types(const sl_typed_field *field, char *out, size_t room) {
     size_t used = 0;
-    for (size_t k = 0; k < FIELD_KINDS; k++) {
-        if (field->types & field_kinds[k].bson_types)
+    for (size_t k = 0; k < SL_FIELD_KINDS; k++) {
+        if (field->types & sl_field_kinds[k].bson_types)
             used += sl_print_text(out + used, room - used, "%s%s", used ? " and " : "",
-                                  field_kinds[k].type);
+                                  sl_field_kinds[k].type);
     }
 }
 
 static void warn_of_fields(const sl_destination *destination, const known_types *known,
-                           const typed_fields *own) {
+                           const sl_typed_fields *own) {
     refusal different = {.count = 0};
     char types[400] = "", word[SL_WORD_ROOM(sizeof types)];
     for (size_t i = 0; i < own->count; i++) {
-        const typed_field *field = &own->items[i];
-        char stored[200], here[200], one[FIELD_ROOM + SL_TYPE_ROOM];
+        const sl_typed_field *field = &own->items[i];
+        char stored[200], here[200], one[SL_FIELD_ROOM + SL_TYPE_ROOM];
         sl_schema_column type = {0};
         size_t count;
         const known_type *of = known_of(known, field->name, &count);
@@ -1196,7 +1063,7 @@ static void warn_of_fields(const sl_destination *destination, const known_types 
 
 bool sl_types_compare_fields(sl_job *job, const sl_destination *destination, sl_error *error) {
     known_types known = {.list = BSON_INITIALIZER};
-    typed_fields own = {.ids = NULL};
+    sl_typed_fields own = {.ids = NULL};
     bool documents = false, exists;
     for (size_t i = 0; i < sl_source_set_count(job->set); i++)
         documents = documents || (!job->sources[i].skipped && job->sources[i].format->own_ids);
@@ -1205,7 +1072,7 @@ bool sl_types_compare_fields(sl_job *job, const sl_destination *destination, sl_
     bool ok = sl_target_exists(destination->connection, &destination->target, &exists, error) &&
               (!exists || known_read(job, destination, true, &known, error));
     if (ok && known.count > 0) {
-        sl_documents_look(job, add_documents, &own);
+        sl_documents_look(job, sl_fields_add_documents, &own);
         warn_of_fields(destination, &known, &own);
     }
     free(own.items);
