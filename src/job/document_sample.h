@@ -100,7 +100,7 @@ typedef struct sl_typed_fields {
 
 /* Notes the fields of a document, and those of embedded ones: at most 1,000 names. */
 void sl_fields_add(sl_typed_fields *fields, const bson_t *document);
-/* For sl_documents_look; `context`: the sl_typed_fields. Reads at most 1,000 documents of a block. */
+/* For sl_documents_look; `context`: the sl_typed_fields. Looks at 1,000 documents of a block. */
 bool sl_fields_add_documents(void *context, const uint8_t *documents, const uint8_t *end,
                              uint32_t count);
 

@@ -1237,7 +1237,6 @@ static bool verify_report(sl_verification *verification) {
     BSON_APPEND_BOOL(&section, "ok", is_equal(&sum));
     bson_append_document_end(record, &section);
 
-    char human[SL_HUMAN_ROOM];
     if (verification->content && job->config->unregistered && is_equal(&sum))
         return true; /* verify --dump reports it */
     if (verification->content)
@@ -1252,22 +1251,21 @@ static bool verify_report(sl_verification *verification) {
     if (outside.extra > 0)
         sl_log_result("  extra documents outside all ranges: %s; other programs may have stored "
                       "them, or loads with --mode merge or upsert",
-                      sl_human_count(outside.extra, human));
+                      sl_number_text(outside.extra));
     if (verification->foreign > 0)
         sl_log_result("  %s document%s from other programs, which were stored when the load ended",
-                      sl_human_count(verification->foreign, human),
+                      sl_number_text(verification->foreign),
                       verification->foreign == 1 ? " is" : "s are");
     if (rejects > 0)
         sl_log_result("  %s record%s rejected by the parser, and expected to be missing",
-                      sl_human_count(rejects, human), rejects == 1 ? " is" : "s are");
+                      sl_number_text(rejects), rejects == 1 ? " is" : "s are");
     if (verification->registered_count > job->active)
-        sl_log_result("  %s other source%s of the collection %s not named, and not verified",
-                      sl_human_count(verification->registered_count - job->active, human),
-                      verification->registered_count - job->active == 1 ? "" : "s",
+        sl_log_result("  %s of the collection %s not named, and not verified",
+                      sl_plural(verification->registered_count - job->active, "other source"),
                       verification->registered_count - job->active == 1 ? "was" : "were");
     if (sum.missing > 0 && job->rejected > rejects)
         sl_log_result("  the load rejected %s of these records: their documents are missing%s%s",
-                      sl_human_count(job->rejected - rejects, human),
+                      sl_number_text(job->rejected - rejects),
                       job->rejected_in[0] ? "; see rejects.tsv in " : "", job->rejected_in);
     return is_equal(&sum);
 }

@@ -364,11 +364,13 @@ class Refused(support.Case):
 
     def test_a_forged_store_is_refused(self):
         """Its checksums are right, but a length, a number or an entry of its index is not."""
-        words = ["load", "--sink", "null", "--work-dir", "w", "--embed", f"i={self.file('i.csv', 'k,w' + chr(10) + '1,2' + chr(10))}",
-                 "--on", "k", self.file("o.csv", "k,v\n1,a\n")]
+        words = ["load", "--sink", "null", "--work-dir", "w", "--embed",
+                 f"i={self.file('i.csv', 'k,w' + chr(10) + '1,2' + chr(10))}", "--on", "k",
+                 self.file("o.csv", "k,v\n1,a\n")]
         self.shardload(*words)
         facts = json.loads((self.scratch / "w/embed/complete").read_text())
-        for name, at in (("groups", 8), ("groups", 16), ("groups", 19), ("groups", 20), ("groups", 23), ("index", 0), ("index", 8)):
+        for name, at in (("groups", 8), ("groups", 16), ("groups", 19), ("groups", 20), ("groups", 23), ("index", 0),
+                         ("index", 8)):
             path = self.scratch / "w/embed" / name
             good = path.read_bytes()
             forged = good[:at] + bytes([good[at] + 8]) + good[at + 1:]

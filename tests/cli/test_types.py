@@ -575,7 +575,8 @@ class Types(support.Case):
                              ("3;4\n5;6\n", "its columns differ from those of the first source, and without a "
                                              "header nothing names them: give --columns")):
             path = self.file("3.csv", other)
-            first = paths[0] if "," in other else self.file("4.csv", "id\ta\n1\tC:\\new\n2\ty\n" if "\t" in other else "3;4;1\n5;6;1\n")
+            text = "id\ta\n1\tC:\\new\n2\ty\n" if "\t" in other else "3;4;1\n5;6;1\n"
+            first = paths[0] if "," in other else self.file("4.csv", text)
             outcome = self.shardload("inspect", "--write-schema", "t.yaml", first, path, code=support.EXIT_USAGE)
             self.assertIn(f"--write-schema: {path}: {words}", outcome.err)
 

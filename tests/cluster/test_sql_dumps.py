@@ -312,11 +312,15 @@ class Dumps(support.ClusterCase):
         for begin in ("SET standard_conforming_strings = on;", "SET search_path TO x;", "SET @a=1;", "USE db;",
                       "use `my db`;", "CREATE VIEW v AS SELECT 1;", "CREATE OR REPLACE VIEW v AS SELECT 1;", "# hi",
                       "CREATE TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET NEW.s=1;", "DELIMITER ;;\nDELIMITER ;",
-                      "CREATE INDEX i ON t (a, b);", "CREATE VIEW v AS SELECT a, b\nFROM t;", "DELETE FROM x WHERE a=1;",
-                      "TRUNCATE TABLE x;", "CREATE TABLE b LIKE assets;", "SET a=1;\nSTART REPLICA;", "BEGIN;\nROLLBACK;",
-                      "/*! */", "/*!40101 */", "/*!99999 it's off */;", "DELIMITER //\n/*!40101 SET a=1 */ //\nDELIMITER ;",
+                      "CREATE INDEX i ON t (a, b);", "CREATE VIEW v AS SELECT a, b\nFROM t;",
+                      "DELETE FROM x WHERE a=1;",
+                      "TRUNCATE TABLE x;", "CREATE TABLE b LIKE assets;", "SET a=1;\nSTART REPLICA;",
+                      "BEGIN;\nROLLBACK;",
+                      "/*! */", "/*!40101 */", "/*!99999 it's off */;",
+                      "DELIMITER //\n/*!40101 SET a=1 */ //\nDELIMITER ;",
                       "DROP VIEW a, b;", "DROP VIEW v; -- old, one", "TRUNCATE TABLE a, b;",
-                      "DELETE FROM a WHERE x='a,b';", "CREATE VIEW v as select a || b, c from t;", "Create View v\nas x;",
+                      "DELETE FROM a WHERE x='a,b';", "CREATE VIEW v as select a || b, c from t;",
+                      "Create View v\nas x;",
                       "CREATE TRIGGER r BEFORE INSERT ON a FOR EACH ROW SET NEW.a=1, NEW.b=2;",
                       "CREATE TEMPORARY TABLE z (a int); CREATE TABLE y (a int);", "DROP INDEX a;\tDROP INDEX b;",
                       "CREATE DEFINER=`a`@`b` VIEW v AS SELECT 1;", "BEGIN;\nCOMMIT;", "begin work;\nCOMMIT;",
@@ -421,7 +425,8 @@ class Dumps(support.ClusterCase):
             self.run_load(self.file("t.sql", "SET NAMES utf8;\n" + text), code=support.EXIT_SOURCE,
                           message="is within another statement")
         for text in ("SET @x=1; UPDATE t SET id=4;$$", "INSERT INTO t VALUES (2,'b'); DELETE FROM t;$$"):
-            self.run_load(self.file("t.sql", rows + "DELIMITER $$\n" + text + "\nDELIMITER ;\n"), code=support.EXIT_SOURCE,
+            script = self.file("t.sql", rows + "DELIMITER $$\n" + text + "\nDELIMITER ;\n")
+            self.run_load(script, code=support.EXIT_SOURCE,
                           message="a statement follows on a semicolon, but statements end with $$ here")
         self.run_load(self.file("t.sql", "BEGIN;\n" + rows), code=support.EXIT_SOURCE, message="without COMMIT")
         self.assertEqual(self.collections(), [])
@@ -500,8 +505,9 @@ class Dumps(support.ClusterCase):
     def test_comments_within_triggers_that_mysql_executes(self):
         """As mysqldump writes them: the comment ends after the trigger, and not with the one in its body."""
         rows = "CREATE TABLE `%s` (`id` int, `t` text);\nINSERT INTO `%s` VALUES (1,'x');\n"
-        trigger = "DELIMITER ;;\n/*!50003 CREATE*/ /*!50017 DEFINER=`a`@`b`*/ /*!50003 TRIGGER `r` AFTER INSERT ON `t` " \
-                  "FOR EACH ROW BEGIN /* audit: it's */\n  INSERT INTO log VALUES ('*/'); -- no ' end\nEND */;;\nDELIMITER ;\n"
+        trigger = "DELIMITER ;;\n/*!50003 CREATE*/ /*!50017 DEFINER=`a`@`b`*/ /*!50003 TRIGGER `r` " \
+                  "AFTER INSERT ON `t` FOR EACH ROW BEGIN /* audit: it's */\n" \
+                  "  INSERT INTO log VALUES ('*/'); -- no ' end\nEND */;;\nDELIMITER ;\n"
         self.assertEqual(self.load_three("-- MySQL dump 8\n" + "".join(
             rows.replace("%s", name) + trigger for name in "abc") + "-- Dump completed\n"), [[{"id": 1, "t": "x"}]] * 3)
 
