@@ -173,7 +173,8 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
         .header = header_named(sl_option_string(options, "header")),
         .columns = sl_option_string(options, "columns"),
         .skip_lines = sl_option_number(options, "skip-lines"),
-        .infer_types = strncmp(sl_option_string(options, "types"), "text", 4) != 0,
+        .infer_types = strcmp(sl_option_string(options, "types"), "text") != 0 &&
+                       strncmp(sl_option_string(options, "types"), "text,", 5) != 0,
         .declared = sl_option_declared(sl_option_string(options, "types")),
         .keep_missing = strcmp(sl_option_string(options, "missing"), "raw") == 0,
         .schema_name = sl_option_string(options, "schema"),

@@ -432,8 +432,16 @@ bool sl_documents_sample(sl_connection *connection, const sl_target *target, bso
         BCON_NEW("aggregate", BCON_UTF8(target->collection), "pipeline", "[", "{", "$sample", "{",
                  "size", BCON_INT32(SL_SAMPLE_DOCUMENTS), "}", "}", "]", "cursor", "{", "batchSize",
                  BCON_INT32(SL_SAMPLE_DOCUMENTS), "}", "maxTimeMS", BCON_INT32(10000));
-    /* Once: where many documents have just been deleted, a sample takes minutes. */
+    /* Where many documents have just been deleted, a sample takes minutes: not again. */
     bool ok = sl_connection_command(connection, target->database, command, reply, NULL, error);
+    if (!ok && error->server_code == SL_CODE_TOOK_TOO_LONG) {
+        sl_log_warning("%s.%s: a sample of the stored documents took too long, so their types are "
+                       "not compared with those of this load",
+                       target->database, target->collection);
+    } else if (!ok) {
+        bson_destroy(reply);
+        ok = sl_cluster_run(connection, target->database, command, reply, NULL, error);
+    }
     bson_destroy(command);
     return ok;
 }

@@ -207,6 +207,7 @@ enum {
     SL_CODE_ILLEGAL_OPERATION = 20, /* of moveChunk: to a shard outside of the chunk's zone */
     SL_CODE_COMMAND_NOT_FOUND = 59,
     SL_CODE_NAMESPACE_EXISTS = 48,
+    SL_CODE_TOOK_TOO_LONG = 50, /* MaxTimeMSExpired */
     SL_CODE_INDEX_OPTIONS_CONFLICT = 85,
     SL_CODE_DUPLICATE_KEY = 11000,
 };

@@ -1110,6 +1110,7 @@ static bool is_on_all_shards(sl_connection *connection, const sl_target *target,
         sl_log_warning(
             "whether every shard of %s.%s has its unique index %s is not known: " SL_LINES,
             target->database, target->collection, name, error->message);
+        *error = (sl_error){0};
         ok = true;
     }
     bson_destroy(&rows);

@@ -284,10 +284,13 @@ sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject)
     if (sl_line_is_header(d, line, &same_order)) {
         reject->misread = !same_order;
         snprintf(reject->reason, sizeof reject->reason,
-                 "the line has the names of the header in another order, so the records after it "
-                 "would be stored in the wrong columns: load the files that were joined here one "
-                 "by one. If it is a record, load with a --schema (inspect --write-schema) that "
-                 "has `header: false` and `skip_lines: 1`");
+                 d->header_assumed
+                     ? "the line has the fields of the first line in another order, so that line "
+                       "is no header: give --header no"
+                     : "the line has the names of the header in another order, so the records "
+                       "after it would be stored in the wrong columns: load the files that were "
+                       "joined here one by one. If it is a record, load with a --schema (inspect "
+                       "--write-schema) that has `header: false` and `skip_lines: 1`");
         return same_order ? SL_LINE_HEADER : SL_LINE_BAD;
     }
     record->before = parser->before;
@@ -525,13 +528,13 @@ static bool explain_special(const sl_bound_column *column, sl_text field, char *
 }
 
 /* Adds to the reason where a type that is not declared comes from, and what to do. A name with a
- * comma or = cannot be given to --types. */
+ * comma cannot be given to --types. */
 static void explain_origin(const sl_bound_column *column, char *out, size_t room) {
     char name[48], declared[80], word[SL_WORD_ROOM(sizeof declared)];
     size_t used = strlen(out);
     sl_text_printable(sl_text_of(column->published), name, sizeof name);
     const int length = snprintf(declared, sizeof declared, "%s=text", column->published);
-    const bool listed = length < (int)sizeof declared && !strpbrk(column->published, ",=");
+    const bool listed = length < (int)sizeof declared && !strchr(column->published, ',');
     used += sl_print_text(out + used, room - used,
                           column->schema.adopted ? ", which the column %s has in the collection"
                                                  : ", which was inferred for the column %s",

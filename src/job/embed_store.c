@@ -386,7 +386,8 @@ bool sl_store_read_facts(const char *folder, bool *there, sl_store_facts *facts,
     bson_destroy(document);
     if (facts->format != SL_STORE_FORMAT)
         *facts = (sl_store_facts){.format = facts->format};
-    return facts->bits <= 40 || damaged(path, "its numbers are wrong", error);
+    return (facts->bits <= 40 && (facts->keys > 0) == (facts->group_bytes > 0)) ||
+           damaged(path, "its numbers are wrong", error);
 }
 
 /* ---- opening ---- */

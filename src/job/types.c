@@ -1333,7 +1333,7 @@ static void log_words(const sl_job *job) {
     size_t used = 0, options = 0;
     for (sl_typing_walk walk = columns_of(job); (column = sl_typing_next(&walk)) != NULL;) {
         const sl_type_class class = sl_column_class(&column->schema);
-        if (class != SL_CLASS_EMPTY)
+        if (class < SL_CLASS_TEXT || column->schema.type == SL_TYPE_TEXT)
             words[class == SL_CLASS_TEXT] |= column->guess.words;
     }
     words[0] &= words[1] & ((1u << SL_MISSING_TEXTS) - 1);

@@ -203,6 +203,11 @@ static bool skip_statement(sl_sql_dump *dump, uint64_t line) {
     return skip_without(dump, line, NULL, NULL);
 }
 
+/* Skips to the end of a statement whose last token has been read. */
+static bool end_statement(sl_sql_dump *dump, uint64_t line, const sl_sql_token *last) {
+    return sl_sql_is(last, ";") || (sl_sql_ends(&dump->text, last) && skip_statement(dump, line));
+}
+
 static bool skip_insert(sl_sql_dump *dump) {
     return skip_without(dump, dump->line, "UPDATE",
                         "an INSERT statement that updates rows (ON DUPLICATE KEY, ON CONFLICT)");
@@ -302,7 +307,7 @@ static bool read_removal(sl_sql_dump *dump, uint64_t line, const sl_sql_token *f
             sl_sql_next(text, &token);
         skip_words(text, &token, "ONLY");
     }
-    return sl_sql_is(&token, ";") || skip_statement(dump, line);
+    return end_statement(dump, line, &token);
 }
 
 static bool is_selected(const sl_sql_dump *dump, const char *name) {
@@ -364,7 +369,7 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
                    : skip_without(dump, line, words, "CREATE TABLE ... SELECT");
     }
     const bool contains = sl_sql_is_one_of(&token, "TRIGGER|FUNCTION|PROCEDURE|EVENT|RULE|"
-                                                   "CONSTRAINT");
+                                                   "CONSTRAINT|PACKAGE|AGGREGATE");
     return sl_sql_skip_statement(text,
                                  body       ? SL_SQL_BODY
                                  : contains ? SL_SQL_CONTAINS
@@ -382,12 +387,13 @@ static bool read_alter(sl_sql_dump *dump, uint64_t line) {
     sl_sql_next(text, &token);
     count_kind(dump, "ALTER", token.kind == SL_SQL_WORD ? token.text : "");
     if (!sl_sql_is(&token, "TABLE"))
-        return sl_sql_is(&token, ";") || skip_statement(dump, line);
+        return end_statement(dump, line, &token);
     sl_sql_next_name(text, &token);
     skip_words(text, &token, "IF|EXISTS|ONLY");
     sl_sql_table *table = sl_sql_table_name(text, &token, name) ? table_named(dump, name) : NULL;
     bool begins = table && is_selected(dump, name); /* a change */
-    while (table && token.kind != SL_SQL_END && !sl_sql_is(&token, ";")) {
+    while (table && token.kind != SL_SQL_END && !sl_sql_is(&token, ";") &&
+           sl_sql_ends(text, &token)) {
         if (begins && sl_sql_is(&token, "MODIFY") && !sl_path_set_has(&dump->seen, name))
             table->altered = line; /* after rows it has the same type, as phpMyAdmin writes it */
         if (begins && sl_sql_alters_rows(text, &token)) {
@@ -402,7 +408,7 @@ static bool read_alter(sl_sql_dump *dump, uint64_t line) {
         if (primary && sl_sql_is(&token, "KEY") && sl_sql_table_read_key(text, &token, table))
             sl_sql_next(text, &token);
     }
-    return sl_sql_is(&token, ";") || skip_statement(dump, line);
+    return end_statement(dump, line, &token);
 }
 
 /* ---- the columns of the current table ---- */
@@ -1177,7 +1183,7 @@ static bool read_setting(sl_sql_dump *dump, uint64_t line) {
     if (strings)
         text->rules.escapes =
             strcasecmp(token.text, "off") == 0 || strcasecmp(token.text, "false") == 0;
-    return sl_sql_is(&token, ";") || skip_statement(dump, line);
+    return end_statement(dump, line, &token);
 }
 
 /* ---- the dump ---- */
@@ -1236,9 +1242,7 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
         return not_read(dump, line, what);
     }
     if (sl_sql_is(&token, "ROLLBACK") && dump->begun)
-        return sl_sql_fail(text, line,
-                           "ROLLBACK: the program that wrote the dump could not read "
-                           "the database: export it again");
+        return sl_sql_fail(text, line, "ROLLBACK takes the rows above back: export them again");
     note_transaction(dump, &token);
     count_kind(dump, token.text, "");
     if (sl_sql_is(&token, "SET"))

@@ -514,6 +514,15 @@ static bool begins_next(sl_sql_text *text, const sl_sql_token *token, bool first
             sl_sql_follows(text, "OR "));
 }
 
+bool sl_sql_ends(sl_sql_text *text, const sl_sql_token *token) {
+    sl_sql_skip_blanks(text);
+    return !sl_sql_is(token, " ") || sl_sql_peek(text, 0) < 0 ||
+           sl_sql_follows(text, text->rules.terminator) ||
+           sl_sql_fail(text, sl_sql_line(text),
+                       "a statement follows on a semicolon, but statements end with %s here",
+                       text->rules.terminator);
+}
+
 bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *words,
                            bool *found) {
     sl_sql_token token;
@@ -535,13 +544,8 @@ bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *
                                "%s is within another statement: end each statement with a "
                                "semicolon",
                                token.text);
-        sl_sql_skip_blanks(text);
-        if (extent == SL_SQL_ALONE && sl_sql_is(&token, " ") && sl_sql_peek(text, 0) >= 0 &&
-            !sl_sql_follows(text, text->rules.terminator))
-            return sl_sql_fail(
-                text, sl_sql_line(text),
-                "a statement follows on a semicolon, but statements end with %s here",
-                text->rules.terminator);
+        if (extent == SL_SQL_ALONE && !sl_sql_ends(text, &token))
+            return false;
         if (words && sl_sql_is_one_of(&token, words))
             *found = true;
         if (extent != SL_SQL_ALONE) /* the actions of a rule are in parentheses */

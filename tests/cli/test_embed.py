@@ -380,6 +380,9 @@ class Refused(support.Case):
             outcome = self.shardload(*words, code=support.EXIT_USAGE)
             self.assertRegex(outcome.err, "its files are damaged|its index does not belong")
             path.write_bytes(good)
+        for name, value in (("keys", 0), ("groupBytes", 0)):
+            (self.scratch / "w/embed/complete").write_text(json.dumps({**facts, name: value}))
+            self.assertIn("its numbers are wrong", self.shardload(*words, code=support.EXIT_USAGE).err)
 
     def test_damaged_records_to_embed_end_the_load(self):
         damaged = gzip.compress(b"k,v\n" + b"1,2\n" * 100000)[:-9]

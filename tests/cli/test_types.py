@@ -281,6 +281,10 @@ class Types(support.Case):
         self.assertEqual(documents, [{"a": "1", "b": "-"}])
         self.assertNotIn("types", support.run_record(work))
 
+    def test_a_column_whose_name_begins_with_text_is_declared_alone(self):
+        documents, _ = self.documents("--types", "text_id=text", self.file("t.csv", "text_id,n\n1,2\n3,4\n"))
+        self.assertEqual(documents, [{"text_id": "1", "n": 2}, {"text_id": "3", "n": 4}])
+
     def test_columns_of_one_name_have_one_type(self):
         self.file("f/1.csv", "a,b\n1,2\n")
         self.file("f/2.csv", "b,a\n3,007\n")      # the same columns in another order
@@ -314,10 +318,12 @@ class Types(support.Case):
                          "--write-schema)")
         self.assertIn('"15.1.2016" does not fit the type date, which was', other_day["reason"])
         self.assert_accounting(work, records=len(rows), rejectedByParser=2)
-        for name, advice in (("the code", "--types 'the code=text', or with a"), ("a=b", "a")):
+        for name, advice in (("the code", "--types 'the code=text', or with a"),
+                             ("a=b", "--types 'a=b=text', or with a"), ("\"a,b\"", "a")):
             path = self.zipped("names.csv.gz", text.replace("code", name, 1))
             _, work = self.parse(path, code=support.EXIT_REJECTS)
-            self.assertIn(f"column {name}: load with {advice} --schema", support.reject_rows(work)[0]["reason"])
+            reason = support.reject_rows(work)[0]["reason"]
+            self.assertIn(f"column {name.strip(chr(34))}: load with {advice} --schema", reason)
 
     def test_later_entries_of_an_archive(self):
         texts = ["a,b\n1,2\n"] * 12

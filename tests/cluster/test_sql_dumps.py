@@ -424,7 +424,9 @@ class Dumps(support.ClusterCase):
                      rows.replace(");\nI", ")\nI"), rows + "INSERT INTO t VALUES (2,'b') REPLACE INTO t VALUES (3);"):
             self.run_load(self.file("t.sql", "SET NAMES utf8;\n" + text), code=support.EXIT_SOURCE,
                           message="is within another statement")
-        for text in ("SET @x=1; UPDATE t SET id=4;$$", "INSERT INTO t VALUES (2,'b'); DELETE FROM t;$$"):
+        for text in ("SET @x=1; UPDATE t SET id=4;$$", "DROP TABLE IF EXISTS x; UPDATE t SET id=4;$$",
+                     "ALTER TABLE t ADD KEY (id); DELETE FROM t;$$", "CREATE TABLE y (a int); DELETE FROM t;$$",
+                     "INSERT INTO t VALUES (2,'b'); DELETE FROM t;$$"):
             script = self.file("t.sql", rows + "DELIMITER $$\n" + text + "\nDELIMITER ;\n")
             self.run_load(script, code=support.EXIT_SOURCE,
                           message="a statement follows on a semicolon, but statements end with $$ here")

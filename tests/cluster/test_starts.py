@@ -183,7 +183,7 @@ class LoadedBefore(support.ClusterCase):
         self.assertGreater(stored, 0)
         path.write_bytes(data)
         self.load(path, code=EXIT_SOURCE, message=f"copied.csv.gz: {stored:,} documents; db.")
-        self.load("--again", path, message="Their records are stored twice")
+        self.load("--again", path, message="its records are stored twice")
         self.assertEqual(self.count(), 300000 + stored)
         self.load("--drop", path)
         self.assertEqual(self.count(), 300000)
