@@ -284,13 +284,11 @@ sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject)
     if (sl_line_is_header(d, line, &same_order)) {
         reject->misread = !same_order;
         snprintf(reject->reason, sizeof reject->reason,
-                 d->header_assumed
-                     ? "the line has the fields of the first line in another order, so that line "
-                       "is no header: give --header no"
-                     : "the line has the names of the header in another order, so the records "
-                       "after it would be stored in the wrong columns: load the files that were "
-                       "joined here one by one. If it is a record, load with a --schema (inspect "
-                       "--write-schema) that has `header: false` and `skip_lines: 1`");
+                 "the line has the names of the header in another order, so the records after it "
+                 "would be stored in the wrong columns: load the files that were joined here one "
+                 "by one. If it is a record, load with a --schema (inspect --write-schema) that "
+                 "has `header: false` and `skip_lines: 1`%s",
+                 d->header_assumed ? "; if the first line is a record too, give --header no" : "");
         return same_order ? SL_LINE_HEADER : SL_LINE_BAD;
     }
     record->before = parser->before;

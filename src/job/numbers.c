@@ -563,17 +563,18 @@ static bool refuse_changed(const alike *a, sl_error *error) {
     const bool again = a->job->config->again;
     if (a->changed.count == 0)
         return true;
-    sl_error_set(error, SL_EXIT_SOURCE,
-                 "%s.%s holds documents of loads that have not ended, of files with these paths and "
-                 "another text:" SL_LINES SL_LINES "\nIf a file is the same one, which has "
-                 "changed, its records %s stored twice%s",
-                 target->database, target->collection, a->changed.shown,
-                 a->changed.count > CHANGED_SHOWN ? "\n  ..." : "", again ? "are" : "would be",
-                 again ? ""
-                       : ": if its load does not run any more, remove its documents with the "
-                         "command of mongosh, or all of the collection with --drop; or restore the "
-                         "file, and complete its load with --resume --work-dir. --again loads the "
-                         "files, also those that are other files with the same path");
+    sl_error_set(
+        error, SL_EXIT_SOURCE,
+        "%s.%s holds documents of loads that have not ended, of files with these paths and "
+        "another text:" SL_LINES SL_LINES "\nIf a file is the same one, which has "
+        "changed, its records %s stored twice%s",
+        target->database, target->collection, a->changed.shown,
+        a->changed.count > CHANGED_SHOWN ? "\n  ..." : "", again ? "are" : "would be",
+        again ? ""
+              : ": if its load does not run any more, remove its documents with the "
+                "command of mongosh, or all of the collection with --drop; or restore the "
+                "file, and complete its load with --resume --work-dir. --again loads the "
+                "files, also those that are other files with the same path");
     if (again) {
         sl_log_warning(SL_LINES, error->message);
         *error = (sl_error){0};

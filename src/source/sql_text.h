@@ -148,8 +148,8 @@ typedef enum sl_sql_extent {
  * `words` (may be NULL), separated by bars. False: the text has ended before, or with error. */
 bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *words, bool *found);
 
-/* With another terminator than a semicolon: false with error if the token is a semicolon after which
- * neither the terminator nor the end follows. */
+/* With another terminator than a semicolon: false with error if the token is a semicolon after
+ * which neither the terminator nor the end follows. */
 bool sl_sql_ends(sl_sql_text *text, const sl_sql_token *token);
 
 /* Text follows that may set the SQL mode of MySQL, up to `end`; nothing is skipped. */
