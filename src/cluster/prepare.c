@@ -175,8 +175,8 @@ static int64_t shards_with(const bson_t *rows, const char *name, int64_t *all) {
     return with;
 }
 
-/* Duplicates on one shard prevent a unique index there; the other shards keep it, and refuse what
- * that one stores. Removes it, unless a shard had it before (`before` is empty: not known). */
+/* After a failed build, shards without duplicates have the unique index. Removes it, unless a shard
+ * had it before: `before` has the rows of count_indexes of that time; empty: not known. */
 static void remove_unfinished(sl_connection *connection, const sl_target *target,
                               const bson_t *before, const bson_t *index) {
     const char *name = sl_look_string(index, "name");
@@ -1120,7 +1120,7 @@ static bool is_on_all_shards(sl_connection *connection, const sl_target *target,
 /* `*has`: all shards have a unique index of the fields. Otherwise writes the name of one that only
  * some shards have. */
 static bool has_unique_index(sl_connection *connection, const sl_target *target, bool sharded,
-                             const sl_matching *match, bool *has, char partial[300],
+                             const sl_matching *match, bool *has, char incomplete[300],
                              sl_error *error) {
     bson_t indexes, by_id = BSON_INITIALIZER;
     *has = false;
@@ -1135,7 +1135,7 @@ static bool has_unique_index(sl_connection *connection, const sl_target *target,
         if (*has && sharded)
             ok = is_on_all_shards(connection, target, name, has, error);
         if (!*has && sharded && identifies(&walk.item, &by_id, match->fields, match->count))
-            snprintf(partial, 300, "has its unique index %.200s on some shards only", name);
+            snprintf(incomplete, 300, "has its unique index %.200s on some shards only", name);
     }
     bson_destroy(&by_id);
     bson_destroy(&indexes);
@@ -1180,7 +1180,7 @@ static bool make_way(sl_connection *connection, const sl_target *target, bson_t 
 
 /* `key`: the shard key; may be NULL. */
 static bool not_unique(sl_connection *connection, const sl_target *target, const sl_matching *match,
-                       const bson_t *key, bool exists, const char *partial, sl_error *error) {
+                       const bson_t *key, bool exists, const char *incomplete, sl_error *error) {
     char given[300], option[500], dropped[300] = "", before[400] = "";
     const bool by_key = key && !exists && bson_count_keys(key) == match->count;
     bson_t index;
@@ -1199,9 +1199,9 @@ static bool not_unique(sl_connection *connection, const sl_target *target, const
         "a batch that is sent again after a failure could change a second document. %s%s%s%s",
         list(match->fields, match->count, given, sizeof given), target->database,
         target->collection,
-        *partial ? partial
-        : exists ? "has no unique index of these fields"
-                 : "is new",
+        *incomplete ? incomplete
+        : exists    ? "has no unique index of these fields"
+                    : "is new",
         *before  ? before
         : by_key ? "Give "
                  : "Add ",
@@ -1215,7 +1215,7 @@ static bool not_unique(sl_connection *connection, const sl_target *target, const
 bool sl_check_match(sl_connection *connection, const sl_target *target, const sl_matching *match,
                     sl_error *error) {
     sl_sharding sharding;
-    char partial[300] = "";
+    char incomplete[300] = "";
     bool exists, unique = contains(match->fields, match->count, "_id");
     if (!sl_target_exists(connection, target, &exists, error))
         return false;
@@ -1233,8 +1233,8 @@ bool sl_check_match(sl_connection *connection, const sl_target *target, const sl
     bool ok = check_shard_key(target, key, !exists, match, error);
     unique = unique || will_be_identified(target, match, !sharded);
     if (ok && exists && !unique)
-        ok = has_unique_index(connection, target, sharded, match, &unique, partial, error);
-    ok = ok && (unique || not_unique(connection, target, match, key, exists, partial, error));
+        ok = has_unique_index(connection, target, sharded, match, &unique, incomplete, error);
+    ok = ok && (unique || not_unique(connection, target, match, key, exists, incomplete, error));
     sl_sharding_clear(&sharding);
     return ok;
 }

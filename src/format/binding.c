@@ -800,7 +800,7 @@ static bool sniff_by_schema(const sl_plan *plan, sl_text head, bool whole, sl_di
     uint64_t skip = (uint64_t)schema->skip_lines;
     sl_text *names = read_first(&table, head, skip, delimiters, quote_choice, delimiter, error);
     bool header;
-    /* A file of the same table may lack the lines before it. */
+    /* If the file lacks the lines that the schema skips, its header is one of the skipped lines. */
     while (skip > 0 && schema->header == SL_CHOICE_YES &&
            !(names && are_columns(schema, names, first->fields))) {
         sl_table earlier = table;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses single blocks of a job's sources before the load, for estimates (preview.c), for the check
- * of the shard key and for samples of it, by which a new collection is split
- * (cluster.h). Call it from one thread, before the workers start. */
+ * and samples of the shard key (cluster.h), and for the types of fields (types.c). Call it from one
+ * thread, before the workers start. */
 #ifndef SHARDLOAD_DOCUMENT_SAMPLE_H
 #define SHARDLOAD_DOCUMENT_SAMPLE_H
 

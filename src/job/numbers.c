@@ -418,7 +418,7 @@ static bool has_path(const sl_registry_entry *entry, const bson_t *document) {
     return strcmp(own, sl_look_string(document, "name")) == 0;
 }
 
-#define CHANGED_SHOWN 1 /* it has a command */
+#define CHANGED_SHOWN 1 /* files that the refusal names, each with a long command */
 
 typedef struct copies {
     char shown[800];

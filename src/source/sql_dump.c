@@ -224,7 +224,7 @@ static void note_transaction(sl_sql_dump *dump, const sl_sql_token *first) {
     sl_sql_text *text = &dump->text;
     sl_sql_skip_blanks(text);
     const bool transaction = sl_sql_follows(text, "TRANSACTION");
-    text->rules.begins |= sl_sql_is(first, "BEGIN") && transaction;
+    text->rules.begin_transaction |= sl_sql_is(first, "BEGIN") && transaction;
     text->rules.mysql = text->rules.mysql ||
                         (sl_sql_is(first, "USE") && sl_sql_peek(text, 0) != '[') ||
                         (sl_sql_is_one_of(first, "LOCK|UNLOCK") && sl_sql_follows(text, "TABLES"));

@@ -28,9 +28,9 @@ static size_t begins_with(const unsigned char *text, size_t length, const char *
 
 /* Does a statement that no table has begin a line, or follow on a semicolon? */
 static bool has_statement(const unsigned char *text, size_t length) {
-    const unsigned char *end = text + length;
-    for (const unsigned char *at = text; at < end; at++) {
-        while (at < end && *at <= ' ')
+    const unsigned char *at = text, *end = text + length;
+    while (at < end) {
+        while (at < end && (*at <= ' ' || *at == ';'))
             at++;
         if (begins_with(at, (size_t)(end - at),
                         "CREATE TABLE |INSERT INTO |DROP TABLE |LOCK TABLES "))
@@ -435,7 +435,7 @@ void sl_sql_note_mode(sl_sql_text *text, const char *end) {
 void sl_sql_note_backquote(sl_sql_text *text) {
     if (text->rules.mysql)
         return;
-    if (text->rules.begins)
+    if (text->rules.begin_transaction)
         text->rules.sqlite = text->rules.brackets = true;
     text->rules.mysql = !text->rules.sqlite;
 }

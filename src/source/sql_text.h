@@ -22,10 +22,10 @@ typedef struct sl_sql_rules {
     bool literal, ansi; /* MySQL: NO_BACKSLASH_ESCAPES; ANSI_QUOTES: double quotes quote names */
     bool saved_literal, saved_ansi; /* the mode that a variable holds */
     bool sqlite;
-    bool begins;        /* BEGIN TRANSACTION has been seen, which MySQL does not have */
-    bool nests;         /* comments within comments, as in PostgreSQL */
-    bool brackets;      /* quote names, as in SQLite; otherwise they are those of arrays */
-    uint64_t looked_at; /* the text before this offset has been looked at for MySQL */
+    bool begin_transaction; /* the text has BEGIN TRANSACTION, which MySQL does not have */
+    bool nests;             /* comments within comments, as in PostgreSQL */
+    bool brackets;          /* quote names, as in SQLite; otherwise they are those of arrays */
+    uint64_t looked_at;     /* the text before this offset has been looked at for MySQL */
     char terminator[SL_SQL_TERMINATOR_ROOM]; /* of statements */
 } sl_sql_rules;
 
