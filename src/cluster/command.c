@@ -440,7 +440,7 @@ bool sl_documents_sample(sl_connection *connection, const sl_target *target, bso
                        target->database, target->collection);
     } else if (!ok) {
         bson_destroy(reply);
-        ok = sl_cluster_run(connection, target->database, command, reply, NULL, error);
+        ok = sl_cluster_command(connection, target->database, command, reply, NULL, error);
     }
     bson_destroy(command);
     return ok;
