@@ -431,23 +431,26 @@ static uint32_t number_kinds(sl_text value, uint32_t left, sl_number_facts *fact
 static void add_forms(sl_text value, sl_column_guess *guess) {
     char plain[SL_NUMBER_ROOM + SL_SLACK] = {0};
     uint32_t kinds[2] = {0, 0};
+    sl_text number = is_whole(value) ? value : (sl_text){plain, 0};
+    bool same[2] = {is_whole(value), is_whole(value)}; /* in all forms with this decimal mark */
     for (size_t i = 0; i < SL_NUMBER_FORMS - 1; i++) { /* the last one is part of the first */
         const sl_number_form *form = &sl_number_forms[i];
         const unsigned comma = form->decimal == ',';
-        sl_text number = {plain, 0};
-        bool grouped;
+        bool grouped = false;
         if (!(guess->forms >> i & 1))
             continue;
         /* All forms with the same decimal mark read the same number, or none. */
-        if (!sl_number_plain(form, value, plain, &number.length, &grouped) ||
+        if ((!same[comma] && !sl_number_plain(form, value, plain, &number.length, &grouped)) ||
             !(kinds[comma] =
                   kinds[comma] ? kinds[comma]
                                : number_kinds(number, guess->form_kinds[comma], &guess->number))) {
             guess->forms &= (uint8_t) ~(1u << i);
             continue;
         }
+        same[comma] = !grouped;
         guess->grouped |= (uint8_t)(grouped << i);
-        guess->decimals |= (uint8_t)((memchr(plain, '.', number.length) != NULL) << i);
+        guess->decimals |=
+            (uint8_t)((number.bytes == plain && memchr(plain, '.', number.length)) << i);
     }
     for (unsigned k = 0; k < 2; k++)
         guess->form_kinds[k] &= kinds[k];
@@ -531,15 +534,21 @@ static void add_date(sl_column_guess *guess, sl_text value) {
 
 /* Adds which decimal mark the value has, if it is a number: 1.000,50, but not 1,000. */
 static void add_mark(sl_column_guess *guess, sl_text value) {
+    char plain[SL_NUMBER_ROOM];
     bool fits[2] = {false, false};
+    double number;
+    if (is_whole(value)
+            ? value.length <= LONGEST /* a number with either mark */
+            : guess->marked[0] && sl_convert_short_decimal(value.bytes, value.length, &number))
+        return;
     for (size_t i = 0; i < SL_NUMBER_FORMS - 1 && value.length <= LONGEST; i++) {
-        char plain[SL_NUMBER_ROOM + SL_SLACK] = {0};
+        const bool comma = sl_number_forms[i].decimal == ',';
         size_t length;
         bool grouped;
-        double number;
-        fits[sl_number_forms[i].decimal == ','] |=
-            sl_number_plain(&sl_number_forms[i], value, plain, &length, &grouped) &&
-            sl_convert_double(plain, length, &number);
+        fits[comma] =
+            fits[comma] || (sl_number_plain(&sl_number_forms[i], value, plain, &length, &grouped) &&
+                            (sl_convert_short_decimal(plain, length, &number) ||
+                             sl_convert_double(plain, length, &number)));
     }
     guess->unnumbered = !fits[0] && !fits[1];
     for (unsigned k = 0; k < 2; k++)

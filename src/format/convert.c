@@ -428,8 +428,8 @@ static size_t separator_at(const sl_number_form *form, const char *at, const cha
     if (at < end && form->group && *at == form->group)
         return 1;
     for (size_t i = 0; i < sizeof separators / sizeof separators[0]; i++) {
-        size_t length = strlen(separators[i].written);
-        if (separators[i].group == form->group && (size_t)(end - at) >= length &&
+        size_t length = separators[i].group == form->group ? strlen(separators[i].written) : 0;
+        if (length > 0 && (size_t)(end - at) >= length &&
             memcmp(at, separators[i].written, length) == 0)
             return length;
     }

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 import traceback
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,7 +57,8 @@ def all_tests():
 
 def select(words, programs=None):
     """The tests whose label contains one of the words, all if there is none; slow ones first, so that
-    no long test is started last. A word may end in ":CASE". With --servers: those that use the shared servers."""
+    no long test is started last, and fault tests, which mostly wait, beside others. A word may end in
+    ":CASE". With --servers: those that use the shared servers."""
     chosen = set()
     tests = [name for name in all_tests() if not programs or (uses_servers(name) and "/test_real_" not in name)]
     for word in words or [""]:
@@ -65,8 +67,10 @@ def select(words, programs=None):
         if not found:
             raise Failure(f"no test file's path contains: {part}")
         chosen |= found
-    return sorted(chosen, key=lambda name: (KINDS.index(name.partition("/")[0]), name not in LONG,
-                                            -source_of(name).stat().st_size))
+    order = sorted(chosen, key=lambda name: (KINDS.index(name.partition("/")[0]), name not in LONG,
+                                             -source_of(name).stat().st_size))
+    faults = sum(name.startswith("faults/") for name in order)
+    return [name for pair in zip_longest(order[:faults], order[faults:]) for name in pair if name]
 
 
 def uses_servers(name):
