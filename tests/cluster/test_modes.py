@@ -4,6 +4,7 @@ and what is refused before anything is sent."""
 
 import re
 
+import proxy
 import support
 from own_ids_making import table_documents as documents
 from own_ids_making import table_rows, text_of
@@ -424,7 +425,8 @@ class Sharded(Modes, support.ClusterCase):
             shard.drop_index("k_1")
         index = re.search("Add --index '([^']+)'", outcome.err)[1]
         self.load(*words, "--index", index, source)
-        _, work = self.load(*words, "--again", source)
+        server = proxy.Refusing(support.port_of(self.uri), "$indexStats", executed=False)
+        _, work = self.load(*words, "--again", source, through=server, message="its unique index k_1 is not known")
         self.assert_accounting(work, alreadyStored=1)
 
     def test_a_business_key(self):

@@ -4,6 +4,7 @@ import re
 import shlex
 import uuid
 
+import proxy
 import support
 from support import bson
 
@@ -158,6 +159,9 @@ class Remembered(support.ClusterCase):
         outcome = self.shardload("plan", *target, self.csv("5,1", header="n,k"), code=support.EXIT_SOURCE)
         self.assertIn("For one type in all documents, load into another collection. To store both", outcome.err)
         self.shardload("load", *target, "--types", "n=int", self.csv("5,1", header="n,k"))
+        self.database.slow.insert_one({"n": "01"})
+        slow = proxy.Refusing(support.port_of(self.uri), "$sample", code=50, executed=False)
+        self.load(self.csv("5,1", header="n,k"), collection="slow", through=slow, message="took too long, so their types")
         outcome = self.shardload("load", *target, self.csv("6,2", header="n,k"), code=support.EXIT_SOURCE)
         self.assertIn("int and text in the collection, int here", outcome.err)
 

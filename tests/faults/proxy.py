@@ -356,8 +356,8 @@ class Proxy:
 
 
 class Refusing(Proxy):
-    """Replies to each command of one name with an error. If `executed`, the server executes the
-    command all the same."""
+    """Replies to each command of one name, or with a stage of that name ($sample), with an error. If
+    `executed`, the server executes the command all the same."""
 
     def __init__(self, target, name, code=13, errmsg="not authorized for this", executed=True):
         self.name, self.code, self.errmsg, self.executed = name, code, errmsg, executed
@@ -365,7 +365,8 @@ class Refusing(Proxy):
 
     def action_for(self, message):
         action = super().action_for(message)
-        if command_of(message)[0] == self.name:
+        name, value = command_of(message)
+        if name == self.name or (self.name[0] == "$" and name and self.name.encode() in value):
             if not self.executed:
                 return answer(lambda _: {"ok": 0.0, "code": self.code, "errmsg": self.errmsg})
             return error_reply(self.code, self.errmsg)
