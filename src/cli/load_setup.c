@@ -291,7 +291,8 @@ void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *erro
     sl_load_config *config = &setup->config;
     set_up_names(config, options, error);
     if (!config->database)
-        sl_option_problem(error, "--db is missing: name the database (one in --uri is for authentication only)");
+        sl_option_problem(
+            error, "--db is missing: name the database (one in --uri is for authentication only)");
     const unsigned named = SL_COMMAND_LOAD | SL_COMMAND_VERIFY; /* collections after tables */
     if (!config->collection &&
         (!(sl_options_command(options)->bit & named) || config->path_count == 0))

@@ -314,22 +314,24 @@ static bool is_selected(const sl_sql_dump *dump, const char *name) {
     return !dump->include || fnmatch(dump->include, name, 0) == 0;
 }
 
-/* Fails if a column of a table that is loaded has a name that no field can have. */
-static bool check_names(sl_sql_dump *dump, uint64_t line, const sl_sql_table *table) {
-    char shown[80], column[200];
-    size_t i = 0;
-    while (i < table->count && table->columns[i].name[0] &&
-           sl_utf8_valid(table->columns[i].name, strlen(table->columns[i].name), NULL))
-        i++;
-    if (i == table->count || !is_selected(dump, table->name))
+/* Reads the names of the tables after INHERITS, if it follows. */
+static bool read_parents(sl_sql_dump *dump, sl_sql_token *token, sl_sql_table *table) {
+    char name[SL_SQL_TABLE_NAME_ROOM];
+    size_t inherited = 0;
+    sl_sql_skip_blanks(&dump->text);
+    if (!sl_sql_is(token, ")") || !sl_sql_follows(&dump->text, "INHERITS"))
         return true;
-    sl_text_printable(sl_text_of(table->name), shown, sizeof shown);
-    sl_text_printable(sl_text_of(table->columns[i].name), column, sizeof column);
-    return sl_sql_fail(&dump->text, line,
-                       "column %zu of the table %s has a name that is empty or not UTF-8: \"%s\": "
-                       "rename it, or export the dump in UTF-8, or select other tables with "
-                       "--include",
-                       i + 1, shown, column);
+    sl_sql_next(&dump->text, token);
+    sl_sql_next(&dump->text, token); /* the parenthesis */
+    do {
+        sl_sql_next_name(&dump->text, token);
+        const sl_sql_table *parent =
+            sl_sql_table_name(&dump->text, token, name) ? table_named(dump, name) : NULL;
+        if (parent && parent != table &&
+            !sl_sql_table_inherit(&dump->text, table, parent, &inherited))
+            return false;
+    } while (sl_sql_is(token, ","));
+    return true;
 }
 
 static bool read_create(sl_sql_dump *dump, uint64_t line) {
@@ -355,7 +357,8 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
         if (sl_sql_table_name(text, &token, name)) {
             sl_sql_table *table = had_no_rows(dump, line, name) ? add_table(dump, name) : NULL;
             if (!table || !sl_sql_table_read(text, &token, table) ||
-                !check_names(dump, line, table))
+                !read_parents(dump, &token, table) ||
+                (is_selected(dump, name) && !sl_sql_table_check_names(text, table, line)))
                 return false;
             sl_sql_skip_blanks(text);
             text->rules.mysql =

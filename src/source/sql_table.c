@@ -203,23 +203,31 @@ static bool read_constraint(sl_sql_text *text, sl_sql_token *token, sl_sql_table
     return true;
 }
 
-static bool read_column(sl_sql_text *text, sl_sql_token *token, sl_sql_table *table,
-                        uint64_t line) {
+/* Adds a column at the end. NULL with the text's error. */
+static sl_sql_column *add_column(sl_sql_text *text, sl_sql_table *table, sl_sql_column column,
+                                 uint64_t line) {
     sl_sql_column *columns =
         sl_grow(table->columns, table->count, &table->room, sizeof *table->columns);
-    if (!columns)
-        return sl_error_memory(text->error, "reading an SQL dump");
-    table->columns = columns;
-    sl_sql_column *column = &columns[table->count];
-    *column = (sl_sql_column){.name = strdup(token->text)};
-    if (!column->name)
-        return sl_error_memory(text->error, "reading an SQL dump");
-    text->kept += sizeof *column + COLUMN_BYTES + token->length;
+    if (columns)
+        table->columns = columns;
+    if (!columns || !(column.name = strdup(column.name)))
+        return sl_error_memory(text->error, "reading an SQL dump"), NULL;
+    columns[table->count] = column;
+    text->kept += sizeof column + COLUMN_BYTES + strlen(column.name);
     if (++table->count > SL_SQL_COLUMNS_MAX || text->kept > SL_SQL_DEFINITIONS_MAX)
         return sl_sql_fail(text, line,
                            "the table %s has more than %u columns, or the columns of all tables "
                            "need more than %u MiB",
-                           table->name, SL_SQL_COLUMNS_MAX, SL_SQL_DEFINITIONS_MAX >> 20);
+                           table->name, SL_SQL_COLUMNS_MAX, SL_SQL_DEFINITIONS_MAX >> 20),
+               NULL;
+    return &columns[table->count - 1];
+}
+
+static bool read_column(sl_sql_text *text, sl_sql_token *token, sl_sql_table *table,
+                        uint64_t line) {
+    sl_sql_column *column = add_column(text, table, (sl_sql_column){.name = token->text}, line);
+    if (!column)
+        return false;
     sl_sql_next(text, token);
     return read_type(text, token, column) && read_constraints(text, token, table, column);
 }
@@ -241,6 +249,41 @@ bool sl_sql_table_read(sl_sql_text *text, sl_sql_token *token, sl_sql_table *tab
                                table->name);
     } while (sl_sql_is(token, ","));
     return true;
+}
+
+bool sl_sql_table_inherit(sl_sql_text *text, sl_sql_table *table, const sl_sql_table *parent,
+                          size_t *inherited) {
+    for (size_t i = 0; i < parent->count; i++) {
+        size_t at = 0;
+        while (at < table->count && strcmp(table->columns[at].name, parent->columns[i].name) != 0)
+            at++;
+        if (at < *inherited)
+            continue;
+        if (at == table->count && !add_column(text, table, parent->columns[i], sl_sql_line(text)))
+            return false;
+        const sl_sql_column column = table->columns[at];
+        memmove(&table->columns[*inherited + 1], &table->columns[*inherited],
+                (at - *inherited) * sizeof column);
+        table->columns[(*inherited)++] = column;
+    }
+    return true;
+}
+
+bool sl_sql_table_check_names(sl_sql_text *text, const sl_sql_table *table, uint64_t line) {
+    char shown[80], column[200];
+    size_t i = 0;
+    while (i < table->count && table->columns[i].name[0] &&
+           sl_utf8_valid(table->columns[i].name, strlen(table->columns[i].name), NULL))
+        i++;
+    if (i == table->count)
+        return true;
+    sl_text_printable(sl_text_of(table->name), shown, sizeof shown);
+    sl_text_printable(sl_text_of(table->columns[i].name), column, sizeof column);
+    return sl_sql_fail(text, line,
+                       "column %zu of the table %s has a name that is empty or not UTF-8: \"%s\": "
+                       "rename it, or export the dump in UTF-8, or select other tables with "
+                       "--include",
+                       i + 1, shown, column);
 }
 
 bool sl_sql_alters_rows(sl_sql_text *text, sl_sql_token *token) {

@@ -54,6 +54,12 @@ bool sl_sql_table_name(sl_sql_text *text, sl_sql_token *token, char name[SL_SQL_
 /* Reads what follows on the name in CREATE TABLE, from `token` on, up to the closing parenthesis. A
  * statement without columns leaves the table without any. False with the text's error. */
 bool sl_sql_table_read(sl_sql_text *text, sl_sql_token *token, sl_sql_table *table);
+/* Adds the columns of a table that INHERITS of PostgreSQL names, before the table's own. `*inherited`:
+ * the columns of such tables so far. False with the text's error. */
+bool sl_sql_table_inherit(sl_sql_text *text, sl_sql_table *table, const sl_sql_table *parent,
+                          size_t *inherited);
+/* Fails if a column has a name that no field can have. */
+bool sl_sql_table_check_names(sl_sql_text *text, const sl_sql_table *table, uint64_t line);
 /* Reads the columns after PRIMARY KEY, up to the closing parenthesis. They replace an earlier
  * primary key. False if no parenthesis follows; `token` is what does. */
 bool sl_sql_table_read_key(sl_sql_text *text, sl_sql_token *token, sl_sql_table *table);

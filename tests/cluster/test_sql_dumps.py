@@ -612,6 +612,18 @@ class Dumps(support.ClusterCase):
             self.run_load("--drop", "--again", self.file("bad.sql", bad), code=support.EXIT_SOURCE,
                           message="line 5: DEFAULT is a value of the table a that only a database has")
 
+    def test_inherited_columns_of_postgres(self):
+        """They come before the table's own, in the order of the tables; a common one once, at the first place."""
+        text = ("CREATE TABLE public.a (id int, t text);\nCREATE TABLE p (id int, z date);\n"
+                "CREATE TABLE b (n int, z date)\nINHERITS (public.a, p);\n"
+                "CREATE TABLE c (CONSTRAINT k CHECK ((id > 2)))\nINHERITS (b) WITH (fillfactor='70');\n"
+                "INSERT INTO a VALUES (1, 'x');\nINSERT INTO b VALUES (2, 'y', '2024-01-02', 3);\n"
+                "COPY public.c (n, t, id) FROM stdin;\n4\tz\t3\n\\.\n")
+        found = self.load_three(text)
+        found[1][0]["z"] = str(found[1][0]["z"])
+        self.assertEqual(found, [[{"id": 1, "t": "x"}], [{"id": 2, "t": "y", "z": "2024-01-02 00:00:00", "n": 3}],
+                                 [{"n": 4, "t": "z", "id": 3}]])
+
     def test_lists_of_many_columns(self):
         """They are compared with the list before as a text, and name by name if they are longer."""
         for length, step, blanks in ((2, 1, ""), (60, -1, ""), (300, 1, ""), (300, 1, " " * 100)):
