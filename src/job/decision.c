@@ -276,9 +276,10 @@ static bool refuse_ids(const sl_job *job, const sl_destination *destination, con
                                                            : sl_shell_word(one, word, sizeof word),
                                   strcmp(one, OWN_ID) == 0 ? ", the field with the _id" : "");
     }
-    if (given == 0)
+    if (given == 0 && origin[0] && strcmp(origin, OWN_ID) != 0)
         sl_print_text(advice, sizeof advice,
-                      origin[0] && strcmp(origin, OWN_ID) != 0 ? "Leave out --id-field. " : "");
+                      mode->matches ? "Give --match-fields %s instead. " : "Leave out --id-field. ",
+                      sl_shell_word(origin, word, sizeof word));
     put_origin(origin, now, sizeof now);
     return sl_error_set(error, SL_EXIT_SOURCE,
                         "%.255s.%.255s: earlier loads have taken the _id from %s, and this load "

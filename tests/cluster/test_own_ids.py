@@ -125,6 +125,7 @@ class Standalone(support.ClusterCase):
         load("--id-field", "id,k", code=refused)
         load("--drop")
         self.assertIn("Leave out --id-field. For", load("--id-field", "id", code=refused))
+        self.assertIn("Give --match-fields id instead. For", load("--mode", "merge", "--id-field", "id", code=refused))
         load("--mode", "upsert", json=True)      # of documents that were exported
         load(json=True, code=refused)
         self.database["t.sources"].update_one({"_id": "counter"}, {"$unset": {"ids": 1}})
