@@ -83,6 +83,17 @@ class Schemas(support.Case):
             self.assertIn("names no column of the schema",
                           self.parse("--schema", schema, self.file("t.csv", text), code=support.EXIT_SOURCE)[0].err)
 
+    def test_columns_that_the_schema_does_not_have_are_named(self):
+        schema = self.schema("{name: a}", "{name: wert, type: int}")
+        for text, expected in (("a,Werte,b\nx,1,2\n", "warning: t.csv: not in the schema, loaded as text: Werte, b; in "
+                                "the schema, but not in this text: wert. "),
+                               ("a,b,WERT\nx,1,2\n", "t.csv: not in the schema, loaded as text: b\n"),
+                               ("a\nx\n", "")):
+            path = self.file("t.csv", text)
+            err = self.shardload("load", "--sink", "null", "--schema", schema, path).err.replace(f"{path}", "t.csv")
+            self.assertTrue(any(line.startswith(expected) for line in err.splitlines(True)), err)
+            self.assertEqual("not in the schema" in err, expected != "", err)
+
     def test_keys_of_each_mapping(self):
         for name, text in (("table", "no-such-key: 1\n"),
                            ("column", "name: a\ncolumns:\n  - {no-such-key: 1}\n")):
