@@ -679,8 +679,8 @@ static bool search(const sl_format_options *options, sl_table *table, sl_text he
             line,
             "expected a header of names separated by tabs, pipes, commas or semicolons, "
             "or lines of values with the same number of fields. For a single column give "
-            "--header yes, for lines before the table --skip-lines, for another delimiter "
-            "--delimiter",
+            "--header yes, or --columns NAME if its first line is a value, for lines before the "
+            "table --skip-lines, for another delimiter --delimiter",
             error);
     *table = best;
     return true;

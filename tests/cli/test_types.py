@@ -194,7 +194,10 @@ class Types(support.Case):
                            ("one.txt", "mail\na@x\nb@x\n"), ("one.csv", "mail\na@x\nb|2\n")):
             path = self.file(name, text)
             outcome = self.shardload("inspect", path, code=support.EXIT_SOURCE)
-            self.assertIn("For a single column give --header yes", outcome.err)
+            self.assertIn("For a single column give --header yes, or --columns NAME if its first line is a value",
+                          outcome.err)
+        documents, _ = self.documents("--columns", "key", self.file("one.txt", "K1\nK2\nK3\n"))
+        self.assertEqual(documents, [{"key": "K1"}, {"key": "K2"}, {"key": "K3"}])
 
     def test_text_in_a_declared_encoding(self):
         """A byte that the encoding does not define is a reject with its position."""
