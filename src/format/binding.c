@@ -707,10 +707,12 @@ static bool find_header(const sl_schema *schema, const sl_first_line *first, con
         return true;
     char shown[80];
     sl_text_printable(first->line, shown, sizeof shown);
-    return sl_error_set(error, SL_EXIT_SOURCE,
-                        "its first line, `%s`, names no column of the schema %s, which declares a "
-                        "header. If the line is a record, remove `header: true` from the schema",
-                        shown, schema->name);
+    return sl_error_set(
+        error, SL_EXIT_SOURCE,
+        "its first line, `%s`, names no column of the schema %s, which declares a "
+        "header. If the line is a record, remove `header: true` from the schema; if "
+        "the header comes later, correct `skip_lines`",
+        shown, schema->name);
 }
 
 /* The number of columns of a text without header whose first line has `fields` fields: one of the

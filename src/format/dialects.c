@@ -371,9 +371,48 @@ static void show_skipped(sl_dialects *dialects, const sl_dialect *d, const char 
                    dialects->shown_count == SKIPPED_SHOWN ? " (not shown for further texts)" : "");
 }
 
+#define EXTRA_SHOWN 5u
+
+static size_t add_shown(char *list, size_t room, size_t count, const char *name) {
+    const size_t used = strlen(list);
+    char shown[60];
+    sl_text_printable(sl_text_of(name), shown, sizeof shown);
+    if (count <= EXTRA_SHOWN)
+        snprintf(list + used, room - used, "%s%s", count > 0 ? ", " : "",
+                 count < EXTRA_SHOWN ? shown : "...");
+    return count + 1;
+}
+
+/* Reports columns that the schema does not have, and those of the schema that the text lacks: they
+ * may be the same, and one of the names wrong. */
+static void show_extra(const sl_schema *schema, const sl_dialect *d, const char *name) {
+    char extra[400] = "", lacking[400] = "";
+    size_t extras = 0, lacked = 0;
+    for (size_t i = 0; i < d->column_count; i++) {
+        if (d->columns[i].schema.name == d->columns[i].published)
+            extras = add_shown(extra, sizeof extra, extras, d->columns[i].published);
+    }
+    for (size_t k = 0; k < schema->column_count; k++) {
+        bool found = false;
+        for (size_t i = 0; i < d->column_count && !found; i++)
+            found = d->columns[i].schema.name == schema->columns[k].name;
+        if (!found)
+            lacked = add_shown(lacking, sizeof lacking, lacked, schema->columns[k].name);
+    }
+    if (lacked > 0)
+        sl_log_warning("%s: not in the schema, loaded as text: %s; in the schema, but not in this "
+                       "text: %s. If a column has another name here, correct the name in the "
+                       "schema, or add the other one to its aliases",
+                       name, extra, lacking);
+    else
+        sl_log_info("%s: not in the schema, loaded as text: %s", name, extra);
+}
+
 /* Reports what may be read wrongly: a first record as a header, quotes as parts of values, a text
- * that another delimiter than the given one fits better. */
-static void show_doubts(const sl_dialect *d, const char *name) {
+ * that another delimiter than the given one fits better, columns that the schema lacks. */
+static void show_doubts(const sl_plan *plan, const sl_dialect *d, const char *name) {
+    if (d->extra_columns > 0)
+        show_extra(plan->schemas[0], d, name);
     char header[60];
     sl_text_printable((sl_text){d->header, strcspn(d->header, "\r\n")}, header, sizeof header);
     if (d->header_assumed)
@@ -392,8 +431,8 @@ static void show_doubts(const sl_dialect *d, const char *name) {
 }
 
 /* Adds a kind, whose columns then belong to the list. */
-static bool add_kind(sl_dialects *dialects, text_kind *kind, const sl_dialect *dialect,
-                     const char *name, sl_error *error) {
+static bool add_kind(sl_dialects *dialects, const sl_plan *plan, text_kind *kind,
+                     const sl_dialect *dialect, const char *name, sl_error *error) {
     for (size_t i = 0; i < dialects->count; i++) {
         const text_kind *one = &dialects->kinds[i];
         if (same_columns(one, kind) && !same_marks(one, kind)) {
@@ -411,7 +450,7 @@ static bool add_kind(sl_dialects *dialects, text_kind *kind, const sl_dialect *d
     if (!kinds || !kind->first)
         return sl_error_memory(error, "examining the sources");
     kind->fixed = !dialects->fixed;
-    show_doubts(dialect, name);
+    show_doubts(plan, dialect, name);
     dialects->kinds[dialects->count++] = *kind;
     *kind = (text_kind){0};
     return true;
@@ -434,7 +473,7 @@ bool sl_dialects_add(sl_dialects *dialects, const sl_plan *plan, const char *nam
     if (ok && known && plan->schema_count == 0)
         ok = match_quotes(dialects, known, &kind, name, &adopts, error);
     else if (ok && !known && dialects->count < KINDS_MAX)
-        ok = add_kind(dialects, &kind, *dialect, name, error);
+        ok = add_kind(dialects, plan, &kind, *dialect, name, error);
     ok = ok && (!adopts || adopt(known, plan, name, head, whole, dialect, error));
     if (ok)
         show_skipped(dialects, *dialect, name);

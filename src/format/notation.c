@@ -234,6 +234,34 @@ static bool begins_with_names(sl_text head, char delimiter) {
     return end != NULL;
 }
 
+/* Does a time with an offset of hours only, such as 10:00:00+00, end at `at`? */
+static bool ends_short_offset(sl_text head, size_t at) {
+    if (at < 11 || (head.bytes[at - 3] != '+' && head.bytes[at - 3] != '-') ||
+        !sl_is_digit(head.bytes[at - 1]) || !sl_is_digit(head.bytes[at - 2]))
+        return false;
+    size_t digit = at - 4;
+    while (digit > 6 && sl_is_digit(head.bytes[digit]))
+        digit--;
+    if (head.bytes[digit] == '.' && digit > 8)
+        digit -= 3;
+    else
+        digit = at - 6;
+    return head.bytes[digit] == ':' && head.bytes[digit - 3] == ':';
+}
+
+/* Is it a table with times of PostgreSQL in which no field is quoted? */
+static bool is_copied(sl_text head) {
+    bool timed = false;
+    for (size_t at = 0; at < head.length; at++) {
+        const bool begins = at == 0 || head.bytes[at - 1] == '\t' || head.bytes[at - 1] == '\n';
+        if (begins && head.bytes[at] == '"')
+            return false;
+        timed = timed ||
+                ((head.bytes[at] == '\t' || head.bytes[at] == '\n') && ends_short_offset(head, at));
+    }
+    return timed && is_even(head, '\t', 0);
+}
+
 /* No field is \N. */
 static const sl_notation *without_nulls(sl_text head, bool whole, const seen *s, char *why) {
     const bool valid = s->other + s->quotes == 0;
@@ -242,6 +270,10 @@ static const sl_notation *without_nulls(sl_text head, bool whole, const seen *s,
     const bool json = memmem(head.bytes, head.length, "{\"", 2) != NULL;
     if (!tabs || !valid || (json && s->pairs == 0 && s->batch + s->letters > 0))
         return NULL;
+    /* Also with JSON: COPY doubles its backslashes. */
+    if (s->pairs > 0 && s->lines + s->delimiters[0] == 0 && !begins_with_names(head, '\t') &&
+        is_copied(head))
+        return row_of("postgres", why, "tabs, pairs of backslashes, and offsets such as +00");
     if (s->lines + s->delimiters[0] > 0 && s->letters == 0 && is_even(head, '\t', '\\') &&
         !is_even(head, '\t', 0))
         return row_of("mysql", why, s->lines ? "line ends are escaped" : "tabs are escaped");
@@ -256,21 +288,6 @@ static const sl_notation *without_nulls(sl_text head, bool whole, const seen *s,
                             "tabs, a header, and backslashes before n, t and \\")
                    : row_of("postgres", why, "tabs, and backslashes before n, t and \\");
     return NULL;
-}
-
-/* Does a time with an offset of hours only, such as 10:00:00+00, end at `at`? */
-static bool ends_short_offset(sl_text head, size_t at) {
-    if (at < 11 || (head.bytes[at - 3] != '+' && head.bytes[at - 3] != '-') ||
-        !sl_is_digit(head.bytes[at - 1]) || !sl_is_digit(head.bytes[at - 2]))
-        return false;
-    size_t digit = at - 4;
-    while (digit > 6 && sl_is_digit(head.bytes[digit]))
-        digit--;
-    if (head.bytes[digit] == '.' && digit > 8)
-        digit -= 3;
-    else
-        digit = at - 6;
-    return head.bytes[digit] == ':' && head.bytes[digit - 3] == ':';
 }
 
 /* The delimiter of quoted text: the most frequent one outside of quotes. */

@@ -641,6 +641,24 @@ static bool is_binary(const sl_table *table, sl_text head, char delimiter) {
     return false;
 }
 
+/* Is the table divided by commas that are all within a number between blanks, such as -1.234,50, and
+ * not the line before it? They then may be decimal commas. */
+static bool may_have_decimal_commas(const sl_table *table, sl_text head) {
+    const char *end = head.bytes + head.length, *at = head.bytes + table->first.text_start;
+    bool decimal = table->first.delimiter == ',' && !table->blanks && at > head.bytes;
+    while (decimal && (at = memchr(at, ',', (size_t)(end - at))) != NULL) {
+        const char *first = at, *rest = at + 1;
+        while (sl_is_digit(first[-1]) || first[-1] == '.')
+            first--;
+        while (rest < end && sl_is_digit(*rest))
+            rest++;
+        decimal = first < at && memchr(" \n+-", first[-1], 4) &&
+                  (rest == end || (rest > at + 1 && memchr(" \r\n", *rest, 3)));
+        at = rest;
+    }
+    return decimal;
+}
+
 /* Searches for a table from `from` on. */
 static bool search(const sl_format_options *options, sl_table *table, sl_text head, bool whole,
                    size_t from, sl_error *error) {
@@ -656,7 +674,8 @@ static bool search(const sl_format_options *options, sl_table *table, sl_text he
     if (!lines)
         return sl_error_memory(error, "looking for a table");
     for (size_t i = 0; i < sizeof tried / sizeof tried[0]; i++) {
-        if (given ? i > 0 : tried[i].blanks && best_share >= FIT_SHARE)
+        const bool fits = tried[i].blanks && best_share >= FIT_SHARE;
+        if (given ? i > 0 : fits && !may_have_decimal_commas(&best, head))
             break;
         sl_table one = *table;
         one.first.delimiter = given ? given : tried[i].delimiter;
@@ -665,8 +684,9 @@ static bool search(const sl_format_options *options, sl_table *table, sl_text he
         double share = try_delimiter(&one, head, whole, from, lines);
         if (share > 0 && options->quote == SL_QUOTE_AUTO && find_quote(&one, head, whole))
             share = try_delimiter(&one, head, whole, from, lines);
-        if (share > best_share ||
-            (share > 0 && share == best_share && one.first.fields > best.first.fields)) {
+        const bool more = share > 0 && share == best_share;
+        if (fits ? share == 1 && one.first.text_start < best.first.text_start
+                 : share > best_share || (more && one.first.fields > best.first.fields)) {
             best = one;
             best_share = share;
         }
@@ -679,8 +699,8 @@ static bool search(const sl_format_options *options, sl_table *table, sl_text he
             line,
             "expected a header of names separated by tabs, pipes, commas or semicolons, "
             "or lines of values with the same number of fields. For a single column give "
-            "--header yes, for lines before the table --skip-lines, for another delimiter "
-            "--delimiter",
+            "--header yes, or --columns NAME if its first line is a value, for lines before the "
+            "table --skip-lines, for another delimiter --delimiter",
             error);
     *table = best;
     return true;

@@ -922,6 +922,7 @@ static bool build_each(step *s, sl_error *error) {
     bson_iter_t iter;
     char problems[700] = "", folder[SL_WORD_ROOM(SL_WORK_DIRECTORY_ROOM)];
     size_t used = 0;
+    bool keyed = true; /* the shard key allows none of these unique indexes */
     for (bool more = bson_iter_init(&iter, at_end(s)->indexes); more && bson_iter_next(&iter);) {
         bson_t one = BSON_INITIALIZER;
         sl_error why = {0};
@@ -933,6 +934,7 @@ static bool build_each(step *s, sl_error *error) {
             used += sl_print_text(problems + used, sizeof problems - used, "\n  %.300s: " SL_LINES,
                                   json ? json : "", why.message);
             bson_free(json);
+            keyed = keyed && strstr(why.message, "shard key pattern");
         }
         bson_destroy(&one);
         if (sl_interrupt_requested())
@@ -943,10 +945,14 @@ static bool build_each(step *s, sl_error *error) {
     sl_error_set(
         error, SL_EXIT_CLUSTER,
         "%s: %u of %u indexes could not be built:" SL_LINES
-        "\nWhen the documents that contradict an index are corrected, --resume --work-dir %s "
-        "builds it. --no-index-restore with another --work-dir leaves the indexes out",
+        "\n%s%s%s. --no-index-restore with another --work-dir leaves the indexes out",
         s->name, at_end(s)->index_count - s->outcome->indexes, at_end(s)->index_count, problems,
-        sl_shell_word(s->restore->directory, folder, sizeof folder));
+        keyed ? "A unique index must have the fields of the shard key: to have it, restore the "
+                "collection with another key, by --shard-keys FILE, and --drop (which removes its "
+                "documents) or another name (--ns-to)"
+              : "When the documents that contradict an index are corrected, --resume --work-dir ",
+        keyed ? "" : sl_shell_word(s->restore->directory, folder, sizeof folder),
+        keyed ? "" : " builds it");
     error->no_resume = true;
     return false;
 }

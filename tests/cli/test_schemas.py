@@ -80,8 +80,19 @@ class Schemas(support.Case):
         found, _ = self.dump_decoded("--schema", schema, self.file("t.csv", "a,b\n1,x\n2,a\n3,a\n"))
         self.assertEqual(found, [{"a": "1", "b": "x"}, {"a": "2", "b": "a"}, {"a": "3", "b": "a"}])
         for text in ("a,c\n\n1,x\n2,y\n", "title\n\n1,x\n", "b\nmore\n\nq,r\n1,x\n"):
-            self.assertIn("names no column of the schema",
-                          self.parse("--schema", schema, self.file("t.csv", text), code=support.EXIT_SOURCE)[0].err)
+            err = self.parse("--schema", schema, self.file("t.csv", text), code=support.EXIT_SOURCE)[0].err
+            self.assertRegex(err, "names no column of the schema.*the header comes later, correct `skip_lines`")
+
+    def test_columns_that_the_schema_does_not_have_are_named(self):
+        schema = self.schema("{name: a}", "{name: wert, type: int}")
+        for text, expected in (("a,Werte,b\nx,1,2\n", "warning: t.csv: not in the schema, loaded as text: Werte, b; in "
+                                "the schema, but not in this text: wert. "),
+                               ("a,b,WERT\nx,1,2\n", "t.csv: not in the schema, loaded as text: b\n"),
+                               ("a\nx\n", "")):
+            path = self.file("t.csv", text)
+            err = self.shardload("load", "--sink", "null", "--schema", schema, path).err.replace(f"{path}", "t.csv")
+            self.assertTrue(any(line.startswith(expected) for line in err.splitlines(True)), err)
+            self.assertEqual("not in the schema" in err, expected != "", err)
 
     def test_keys_of_each_mapping(self):
         for name, text in (("table", "no-such-key: 1\n"),

@@ -194,7 +194,22 @@ class Types(support.Case):
                            ("one.txt", "mail\na@x\nb@x\n"), ("one.csv", "mail\na@x\nb|2\n")):
             path = self.file(name, text)
             outcome = self.shardload("inspect", path, code=support.EXIT_SOURCE)
-            self.assertIn("For a single column give --header yes", outcome.err)
+            self.assertIn("For a single column give --header yes, or --columns NAME if its first line is a value",
+                          outcome.err)
+        documents, _ = self.documents("--columns", "key", self.file("one.txt", "K1\nK2\nK3\n"))
+        self.assertEqual(documents, [{"key": "K1"}, {"key": "K2"}, {"key": "K3"}])
+
+    def test_decimal_commas_in_columns_between_blanks(self):
+        """If blanks divide also the line of names, which has no comma."""
+        for text, first in (("Nr   Name      Saldo\n1    Bank      12,50\n2    Kasse A   -1.234,00\n",
+                             {"Nr": 1, "Name": "Bank", "Saldo": 12.5}),
+                            ("x y\n1,5 2,5\n3,5 4,5\n", {"x": 1.5, "y": 2.5}),
+                            ("x y\n1,5 2\n3,5 4\n", {"x": 1.5, "y": 2}),
+                            ("Messung A\n1,2\n3,4\n", {"column1": 1, "column2": 2}),
+                            ("von bis\n2024-01-01 10:00,5\n2024-01-02 10:00,6\n",
+                             {"column1": day(2024, 1, 1, 10), "column2": 5})):
+            documents, _ = self.documents(self.file("t.txt", text))
+            self.assertEqual(documents[0], first)
 
     def test_text_in_a_declared_encoding(self):
         """A byte that the encoding does not define is a reject with its position."""

@@ -480,6 +480,16 @@ frame.to_csv("p.tsv", index=False, sep="\\t")
         found = {one["column1"]: one.get("column2") for one in self.documents(self.scratch / "d")}
         self.assertEqual(found, {1: "x", 2: "z", 5: "a\\b", 6: "q", 7: "a\tb"})
 
+    def test_a_copy_without_null_is_known_by_its_times_and_backslashes(self):
+        rows = "1\t{}\t2024-01-01 08:00:00+00\t\n2\tx\t2024-01-02 08:00:00.25+00\tend\n"
+        for shown, stored in (("C:\\\\temp", "C:\\temp"), ('{"a": "\\\\"b\\\\""}', '{"a": "\\"b\\""}'),
+                              ("a\\tb\\\\x", "a\tb\\x")):
+            found = self.documents(self.file("copy.txt", rows.format(shown)))[0]
+            self.assertEqual((found["column2"], found["column4"]), (stored, ""), shown)
+        for first, shown in (("", "C:\\temp"), ("id\tpath\tat\tnote\n", "C:\\\\temp"), ("", "\\\\nas\\share")):
+            found = self.documents(self.file("tabs.csv", first + rows.format(shown)))[0]
+            self.assertEqual(found["path" if first else "column2"], shown)
+
     def test_blanks_around_quotes(self):
         path = self.file("b.csv", 'id, "name"\n1, "Doe, ""J""" \n2, "a\nb"\n3,"c" \n')
         self.assertEqual([one["name"] for one in self.documents(path)], ['Doe, "J"', "a\nb", "c"])

@@ -769,7 +769,8 @@ class Sharded(Standalone):
         made = documents(100)
         dump = self.dump_folder(self.namespace("t", made, indexes=[
             {"v": 2, "key": {"s": 1}, "name": "only s", "unique": True}, INDEXES[1]]))
-        _, rows = self.restore(dump, *self.keys("DB.t: {key: {n: 1}}"), code=support.EXIT_CLUSTER,
-                               message="only s")
+        outcome, _ = self.restore(dump, *self.keys("DB.t: {key: {n: 1}}"), code=support.EXIT_CLUSTER, message="only s")
+        self.assertIn("A unique index must have the fields of the shard key", outcome.err)
+        self.assertNotIn("contradict", outcome.err)
         self.assertIn("ttl", self.facts("t")[2])
         self.check("t", made)
