@@ -474,11 +474,15 @@ bool sl_dump_each_document(const char *path,
 
 /* ---- options ---- */
 
+#define CONVERSIONS_BYTES_MAX ((size_t)64 << 10) /* more are not described */
+
 /* Describes what is changed for current servers. */
 static bool note_conversion(sl_namespace *item, const char *what, const char *name,
                             const char *how) {
     char *joined;
     const char *before = item->conversions ? item->conversions : "";
+    if (strnlen(before, CONVERSIONS_BYTES_MAX) == CONVERSIONS_BYTES_MAX)
+        return true;
     if (asprintf(&joined, "%s%s%s%s%s", before, before[0] ? "; " : "", what, name, how) < 0)
         return false;
     free(item->conversions);
@@ -619,11 +623,16 @@ static bool has_key_of(const sl_namespace *item, const bson_t *index) {
 
 /* Adds an index, unless it is in `pass` 0 and its key must be converted, or in pass 1 and not: an
  * index with a converted key is left out if another index has that key. */
-static bool append_index(sl_namespace *item, const bson_t *index, int pass) {
+static bool append_index(sl_namespace *item, const bson_t *index, int pass, sl_error *error) {
     bson_t made = BSON_INITIALIZER;
     bool converted = false;
     char number[16], removed[200], how[300];
     const char *name = sl_look_string(index, "name");
+    if (pass == 0 && item->listed++ == SL_INDEXES_MAX)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "a collection has more than %u indexes; the dump of a server has far "
+                            "fewer",
+                            SL_INDEXES_MAX);
     bool ok = convert_index(item, index, &made, &converted, removed);
     if (ok && converted == (pass > 0) && !sl_index_is_of_id(&made)) {
         bool twice = converted && has_key_of(item, &made);
@@ -640,11 +649,11 @@ static bool append_index(sl_namespace *item, const bson_t *index, int pass) {
         item->index_count += ok && !twice;
     }
     bson_destroy(&made);
-    return ok;
+    return ok || sl_error_memory(error, "reading indexes");
 }
 
-bool sl_namespace_add_index(sl_namespace *item, const bson_t *index) {
-    return append_index(item, index, 0) && append_index(item, index, 1);
+bool sl_namespace_add_index(sl_namespace *item, const bson_t *index, sl_error *error) {
+    return append_index(item, index, 0, error) && append_index(item, index, 1, error);
 }
 
 static bool take_indexes(sl_namespace *item, const bson_iter_t *field, const char *name,
@@ -661,8 +670,8 @@ static bool take_indexes(sl_namespace *item, const bson_iter_t *field, const cha
             if (!bson_has_field(&index, "key") || !bson_has_field(&index, "name"))
                 return sl_error_set(error, SL_EXIT_SOURCE, "%s: index %s has no key or no name",
                                     name, bson_iter_key(&iter));
-            if (!append_index(item, &index, pass))
-                return sl_error_memory(error, "reading metadata");
+            if (!append_index(item, &index, pass, error))
+                return sl_error_prefix(error, "%s", name);
         }
     }
     return true;
@@ -1190,7 +1199,7 @@ static bool take_old_index(void *context, const bson_t *index, sl_error *error) 
     sl_namespace *item = sl_dump_find(old->dump, old->database, name + length + 1);
     return !item || item->metadata ||
            (sl_dump_keep(old->dump, index->len, error) &&
-            (append_index(item, index, old->pass) || sl_error_memory(error, "reading indexes")));
+            (append_index(item, index, old->pass, error) || sl_error_prefix(error, "%s", name)));
 }
 
 static bool take_old_indexes(sl_dump *dump, sl_error *error) {

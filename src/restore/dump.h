@@ -59,7 +59,7 @@ typedef struct sl_namespace {
     bson_t *options;        /* of the command `create`, without those in `later` */
     bson_t *later;          /* options that are set after the load: validator ... */
     bson_t *indexes;        /* array of index specifications, without the index of _id */
-    uint32_t index_count;
+    uint32_t index_count, listed; /* listed: also those that are left out */
     char *conversions;          /* what was changed for current servers; NULL: nothing */
     bool capped, collated;      /* collated: the collection has a default collation */
     bool left_out;              /* by a filter */
@@ -151,6 +151,7 @@ sl_namespace *sl_dump_get(sl_dump *dump, const char *database, const char *colle
  * compressed dump can have any number of them. SL_EXIT_SOURCE if they are more than
  * SL_DUMP_KEPT_MAX. */
 #define SL_DUMP_KEPT_MAX ((size_t)256 << 20)
+#define SL_INDEXES_MAX 1000u /* of a collection; servers allow 64 */
 bool sl_dump_keep(sl_dump *dump, size_t bytes, sl_error *error);
 /* The same for options and indexes. */
 bool sl_dump_keep_metadata(sl_dump *dump, const sl_namespace *item, sl_error *error);
@@ -171,7 +172,7 @@ bool sl_dump_note_add(sl_dump *dump, const char *what, bool lost, const char *wh
 /* Adds options as listCollections returns them to a namespace. False with error. */
 bool sl_namespace_take_options(sl_namespace *item, const bson_t *options, sl_error *error);
 /* Adds an index to a namespace. False without memory. */
-bool sl_namespace_add_index(sl_namespace *item, const bson_t *index);
+bool sl_namespace_add_index(sl_namespace *item, const bson_t *index, sl_error *error);
 /* Is it the index of _id, or the clustered index? Both are created with the collection. */
 bool sl_index_is_of_id(const bson_t *index);
 

@@ -17,6 +17,7 @@
 #include "util/grow.h"
 #include "util/hash.h"
 #include "util/interrupt.h"
+#include "util/name_index.h"
 #include "util/text.h"
 
 #define ENTRY_BYTES_MAX ((size_t)(16 << 20) + (16 << 10)) /* the largest document plus its entry */
@@ -26,7 +27,8 @@
 
 /* The entries of a transaction that has not ended. */
 typedef struct transaction {
-    bson_t *session; /* {lsid} */
+    uint64_t hash;   /* of the session */
+    bson_t *session; /* {lsid}; NULL: there is none, until the session begins another one */
     int64_t number;
     bson_t **entries;
     size_t count, room, bytes;
@@ -48,6 +50,7 @@ typedef struct reading {
     uint64_t timestamp, entry_at;
     transaction *open;
     size_t open_count, open_room, open_bytes;
+    sl_name_index sessions; /* places of `open` */
 } reading;
 
 static bool fail(const reading *r, sl_error *error, const char *what) {
@@ -59,7 +62,7 @@ static bool fail(const reading *r, sl_error *error, const char *what) {
 
 /* ---- transactions ---- */
 
-static void clear_transaction(transaction *t) {
+static void clear_transaction(const transaction *t) {
     for (size_t i = 0; i < t->count; i++)
         bson_destroy(t->entries[i]);
     free(t->entries);
@@ -69,33 +72,64 @@ static void clear_transaction(transaction *t) {
 static void end_transaction(reading *r, transaction *t) {
     r->open_bytes -= t->bytes;
     clear_transaction(t);
-    *t = r->open[--r->open_count];
+    *t = (transaction){.hash = t->hash};
 }
 
-/* The open transaction of this entry's session and number; NULL: none. A session that begins
- * another one has given up the earlier ones. */
-static transaction *find_transaction(reading *r, const bson_t *session, int64_t number) {
-    for (size_t i = r->open_count; i-- > 0;) {
+/* The place of the session; NULL: it has none. */
+static transaction *place_of(reading *r, const bson_t *session, uint64_t *hash) {
+    uint64_t at = *hash = sl_seeded_hash(bson_get_data(session), session->len, sl_process_seed());
+    for (size_t i; (i = sl_name_index_next(&r->sessions, &at)) != SIZE_MAX;) {
         transaction *t = &r->open[i];
-        if (!bson_equal(t->session, session))
-            continue;
-        if (t->number == number)
+        if (t->hash == *hash && (!t->session || bson_equal(t->session, session)))
             return t;
-        if (t->number < number)
-            end_transaction(r, t);
     }
     return NULL;
 }
 
+/* The open transaction of this entry's session and number; NULL: none. A session that begins
+ * another one has given up the earlier one. */
+static transaction *find_transaction(reading *r, const bson_t *session, int64_t number) {
+    uint64_t hash;
+    transaction *t = place_of(r, session, &hash);
+    if (t && t->session && t->number < number)
+        end_transaction(r, t);
+    return t && t->session && t->number == number ? t : NULL;
+}
+
+/* Removes the places without a transaction, and makes room in the index. */
+static bool list_sessions(reading *r) {
+    size_t kept = 0;
+    for (size_t i = 0; i < r->open_count; i++) {
+        if (r->open[i].session)
+            r->open[kept++] = r->open[i];
+    }
+    r->open_count = kept;
+    if (!sl_name_index_reset(&r->sessions, kept))
+        return false;
+    for (size_t i = 0; i < kept; i++)
+        sl_name_index_add(&r->sessions, r->open[i].hash, i);
+    return true;
+}
+
 static transaction *begin_transaction(reading *r, const bson_t *session, int64_t number) {
-    transaction *open = sl_grow(r->open, r->open_count, &r->open_room, sizeof *open);
+    uint64_t hash;
+    transaction *t = place_of(r, session, &hash);
+    if (t && t->session)
+        end_transaction(r, t);
+    if (!t && sl_name_index_is_full(&r->sessions) && !list_sessions(r))
+        return NULL;
+    transaction *open = t ? r->open : sl_grow(r->open, r->open_count, &r->open_room, sizeof *open);
     bson_t *copy = open ? bson_copy(session) : NULL;
     if (open)
         r->open = open;
     if (!copy)
         return NULL;
-    open[r->open_count] = (transaction){.session = copy, .number = number};
-    return &open[r->open_count++];
+    if (!t) {
+        sl_name_index_add(&r->sessions, hash, r->open_count);
+        t = &open[r->open_count++];
+    }
+    *t = (transaction){.session = copy, .hash = hash, .number = number};
+    return t;
 }
 
 static bool keep_entry(reading *r, transaction *t, const bson_t *entry, sl_error *error) {
@@ -344,10 +378,12 @@ bool sl_oplog_each(const char *path, uint64_t limit,
                  .totals = totals,
                  .bytes = calloc(1, SL_BSON_SLACK)};
     bool ok = r.bytes ? read_all(&r, error) : sl_error_memory(error, "reading the oplog");
-    totals->open = r.open_count;
-    for (size_t i = 0; i < r.open_count; i++)
+    for (size_t i = 0; i < r.open_count; i++) {
+        totals->open += r.open[i].session != NULL;
         clear_transaction(&r.open[i]);
+    }
     free(r.open);
+    sl_name_index_clear(&r.sessions);
     sl_reader_destroy(r.reader);
     sl_source_set_destroy(r.set);
     free(r.bytes);

@@ -14,6 +14,7 @@
 #include "util/text.h"
 
 #define REASONS_MAX 8
+#define FIELDS_MAX 1000u /* of the options that commands change */
 
 typedef struct planning {
     sl_restore *restore;
@@ -145,9 +146,13 @@ static void change_index(const bson_t *index, const bson_t *changes, bson_t *to)
     }
 }
 
+#define COPIED_PER_KEPT 16 /* bytes of indexes that are copied count as one that is kept */
+
 /* Removes the indexes that `words` mean, or changes them if `changes` is not NULL. */
-static bool edit_indexes(sl_namespace *state, const bson_iter_t *words, const bson_t *changes,
-                         sl_error *error) {
+static bool edit_indexes(planning *p, sl_namespace *state, const bson_iter_t *words,
+                         const bson_t *changes, sl_error *error) {
+    if (!sl_dump_keep(p->dump, state->indexes->len / COPIED_PER_KEPT, error))
+        return false;
     bson_t *kept = bson_new();
     uint32_t count = 0;
     for (sl_walk walk = sl_walk_of(state->indexes); sl_walk_next(&walk);) {
@@ -165,21 +170,20 @@ static bool edit_indexes(sl_namespace *state, const bson_iter_t *words, const bs
     }
     bson_destroy(state->indexes);
     state->indexes = kept;
-    state->index_count = count;
+    state->index_count = state->listed = count;
     return kept || sl_error_memory(error, "reading the oplog");
 }
 
 /* Adds an index, in place of one of the same name. */
-static bool add_index(sl_namespace *state, const bson_t *index, sl_error *error) {
+static bool add_index(planning *p, sl_namespace *state, const bson_t *index, sl_error *error) {
     bson_iter_t name;
     bson_t key;
     if (!bson_iter_init_find(&name, index, "name") || !BSON_ITER_HOLDS_UTF8(&name) ||
         !sl_look_inside(index, "key", &key))
         return sl_error_set(error, SL_EXIT_SOURCE, "an index without a key or a name");
     state->gone = false;
-    return edit_indexes(state, &name, NULL, error) &&
-           (sl_index_is_of_id(index) || sl_namespace_add_index(state, index) ||
-            sl_error_memory(error, "reading the oplog"));
+    return edit_indexes(p, state, &name, NULL, error) &&
+           (sl_index_is_of_id(index) || sl_namespace_add_index(state, index, error));
 }
 
 /* ---- commands ---- */
@@ -257,7 +261,8 @@ static bool plan_drop_database(planning *p, const sl_oplog_operation *o, const c
     (void)o, (void)collection;
     bool ok = true;
     for (size_t i = 0; ok && i < p->dump->count; i++) {
-        if (strcmp(p->dump->items[i].database, database) == 0)
+        const sl_namespace *state = p->dump->items[i].after;
+        if (!(state && state->gone) && strcmp(p->dump->items[i].database, database) == 0)
             ok = mark_gone(p, &p->dump->items[i], error);
     }
     return ok;
@@ -319,7 +324,7 @@ static bool plan_create_index(planning *p, const sl_oplog_operation *o, const ch
         return true;
     bson_t index = BSON_INITIALIZER;
     copy_fields(&o->object, "", &index);
-    bool ok = add_index(state, &index, error);
+    bool ok = add_index(p, state, &index, error);
     bson_destroy(&index);
     return ok;
 }
@@ -330,7 +335,7 @@ static bool plan_commit_indexes(planning *p, const sl_oplog_operation *o, const 
     sl_namespace *state = item ? after(p, item, error) : NULL;
     bool ok = state != NULL;
     for (sl_walk walk = sl_walk_start(&o->object, "indexes"); ok && sl_walk_next(&walk);)
-        ok = state->kind == SL_NAMESPACE_TIME_SERIES || add_index(state, &walk.item, error);
+        ok = state->kind == SL_NAMESPACE_TIME_SERIES || add_index(p, state, &walk.item, error);
     return ok;
 }
 
@@ -340,7 +345,7 @@ static bool plan_drop_indexes(planning *p, const sl_oplog_operation *o, const ch
     sl_namespace *state = item ? after(p, item, error) : NULL;
     bson_iter_t words;
     return !item || (state && (!bson_iter_init_find(&words, &o->object, "index") ||
-                               edit_indexes(state, &words, NULL, error)));
+                               edit_indexes(p, state, &words, NULL, error)));
 }
 
 /* Sets a field of the options that are set after the replay. */
@@ -359,6 +364,12 @@ static bool set_later(sl_namespace *state, const bson_iter_t *field) {
     return ok;
 }
 
+/* Each field is compared with those of an earlier command. */
+static bool few_fields(const bson_t *options, sl_error *error) {
+    return bson_count_keys(options) <= FIELDS_MAX ||
+           sl_error_set(error, SL_EXIT_SOURCE, "collMod with more than %u options", FIELDS_MAX);
+}
+
 static bool plan_modify(planning *p, const sl_oplog_operation *o, const char *database,
                         const char *collection, sl_error *error) {
     sl_namespace *item = find(p, database, collection);
@@ -369,10 +380,11 @@ static bool plan_modify(planning *p, const sl_oplog_operation *o, const char *da
     copy_fields(&o->object, "noPadding|usePowerOf2Sizes|writeConcern", &fields);
     for (bool more = state && bson_iter_init(&at, &fields); ok && more && bson_iter_next(&at);) {
         if (strcmp(bson_iter_key(&at), "index") != 0)
-            ok = set_later(state, &at) || sl_error_memory(error, "reading the oplog");
+            ok = few_fields(state->later, error) &&
+                 (set_later(state, &at) || sl_error_memory(error, "reading the oplog"));
         else if (sl_document_at(&at, &index) && (bson_iter_init_find(&words, &index, "name") ||
                                                  bson_iter_init_find(&words, &index, "keyPattern")))
-            ok = edit_indexes(state, &words, &index, error) &&
+            ok = few_fields(&index, error) && edit_indexes(p, state, &words, &index, error) &&
                  sl_dump_keep_metadata(p->dump, state, error);
     }
     bson_destroy(&fields);
@@ -466,7 +478,7 @@ static bool plan_index(planning *p, const sl_oplog_operation *o, sl_error *error
         return sl_error_set(error, SL_EXIT_SOURCE, "a change of system.indexes is not replayed");
     sl_namespace *item = get(p, database, collection, error);
     sl_namespace *state = item ? after(p, item, error) : NULL;
-    return state && add_index(state, &o->object, error);
+    return state && add_index(p, state, &o->object, error);
 }
 
 static bool plan_document(planning *p, const sl_oplog_operation *o, const char *database,

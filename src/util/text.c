@@ -374,14 +374,25 @@ char *sl_figure_text(double value, int decimals, char out[SL_FIGURE_ROOM]) {
     return out;
 }
 
-/* Prefixes of the names of query options whose values are secret. */
-static const char *const secret_options[] = {"tlsCertificateKeyFilePassword",
-                                             "sslClientCertificateKeyPassword",
-                                             "authMechanismProperties", "password"};
+/* Words in the names of query options whose values are secret. */
+static const char *const secret_words[] = {"password", "passphrase", "authMechanismProperties"};
 
-static bool is_secret_option(const char *name) {
-    for (size_t i = 0; i < sizeof secret_options / sizeof secret_options[0]; i++) {
-        if (strncasecmp(name, secret_options[i], strlen(secret_options[i])) == 0)
+/* Begins the text with such an option and its value? */
+static bool is_secret_option(const char *text) {
+    const size_t name = strcspn(text, "=?&;");
+    for (size_t at = 0; at < name && text[name] == '='; at++) {
+        for (size_t i = 0; i < sizeof secret_words / sizeof secret_words[0]; i++) {
+            if (strncasecmp(text + at, secret_words[i], strlen(secret_words[i])) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Does a secret option begin before `end`? */
+static bool has_secret_option(const char *text, const char *end) {
+    while ((text = strpbrk(text, "?&;")) && text < end) {
+        if (is_secret_option(++text))
             return true;
     }
     return false;
@@ -431,18 +442,16 @@ static char *put_asterisks(char *to, size_t length) {
 }
 
 /* Copies the hosts and options from `rest` to `to`, which is not behind it, with the values of
- * secret options hidden. Returns the end. */
+ * secret options hidden: to the next "&", because the driver takes "?" and ";" as parts of a value.
+ * Returns the end. */
 static char *hide_options(char *to, const char *rest) {
     while (*rest) {
-        size_t length = strcspn(rest, "?&;"), name = strcspn(rest, "=");
+        const bool secret = is_secret_option(rest);
+        size_t length = strcspn(rest, secret ? "&" : "?&;");
+        size_t shown = secret ? strcspn(rest, "=") + 1 : length;
         char separator = rest[length];
-        if (name < length && is_secret_option(rest)) {
-            memmove(to, rest, name + 1);
-            to = put_asterisks(to + name + 1, length - name - 1);
-        } else {
-            memmove(to, rest, length);
-            to += length;
-        }
+        memmove(to, rest, shown);
+        to = put_asterisks(to + shown, length - shown);
         rest += length + (separator != '\0');
         if (separator)
             *to++ = separator;
@@ -459,20 +468,14 @@ void sl_hide_uri(char *uri) {
     if (!at && !names_hosts_only(rest)) {
         to = put_asterisks(to, strlen(rest));
     } else {
+        const char *shown = at ? at : rest;
+        if (at && has_secret_option(rest, at)) /* the @ may be in its value */
+            shown += strcspn(shown, "&");
         if (at)
-            to = put_asterisks(to, (size_t)(at - rest));
-        to = hide_options(to, at ? at : rest);
+            to = put_asterisks(to, (size_t)(shown - rest));
+        to = hide_options(to, shown);
     }
     explicit_bzero(to, (size_t)(end - to));
-}
-
-/* Has the text after a scheme a user or secret options? */
-static bool has_secret(const char *text) {
-    const char *option = text;
-    bool found = strchr(text, '@') != NULL;
-    while (!found && (option = strpbrk(option, "?&;")))
-        found = is_secret_option(++option);
-    return found;
 }
 
 bool sl_hide_secrets(char *text) {
@@ -481,7 +484,7 @@ bool sl_hide_secrets(char *text) {
         char *end = uri + strcspn(uri, " \t\r\n"), after = *end;
         size_t rest = strlen(end);
         *end = '\0';
-        if (has_secret(uri)) {
+        if (strchr(uri, '@') || has_secret_option(uri, end)) {
             sl_hide_uri(uri);
             found = true;
         }

@@ -238,6 +238,8 @@ class Folders(RestoreCase):
                 ('{"options":[]}', '"options" is not an object'),
                 ('{"indexes":{}}', '"indexes" is not an array'),
                 ('{"indexes":[1]}', "index 0 is not an object"),
+                ('{"indexes":[%s]}' % ",".join(['{"key":{"a":0},"name":"a"}'] * 1001),
+                 r"x\.metadata\.json: a collection has more than 1000 indexes"),
                 ('{"indexes":[{"key":{"a":1}}]}', "index 0 has no key or no name")):
             with self.subTest(text):
                 outcome = self.plan(with_metadata(text), code=support.EXIT_SOURCE)

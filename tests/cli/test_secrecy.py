@@ -12,7 +12,7 @@ import support
 CANARY = "c4nary-in-the-mine"
 # 127.0.0.1:1: no server listens there.
 URI = f"mongodb://ann:{CANARY}@127.0.0.1:1/"
-OTHER_URI = f"mongodb://127.0.0.1:1/?tlsCertificateKeyFilePassword={CANARY}"
+OTHER_URI = f"mongodb://127.0.0.1:1/?tlsCertificateKeyFilePassword=a?b;c@{CANARY}"
 # What a user may type for each option: alone, within a longer text, and without an "@".
 VALUES = [URI, f"x {URI} y", f"x={OTHER_URI}"]
 COMMAND = f"-u ann -p {CANARY} --uri {URI}"

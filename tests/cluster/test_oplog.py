@@ -165,6 +165,7 @@ class Standalone(Oplogs):
 
     def test_what_is_not_replayed_is_refused_before_anything_is_changed(self):
         part = transaction(2, apply_ops([delete(1)], partialTxn=True), False)
+        many = {f"k{n}": 1 for n in range(1002)}
         cases = [({"op": "zz", "ns": "DB.t", "o": {}}, 'the operation "zz"'),
                  (command("frobnicate", "t"), "the command frobnicate"),
                  (command("convertToCapped", "t", size=4096), "the command convertToCapped is not replayed: which"),
@@ -176,6 +177,10 @@ class Standalone(Oplogs):
                  (insert({"_id": 1}, "DB.t\0x"), 'the namespace ""'),
                  (create("n", **{"$db": "other"}), "$db is not an option of collections"),
                  (command("applyOps", "x"), "applyOps has no array of operations"),
+                 (command("commitIndexBuild", "t", indexes=[{"key": {"a": 1}, "name": f"a{n}"} for n in range(1001)]),
+                  "a collection has more than 1000 indexes"),
+                 *[(command("collMod", "t", **fields), "collMod with more than 1000 options")
+                   for fields in (many, {"index": {"name": "a", **many}})],
                  (part, "the beginning of this transaction is not in the oplog"),
                  (oplogs.committed(7), "the beginning of this transaction is not in the oplog"),
                  (apply_ops([command("frobnicate", "t")]), "the command frobnicate")]
@@ -238,6 +243,20 @@ class Standalone(Oplogs):
                      message="more than 256 MiB of names")
         self.restore(self.dump_folder(*wide, *[self.namespace(f"d{n}", options=wide[0].options) for n in range(9)],
                                       zipped=True), code=support.EXIT_SOURCE, message="more than 256 MiB of names")
+
+    def test_very_many_open_transactions(self):
+        """Each entry was compared with all of them. A session's next transaction ends its earlier one."""
+        part, session = transaction(1, apply_ops([insert({"_id": 7})], partialTxn=True)), b"s" * 16
+        head, _, tail = oplogs.written(oplogs.at(self.db, [part])).partition(session)
+        others = b"".join(head + n.to_bytes(16, "big") + tail for n in range(200_000))
+        last = [transaction(1, apply_ops([insert({"_id": 8})]), False),
+                transaction(2, apply_ops([insert({"_id": 9})], partialTxn=True)),
+                transaction(3, apply_ops([insert({"_id": 10})], partialTxn=True)),
+                transaction(3, apply_ops([insert({"_id": 11})]), False)]
+        raw = head + session + tail + others + oplogs.written(oplogs.at(self.db, last), first=2)
+        outcome, _ = self.replay(self.dump(self.namespace("t", [A]), raw=raw))
+        self.assertIn("oplog: 200000 transactions that do not end in the oplog", outcome.err)
+        self.check("t", [A, *({"_id": n} for n in (7, 8, 10, 11))])
 
     def test_damage(self):
         good = oplogs.written(oplogs.at(self.db, [insert({"_id": n}) for n in range(5)]))
