@@ -890,29 +890,6 @@ static bool is_number_byte(unsigned char byte) {
            (byte | 0x20) == 'e';
 }
 
-#define PLAIN_NUMBER 16 /* a shorter number of SQLite is not rounded */
-
-/* SQLite stores numbers with a fraction as double, and writes 99.99 as 99.989999999999994882. This
- * writes the shortest number that is the same double. */
-static void shorten_number(sl_sql_dump *dump, size_t start) {
-    char number[40], shortest[40];
-    const size_t length = dump->row_length - start;
-    if (length <= PLAIN_NUMBER || length >= sizeof number)
-        return;
-    memcpy(number, dump->row + start, length);
-    number[length] = '\0';
-    char *rest;
-    const double value = strtod(number, &rest);
-    int precision = 15;
-    do
-        snprintf(shortest, sizeof shortest, "%.*g", precision, value);
-    while (precision++ < 17 && strtod(shortest, NULL) != value);
-    if (*rest || !strpbrk(number, ".eE") || !strpbrk(shortest, ".e"))
-        return;
-    dump->row_length = start;
-    put_text(dump, shortest, strlen(shortest));
-}
-
 static bool read_value(sl_sql_dump *dump, const sl_sql_column *column) {
     sl_sql_text *text = &dump->text;
     sl_sql_skip_blanks(text);
@@ -951,7 +928,8 @@ static bool read_value(sl_sql_dump *dump, const sl_sql_column *column) {
         dump->row_length = start + (dump->row[start] == '-');
         put_text(dump, "Infinity", 8);
     } else if (dump->text.rules.sqlite) {
-        shorten_number(dump, start);
+        dump->row_length =
+            start + sl_sql_shorten_number(dump->row + start, dump->row_length - start);
     }
     return true;
 }
@@ -1018,7 +996,7 @@ static bool read_usual_values(sl_sql_dump *dump, size_t *i) {
             do {
                 *to++ = (char)*at++;
             } while (sl_is_digit((char)*at) || *at == '.');
-            if (text->rules.sqlite && to - number > PLAIN_NUMBER)
+            if (text->rules.sqlite && (size_t)(to - number) > SL_SQL_PLAIN_NUMBER)
                 break;
         } else {
             break;
