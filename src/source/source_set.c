@@ -24,6 +24,7 @@
 #include "util/hash.h"
 #include "util/log.h"
 #include "util/private_file.h"
+#include "util/read_file.h"
 #include "util/text.h"
 
 #include "source.h"
@@ -609,9 +610,18 @@ bool sl_source_set_open(sl_source_set *set, size_t index, sl_stream **stream, sl
 static bool set_kind(sl_source_set *set, size_t index, const sl_stream *stream, sl_error *error) {
     sl_source *source = &set->states[index].source;
     sl_source_kind kind = sl_stream_kind(stream);
+    char more;
     if (kind == SL_SOURCE_PLAIN && source->stored_bytes > SL_SOURCE_BYTES_MAX)
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "%s: a source may hold 1 TiB at most; split the file", source->shown);
+    /* Only so many bytes will be read. */
+    if (kind == SL_SOURCE_PLAIN &&
+        sl_read_at(sl_stream_file(stream), &more, 1, source->stored_bytes) > 0)
+        return sl_identity_check_open(set, index, sl_stream_file(stream), error) &&
+               sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: holds more than the %llu bytes that its file system states; pipe "
+                            "it in: cat FILE | shardload load ... -",
+                            source->shown, (unsigned long long)source->stored_bytes);
     pthread_mutex_lock(&set->lock);
     source->kind = kind;
     source->storage = sl_stream_storage(stream);

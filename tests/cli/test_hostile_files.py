@@ -154,15 +154,22 @@ class OddFiles(support.Case):
         outcome, _ = self.parse("in", code=support.EXIT_SOURCE, unprivileged=True)
         self.assertRegex(outcome.err, "in/secret.txt: Permission denied")
 
-    def test_sockets_and_devices_are_refused_by_name(self):
+    def test_sockets_are_refused_by_name(self):
         with socket.socket(socket.AF_UNIX) as bound:
             bound.bind(str(self.scratch / "socket"))
             outcome, _ = self.parse("socket", code=support.EXIT_SOURCE)
         self.assertRegex(outcome.err, "socket: this is a socket; only files, folders and pipes")
-        outcome, _ = self.parse("/dev/zero", code=support.EXIT_SOURCE)
-        self.assertIn("binary file", outcome.err)
-        outcome, _ = self.parse("/dev/null", code=support.EXIT_SOURCE)
-        self.assertIn("/dev/null", outcome.err)
+
+    def test_devices_and_files_whose_size_is_not_true(self):
+        """Files of /proc state a size of 0, those of /sys that of a page."""
+        for path, message in (("/dev/zero", "binary file"), ("/dev/null", ""),
+                              ("/proc/version", "holds more than the 0 bytes"),
+                              ("/sys/devices/system/cpu/online", "cannot be read after byte")):
+            for quoted in ("auto", "yes"):
+                with self.subTest(path=path, quoted=quoted):
+                    outcome, _ = self.parse("--format", "delimited", "--header", "no", "--quoted-lines", quoted,
+                                            path, code=support.EXIT_SOURCE)
+                    self.assertRegex(outcome.err, f"(?s){path}.*{message}")
 
     def test_a_load_that_waits_for_a_pipe_can_be_interrupted(self):
         os.mkfifo(self.scratch / "pipe")
