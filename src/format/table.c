@@ -641,8 +641,8 @@ static bool is_binary(const sl_table *table, sl_text head, char delimiter) {
     return false;
 }
 
-/* Is the table divided by commas that are all within a number between blanks, such as -1.234,50, and
- * not the line before it? They then may be decimal commas. */
+/* Is the table divided by commas that are all within a number between blanks, such as -1.234,50,
+ * and not the line before it? They then may be decimal commas. */
 static bool may_have_decimal_commas(const sl_table *table, sl_text head) {
     const char *end = head.bytes + head.length, *at = head.bytes + table->first.text_start;
     bool decimal = table->first.delimiter == ',' && !table->blanks && at > head.bytes;

@@ -19,9 +19,10 @@
 #define OUTPUT_BYTES ((size_t)64 << 10)
 #define KINDS_MAX 48u
 #define TABLES_MAX 20000u
-#define MARKS_MAX 30u /* bytes of byte order marks before a dump */
-#define HASHES 1024u  /* of names of tables */
-#define WORDS_MAX 8u  /* of a value: replace(replace(...)) */
+#define MARKS_MAX 30u   /* bytes of byte order marks before a dump */
+#define HASHES 1024u    /* of names of tables */
+#define WORDS_MAX 8u    /* of a value: replace(replace(...)) */
+#define PLAIN_NUMBER 16 /* bytes; SQLite writes only longer numbers with digits of rounding */
 #define KIND_ROOM 40u
 #define INSERT_HEAD_MAX ((size_t)64 << 10)
 /* Text of a row. The reader cuts and rejects a longer line, so a row may lose bytes above it. */
@@ -887,29 +888,6 @@ static bool is_number_byte(unsigned char byte) {
            (byte | 0x20) == 'e';
 }
 
-#define PLAIN_NUMBER 16 /* a shorter number of SQLite is not rounded */
-
-/* SQLite stores numbers with a fraction as double, and writes 99.99 as 99.989999999999994882. This
- * writes the shortest number that is the same double. */
-static void shorten_number(sl_sql_dump *dump, size_t start) {
-    char number[40], shortest[40];
-    const size_t length = dump->row_length - start;
-    if (length <= PLAIN_NUMBER || length >= sizeof number)
-        return;
-    memcpy(number, dump->row + start, length);
-    number[length] = '\0';
-    char *rest;
-    const double value = strtod(number, &rest);
-    int precision = 15;
-    do
-        snprintf(shortest, sizeof shortest, "%.*g", precision, value);
-    while (precision++ < 17 && strtod(shortest, NULL) != value);
-    if (*rest || !strpbrk(number, ".eE") || !strpbrk(shortest, ".e"))
-        return;
-    dump->row_length = start;
-    put_text(dump, shortest, strlen(shortest));
-}
-
 static bool read_value(sl_sql_dump *dump, const sl_sql_column *column) {
     sl_sql_text *text = &dump->text;
     sl_sql_skip_blanks(text);
@@ -935,6 +913,7 @@ static bool read_value(sl_sql_dump *dump, const sl_sql_column *column) {
         return byte < 0 ? cut_off(dump, dump->line, "the INSERT statement")
                         : read_word_value(dump, column);
     const size_t start = dump->row_length;
+    char shortest[SL_HUMAN_ROOM];
     do {
         const unsigned char *begin = text->buffer + text->used, *at = begin;
         while (at < text->buffer + text->length && is_number_byte(*at))
@@ -947,8 +926,11 @@ static bool read_value(sl_sql_dump *dump, const sl_sql_column *column) {
         memchr(dump->row + start, 'e', dump->row_length - start)) { /* 1e999 is infinity */
         dump->row_length = start + (dump->row[start] == '-');
         put_text(dump, "Infinity", 8);
-    } else if (dump->text.rules.sqlite) {
-        shorten_number(dump, start);
+    } else if (dump->text.rules.sqlite && dump->row_length - start > PLAIN_NUMBER &&
+               sl_shortest_number((sl_text){dump->row + start, dump->row_length - start},
+                                  shortest)) {
+        dump->row_length = start;
+        put_text(dump, shortest, strlen(shortest));
     }
     return true;
 }
