@@ -24,23 +24,13 @@ static size_t string_length(const char *at) {
     return length + 1;
 }
 
-/* Writes a number with the fewest digits: libbson writes 20, as in 0.10000000000000000555. */
+/* Writes a number with the fewest digits. */
 static void put_number(FILE *out, const char *digits, size_t length) {
-    char number[64];
-    char shorter[64];
-    if (length >= sizeof number || !memchr(digits, '.', length)) {
+    char shortest[SL_HUMAN_ROOM];
+    if (sl_shortest_number((sl_text){digits, length}, shortest))
+        fputs(shortest, out);
+    else
         fwrite(digits, 1, length, out);
-        return;
-    }
-    memcpy(number, digits, length);
-    number[length] = 0;
-    double value = strtod(number, NULL);
-    int precision = 15;
-    do
-        snprintf(shorter, sizeof shorter, "%.*g", precision, value);
-    while (precision++ < 17 && strtod(shorter, NULL) != value);
-    /* Ensures that a parser reads it as a double again. */
-    fprintf(out, "%s%s", shorter, strpbrk(shorter, ".e") ? "" : ".0");
 }
 
 /* Copies JSON; characters that control a terminal or the direction of text become \uXXXX. They

@@ -554,21 +554,3 @@ bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *
             depth += sl_sql_is_one_of(&token, "BEGIN|CASE") - sl_sql_is(&token, "END");
     }
 }
-
-size_t sl_sql_shorten_number(char *number, size_t length) {
-    char copy[40], shortest[40], *rest;
-    if (length <= SL_SQL_PLAIN_NUMBER || length >= sizeof copy)
-        return length;
-    memcpy(copy, number, length);
-    copy[length] = '\0';
-    const double value = strtod(copy, &rest);
-    int precision = 15;
-    do
-        snprintf(shortest, sizeof shortest, "%.*g", precision, value);
-    while (precision++ < 17 && strtod(shortest, NULL) != value);
-    const size_t shorter = strlen(shortest);
-    if (*rest || !strpbrk(copy, ".eE") || !strpbrk(shortest, ".e") || shorter > length)
-        return length;
-    memcpy(number, shortest, shorter);
-    return shorter;
-}

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 bool sl_text_equal_ignoring_case(sl_text a, sl_text b) {
     return a.length == b.length && (a.length == 0 || strncasecmp(a.bytes, b.bytes, a.length) == 0);
@@ -257,6 +258,22 @@ char *sl_human_bytes(double bytes, char out[SL_HUMAN_ROOM]) {
     }
     snprintf(out, SL_HUMAN_ROOM, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, units[unit]);
     return out;
+}
+
+bool sl_shortest_number(sl_text number, char out[SL_HUMAN_ROOM]) {
+    char copy[64], *rest;
+    if (number.length >= sizeof copy || !memchr(number.bytes, '.', number.length))
+        return false;
+    memcpy(copy, number.bytes, number.length);
+    copy[number.length] = '\0';
+    const double value = strtod(copy, &rest);
+    int precision = 15;
+    do
+        snprintf(out, SL_HUMAN_ROOM, "%.*g", precision, value);
+    while (precision++ < 17 && strtod(out, NULL) != value);
+    if (!strpbrk(out, ".e")) /* a parser shall read it as a double again */
+        strcat(out, ".0");
+    return *rest == '\0' && isfinite(value);
 }
 
 char *sl_human_count(uint64_t count, char out[SL_HUMAN_ROOM]) {

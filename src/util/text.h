@@ -134,6 +134,9 @@ typedef enum sl_unit {
 char *sl_value_text(double value, sl_unit unit, char out[SL_HUMAN_ROOM]);
 /* "85.2 MB", "1.3 GB" (powers of 1000). */
 char *sl_human_bytes(double bytes, char out[SL_HUMAN_ROOM]);
+/* The fewest digits of the same double, with a point or an exponent: libbson and SQLite write 0.1
+ * as 0.10000000000000000555. False: the text is no number with a point, or too long. */
+bool sl_shortest_number(sl_text number, char out[SL_HUMAN_ROOM]);
 /* "1,234,567". */
 char *sl_human_count(uint64_t count, char out[SL_HUMAN_ROOM]);
 /* The same, and "1 document", "40,000 documents"; valid until the end of the enclosing block. */
