@@ -524,6 +524,17 @@ static void list_difference(void *context, const char *key, const char *dumped,
     sl_print_text(list + used, 400 - used, "%s%s", used ? ", " : "", key);
 }
 
+/* Are the dump's buckets read correctly in the stored time-series collection? It gives their fields
+ * its own names, and queries by time miss documents in buckets that are longer than its own. Two
+ * collections of other kinds are equal here. */
+static bool takes_buckets(const bson_t *stored, const bson_t *dumped) {
+    static const char *const names[] = {"timeseries.timeField", "timeseries.metaField"};
+    static const char longest[] = "timeseries.bucketMaxSpanSeconds";
+    return strcmp(sl_look_string(stored, names[0]), sl_look_string(dumped, names[0])) == 0 &&
+           strcmp(sl_look_string(stored, names[1]), sl_look_string(dumped, names[1])) == 0 &&
+           sl_look_int64(stored, longest, INT64_MAX) >= sl_look_int64(dumped, longest, 0);
+}
+
 /* The options of an existing collection that differ from those of the dump are reported; documents
  * are nevertheless added to it, as mongorestore does. */
 static bool use_existing(step *s, const sl_collection_facts *facts, sl_error *error) {
@@ -537,11 +548,12 @@ static bool use_existing(step *s, const sl_collection_facts *facts, sl_error *er
     char differ[400] = "";
     if (!sl_compare_options(s->item, &facts->options, list_difference, differ, error))
         return false;
-    if (differ[0] && s->item->kind == SL_NAMESPACE_VIEW)
+    if (differ[0] &&
+        (s->item->kind == SL_NAMESPACE_VIEW || !takes_buckets(&facts->options, s->item->options)))
         return sl_error_set(error, SL_EXIT_CLUSTER,
-                            "view %s exists with another definition than in the dump (%s): --drop "
+                            "%s %s exists with another definition than in the dump (%s): --drop "
                             "replaces it, and `shardload verify --dump` shows the differences",
-                            s->name, differ);
+                            sl_kinds[s->item->kind].name, s->name, differ);
     if (differ[0])
         sl_log_warning("%s exists with other options than in the dump, which are not set: %s; "
                        "`shardload verify --dump` shows the differences",

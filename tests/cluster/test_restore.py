@@ -102,6 +102,23 @@ class Standalone(Restoring):
         self.assertIn("mt", self.facts("t")[2])
         self.assertEqual(rows["t"]["records"], len(made))
 
+    def test_a_time_series_collection_that_exists_and_reads_buckets_in_another_way(self):
+        made = self.buckets()
+        for granularity, seconds, existing, code in (
+                ("seconds", 3600, {"metaField": "m", "granularity": "hours"}, support.EXIT_OK),
+                ("hours", 2592000, {"metaField": "m"}, support.EXIT_CLUSTER),
+                ("seconds", 3600, {"metaField": "n"}, support.EXIT_CLUSTER),
+                ("seconds", 3600, {}, support.EXIT_CLUSTER),
+                ("seconds", 3600, {"metaField": "m", "timeField": "n"}, support.EXIT_CLUSTER)):
+            with self.subTest(granularity=granularity, existing=existing):
+                options = {**SERIES["timeseries"], "granularity": granularity, "bucketMaxSpanSeconds": seconds}
+                self.database.drop_collection("t")
+                self.database.create_collection("t", timeseries={"timeField": "t", **existing})
+                dump = self.dump_folder(self.namespace("t", made, options={"timeseries": options}))
+                outcome, _ = self.restore(dump, code=code)
+                self.assertIn("another definition" if code else "other options", outcome.err)
+                self.assertEqual(self.database.t.count_documents({}), 0 if code else 200)
+
     def test_no_document_can_expire_before_all_are_loaded(self):
         """`expireAfterSeconds` of a collection is not in `create`, and that of an index is not built,
         before the last insert; after the restore, both are set."""
