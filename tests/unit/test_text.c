@@ -213,7 +213,8 @@ TEST(passwords_are_redacted) {
          "mongodb://a/?tlsCertificateKeyFilePassword=***&x=1"},
         {"mongodb://a/?tlsCertificateKeyFilePassword=b@c;d&x=1", "mongodb://***&x=1"},
         {"mongodb://a/?authMechanismProperties=b?c@d", "mongodb://***"},
-        {"mongodb://a/?proxyPassword=bcd&x=1", "mongodb://a/?proxyPassword=***&x=1"}, /* of others */
+        {"mongodb://a/?proxyPassword=bcd&x=1",
+         "mongodb://a/?proxyPassword=***&x=1"}, /* of others */
         {"mongodb://password/?x=1&y=password", "mongodb://password/?x=1&y=password"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
