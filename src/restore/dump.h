@@ -59,12 +59,13 @@ typedef struct sl_namespace {
     bson_t *options;        /* of the command `create`, without those in `later` */
     bson_t *later;          /* options that are set after the load: validator ... */
     bson_t *indexes;        /* array of index specifications, without the index of _id */
-    uint32_t index_count, listed; /* listed: also those that are left out */
-    char *conversions;            /* what was changed for current servers; NULL: nothing */
-    bool capped, collated;        /* collated: the collection has a default collation */
-    bool left_out;                /* by a filter */
-    bool oplog_only;              /* the dump does not have it, its oplog creates it */
-    bool gone;                    /* of `after`: it is dropped, renamed, or not created yet */
+    uint32_t index_count;
+    uint32_t listed;            /* indexes, also those that are left out */
+    char *conversions;          /* what was changed for current servers; NULL: nothing */
+    bool capped, collated;      /* collated: the collection has a default collation */
+    bool left_out;              /* by a filter */
+    bool oplog_only;            /* the dump does not have it, its oplog creates it */
+    bool gone;                  /* of `after`: it is dropped, renamed, or not created yet */
     struct sl_namespace *after; /* its options, `later` and indexes after the oplog; NULL: the oplog
                                    does not change them */
     const bson_t *shard_key;    /* from --shard-keys, borrowed; NULL: not sharded */

@@ -382,11 +382,14 @@ static void begin(step *s, sl_restore *restore, sl_connection *connection, size_
 
 /* ---- users and roles ---- */
 
+#define MERGED_PREFIX "shardload-restore-"
+
 /* They are loaded into a collection of database admin. Then the server merges this collection into
  * those that it has: with --drop it replaces users and roles that exist, and removes those that the
  * dump does not have. The collection has a unique name, which is in the file `merged`: other
  * restores, earlier or at the same time, use other ones. */
 static bool name_own(step *s, sl_error *error) {
+    const size_t prefix = strlen(MERGED_PREFIX);
     char path[600];
     uint64_t number;
     if (!sl_kinds[s->item->kind].merged_by)
@@ -397,11 +400,15 @@ static bool name_own(step *s, sl_error *error) {
     bool read = file && fgets(s->collection, SL_MERGED_ROOM, file) && s->collection[0];
     if (file)
         fclose(file);
-    if (read)
-        return true;
+    if (read) /* it is dropped at the end */
+        return (strncmp(s->collection, MERGED_PREFIX, prefix) == 0 &&
+                strspn(s->collection + prefix, "0123456789abcdef") == 16 &&
+                !s->collection[prefix + 16]) ||
+               sl_error_set(error, SL_EXIT_USAGE,
+                            "%s is damaged: begin a new restore with another --work-dir", path);
     if (getentropy(&number, sizeof number) != 0)
         return sl_error_set(error, SL_EXIT_RESOURCES, "no random number: %s", strerror(errno));
-    snprintf(s->collection, sizeof s->collection, "shardload-restore-%016llx",
+    snprintf(s->collection, sizeof s->collection, MERGED_PREFIX "%016llx",
              (unsigned long long)number);
     return sl_private_file_replace(path, s->collection, strlen(s->collection), error);
 }

@@ -127,6 +127,21 @@ class Standalone(Oplogs):
         self.replay(self.dump(self.namespace("t", [A]), role_dump, oplog=[commands[2]]), code=support.EXIT_SOURCE,
                     message="the command drop of the users in admin.$cmd is not replayed")
 
+    def test_a_forged_name_of_the_collection_of_roles(self):
+        """A resume drops this collection."""
+        dump, work = self.dump_folder(making.Namespace("admin", "system.roles", self.roles("a"))), self.scratch / "work"
+        self.restore(dump, work=work)
+        (name,) = work.glob("admin.system.roles-*/merged")
+        precious, written = self.client.admin[self.db], name.read_text()
+        precious.insert_one({})
+        self.addCleanup(precious.drop)
+        for forged in (self.db, written + "0", written[:-1] + "x"):
+            name.write_text(forged)
+            self.restore(dump, "--resume", work=work, code=support.EXIT_USAGE, message="merged is damaged")
+        self.assertEqual(precious.count_documents({}), 1)
+        name.write_text(written)
+        self.restore(dump, "--resume", work=work)
+
     def test_collections_are_found_beside_views_and_users(self):
         views = [self.namespace(name, options={"viewOn": "z", "pipeline": []}) for name in "abcde"]
         dump = self.dump(self.namespace("z", [A]), *views, making.Namespace("admin", "system.roles", self.roles("a")),
