@@ -855,6 +855,8 @@ static void skip_lines(sl_table *table, sl_text head, size_t from) {
     table->skipped = sl_line_feeds(head.bytes, head.bytes + end);
     if (table->skipped == 0)
         return;
+    table->one_column = !table->header && table->skipped == 1 && table->first.fields == 2 &&
+                        may_have_decimal_commas(table, head);
     while (from < end && memchr(" \r\n", head.bytes[from], 3))
         from++;
     size_t last = end;

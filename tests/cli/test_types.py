@@ -387,6 +387,12 @@ class Types(support.Case):
                 self.assertRegex(outcome.err, r"(2|01).csv: 1 line before the table not loaded: `Ann,Bob")
         declared = self.shardload("load", "--sink", "null", "--skip-lines", "1", "f/2.csv")
         self.assertNotIn("warning", declared.err)
+        path = self.file("t.csv", "wert\n12,5\n3,75\n")
+        advice = "one column with decimal commas, give --delimiter ';' --header yes"
+        self.assertIn(advice, self.shardload("inspect", path).err)
+        documents, _ = self.documents("--delimiter", ";", "--header", "yes", path)
+        self.assertEqual(documents, [{"wert": 12.5}, {"wert": 3.75}])
+        self.assertNotIn(advice, self.shardload("inspect", self.file("t.csv", "title\nx,y\n1,2\n3,4\n")).err)
 
     def test_lines_are_shown_in_the_encoding_of_the_text(self):
         path = self.file("t.csv", "Ums\xe4tze 2024\n\nNr;Wert\n1;2\n3;4\n".encode("cp1252"))
