@@ -32,7 +32,8 @@ class Install(support.ClusterCase):
             self.skipTest("no C compiler or no pkg-config")
         prefix = self.scratch / "installed"
         self.command("cmake", "--install", build, "--prefix", prefix, umask=0)
-        self.assertEqual([path for path in prefix.rglob("*") if path.lstat().st_mode & 0o22 and not path.is_symlink()], [])
+        self.assertEqual([path for path in prefix.rglob("*")
+                          if path.lstat().st_mode & 0o22 and not path.is_symlink()], [])
         (found,) = prefix.rglob("shardload.pc")
         return prefix, {**os.environ, "PKG_CONFIG_PATH": str(found.parent)}
 
