@@ -251,13 +251,10 @@ static bool end_entry(sl_reader *reader, sl_open_source *open, sl_error *error) 
         return true;
     }
     const sl_source *source = &reader->set->states[open->source].source;
-    uint64_t end = sl_stream_stored_bytes(open->stream);
     count_stored(reader->set, open, source->stored_bytes);
-    if (!is_unchanged(reader, open, error))
+    if (!is_unchanged(reader, open, error) || (source->kind <= SL_SOURCE_COMPRESSED &&
+                                               !sl_source_is_complete(source, open->stream, error)))
         return false;
-    if (source->kind <= SL_SOURCE_COMPRESSED && end < source->stored_bytes)
-        return sl_error_set(error, SL_EXIT_SOURCE, "%s: cannot be read after byte %llu",
-                            source->shown, (unsigned long long)end);
     open->ended = true;
     sl_stream_close(open->stream); /* closed early, because many sources may be open */
     open->stream = NULL;

@@ -606,6 +606,13 @@ bool sl_source_set_open(sl_source_set *set, size_t index, sl_stream **stream, sl
     return false;
 }
 
+bool sl_source_is_complete(const sl_source *source, const sl_stream *stream, sl_error *error) {
+    uint64_t end = sl_stream_stored_bytes(stream);
+    return end >= source->stored_bytes ||
+           sl_error_set(error, SL_EXIT_SOURCE, "%s: cannot be read after byte %llu", source->shown,
+                        (unsigned long long)end);
+}
+
 /* Sets the kind of a regular file from its opened stream. */
 static bool set_kind(sl_source_set *set, size_t index, const sl_stream *stream, sl_error *error) {
     sl_source *source = &set->states[index].source;
@@ -1094,6 +1101,9 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
          take_schema(set, index, stream, more, error) &&
          sl_stream_read(stream, head, room, length, &times, error);
     *whole = ok && *length < room;
+    if (*whole && source->kind == SL_SOURCE_PLAIN)
+        ok = sl_identity_check_open(set, index, sl_stream_file(stream), error) &&
+             sl_source_is_complete(source, stream, error);
     ok = ok && (!name || name_of(set, source, stream, name, error));
     if (ok && pipe)
         return keep(set, index, stream, (sl_text){head, *length}, *whole, error);

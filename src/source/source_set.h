@@ -126,6 +126,10 @@ struct sl_source_set {
  * lock. */
 bool sl_source_set_detect_kind(sl_source_set *set, size_t index, sl_error *error);
 
+/* Fails if the stream, at its end, has read fewer bytes than the file's size: those that follow,
+ * and a whole stream of gzip, would be lost. */
+bool sl_source_is_complete(const sl_source *source, const sl_stream *stream, sl_error *error);
+
 /* Frees a sequential source that is being read, and a pipe (block.c). */
 void sl_open_source_destroy(sl_open_source *open);
 void sl_kept_pipe_destroy(sl_kept_pipe *kept);

@@ -224,6 +224,16 @@ TEST(an_empty_file_is_a_source) {
     assert_string_equal(reading_error(unit_path("empty.gz")), "");
 }
 
+TEST(a_file_that_ends_before_its_size_has_no_head) {
+    char head[64]; /* files of /sys state the size of a page */
+    size_t length;
+    bool whole;
+    sl_error error;
+    sl_source_set *set = open_source("/sys/devices/system/cpu/online")->set;
+    assert_false(sl_source_head(set, 0, head, sizeof head, &length, &whole, NULL, &error));
+    assert_non_null(strstr(error.message, "cannot be read after byte"));
+}
+
 /* The largest file is read first. Read last, it would keep one thread busy while the others
  * idle. */
 TEST(the_largest_file_is_read_first) {
