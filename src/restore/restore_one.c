@@ -645,6 +645,29 @@ static bool create_new(step *s, sl_error *error) {
     return s->indexed || sl_collection_create(s->connection, &s->target, s->item->options, error);
 }
 
+static void note_lack(void *context, const char *key, const char *dumped, const char *stored) {
+    bool *lacks = context;
+    *lacks = *lacks || (dumped && !stored &&
+                        sl_list_has("capped|clusteredIndex|collation", '|', sl_text_of(key)));
+}
+
+/* Fails if another program has created the collection as another kind, or without options that
+ * cannot be set later: for instance by building an index, after this restore has dropped it. */
+static bool check_created(const step *s, sl_error *error) {
+    sl_collection_facts facts;
+    bool ok = sl_collection_read(s->connection, &s->target, &facts, error);
+    bool lacks = ok && strcmp(facts.type, sl_kinds[s->item->kind].type) != 0;
+    ok = ok && sl_compare_options(s->item, &facts.options, note_lack, &lacks, error);
+    if (ok && lacks)
+        ok = sl_error_set(error, SL_EXIT_CLUSTER,
+                          "%s was created without its options, or dropped, by another program, "
+                          "such as another restore, while it was restored: end that program, and "
+                          "start a new restore with --drop and another --work-dir",
+                          s->name);
+    sl_collection_facts_clear(&facts);
+    return ok;
+}
+
 static bool create(step *s, bool own, sl_error *error) {
     sl_connection *connection = s->connection;
     sl_collection_facts facts;
@@ -670,6 +693,8 @@ static bool create(step *s, bool own, sl_error *error) {
                           s->name);
     else if (ok && !facts.exists)
         ok = create_new(s, error);
+    if (ok && !begun && (own || !facts.exists) && !bson_empty(s->item->options))
+        ok = check_created(s, error);
     if (ok && !begun)
         ok = restore_shard(s->restore, connection, s->item, &s->target, &facts, error);
     sl_collection_facts_clear(&facts);

@@ -119,6 +119,22 @@ class Standalone(Restoring):
                 self.assertIn("another definition" if code else "other options", outcome.err)
                 self.assertEqual(self.database.t.count_documents({}), 0 if code else 200)
 
+    def test_a_collection_that_another_program_creates_after_the_drop_lacks_options(self):
+        dump = self.dump_folder(self.namespace("t", documents(3), options={"collation": COLLATION}))
+        self.database.t.insert_one({})
+        between = proxy.Proxy(support.port_of(self.uri))
+        self.addCleanup(between.close)
+        between.change_request = lambda message: (
+            proxy.command_of(message)[0] == "create" and self.database.t.create_index("n"), message)[1]
+        work = self.scratch / "work"
+        for words in ([], ["--resume"]):
+            outcome, _ = self.restore(dump, "--drop", "--uri", self.proxy_uri(between), *words, work=work,
+                                      code=support.EXIT_CLUSTER)
+            self.assertIn("t was created without its options, or dropped", outcome.err)
+            self.assertEqual(self.database.t.count_documents({}), 0)
+        self.restore(dump, "--drop")
+        self.assertEqual(self.facts("t")[1], {"collation": COLLATION})
+
     def test_no_document_can_expire_before_all_are_loaded(self):
         """`expireAfterSeconds` of a collection is not in `create`, and that of an index is not built,
         before the last insert; after the restore, both are set."""
