@@ -219,15 +219,17 @@ bool sl_has_quoted_fields(sl_text head, char delimiter) {
     return any;
 }
 
-/* Does the first line consist of names: are no fields empty, NULL, quoted or numbers? */
-static bool begins_with_names(sl_text head, char delimiter) {
+/* Does the first line consist of names: are no fields NULL, quoted or numbers, nor empty, unless
+ * `gaps` is set? */
+static bool begins_with_names(sl_text head, char delimiter, bool gaps) {
     const char *end = memchr(head.bytes, '\n', head.length);
     for (const char *at = head.bytes; end && at <= end; at++) {
         const char *field = at;
         while (*at != delimiter && *at != '\n')
             at++;
         sl_text name = {field, (size_t)(at - field)};
-        if (name.length == 0 || *field == '"' || sl_text_equal(name, sl_text_of("NULL")) ||
+        if ((name.length == 0 && !gaps) || *field == '"' ||
+            sl_text_equal(name, sl_text_of("NULL")) ||
             sl_is_digit(field[*field == '-' || *field == '+']))
             return false;
     }
@@ -247,47 +249,6 @@ static bool ends_short_offset(sl_text head, size_t at) {
     else
         digit = at - 6;
     return head.bytes[digit] == ':' && head.bytes[digit - 3] == ':';
-}
-
-/* Is it a table with times of PostgreSQL in which no field is quoted? */
-static bool is_copied(sl_text head) {
-    bool timed = false;
-    for (size_t at = 0; at < head.length; at++) {
-        const bool begins = at == 0 || head.bytes[at - 1] == '\t' || head.bytes[at - 1] == '\n';
-        if (begins && head.bytes[at] == '"')
-            return false;
-        timed = timed ||
-                ((head.bytes[at] == '\t' || head.bytes[at] == '\n') && ends_short_offset(head, at));
-    }
-    return timed && is_even(head, '\t', 0);
-}
-
-/* No field is \N. */
-static const sl_notation *without_nulls(sl_text head, bool whole, const seen *s, char *why) {
-    const bool valid = s->other + s->quotes == 0;
-    const bool tabs = memchr(head.bytes, '\t', head.length) != NULL;
-    /* In JSON, backslashes are those of JSON. */
-    const bool json = memmem(head.bytes, head.length, "{\"", 2) != NULL;
-    if (!tabs || !valid || (json && s->pairs == 0 && s->batch + s->letters > 0))
-        return NULL;
-    /* Also with JSON: COPY doubles its backslashes. */
-    if (s->pairs > 0 && s->lines + s->delimiters[0] == 0 && !begins_with_names(head, '\t') &&
-        is_copied(head))
-        return row_of("postgres", why, "tabs, pairs of backslashes, and offsets such as +00");
-    if (s->lines + s->delimiters[0] > 0 && s->letters == 0 && is_even(head, '\t', '\\') &&
-        !is_even(head, '\t', 0))
-        return row_of("mysql", why, s->lines ? "line ends are escaped" : "tabs are escaped");
-    if (s->lines + s->delimiters[0] > 0)
-        return NULL;
-    bool names = begins_with_names(head, '\t');
-    if (names && s->letters == 0 && count_words(head, whole, "NULL", '\t') > 0)
-        return row_of("mysql-batch", why, "tabs, a header, and fields that are NULL");
-    if (!json && s->pairs > 0 && s->batch + s->letters > 0)
-        return names && s->letters == 0
-                   ? row_of("mysql-batch", why,
-                            "tabs, a header, and backslashes before n, t and \\")
-                   : row_of("postgres", why, "tabs, and backslashes before n, t and \\");
-    return NULL;
 }
 
 /* The delimiter of quoted text: the most frequent one outside of quotes. */
@@ -360,8 +321,9 @@ static const sl_notation *with_nulls(sl_text head, char delimiter, const seen *s
     return row_of("postgres", why, "fields are \\N");
 }
 
-/* Has a column of numbers or dates, all in quotes, also ""? Then "" is no empty text. */
-static bool has_empty_numbers(sl_text head, char delimiter) {
+/* Has a column of numbers or dates, all in quotes, also ""? Then "" is no empty text. Without quotes
+ * (0): has one empty fields or words such as NULL? */
+static bool has_empty_numbers(sl_text head, char delimiter, char quote) {
     struct column {
         sl_column_guess guess;
         bool empty;
@@ -373,19 +335,19 @@ static bool has_empty_numbers(sl_text head, char delimiter) {
     for (size_t start = 0, end; columns && start < head.length; start = end + 1) {
         bool inside = false;
         for (end = start; end < head.length && (inside || head.bytes[end] != '\n'); end++)
-            inside ^= head.bytes[end] == '"';
+            inside ^= quote && head.bytes[end] == quote;
         if (end == head.length) /* perhaps cut */
             break;
         const sl_text line = {head.bytes + start,
                               end - start - (end > start && head.bytes[end - 1] == '\r')};
-        const size_t count = sl_fields_split(line, delimiter, '"', 0, fields, SL_COLUMNS_MAX);
+        const size_t count = sl_fields_split(line, delimiter, quote, 0, fields, SL_COLUMNS_MAX);
         const bool skipped = header; /* and titles before it */
         header = header && count < 2;
         for (size_t i = 0; i < count && i < SL_COLUMNS_MAX && !skipped; i++) {
             const bool quoted = fields[i].bytes > line.bytes && fields[i].bytes[-1] == '"';
             if (fields[i].length == 0)
-                columns[i].empty = columns[i].empty || quoted;
-            else if (quoted)
+                columns[i].empty = columns[i].empty || quoted || !quote;
+            else if (quoted || !quote)
                 sl_column_guess_add(&columns[i].guess, fields[i], NULL);
             else
                 sl_column_guess_add_text(&columns[i].guess);
@@ -394,10 +356,57 @@ static bool has_empty_numbers(sl_text head, char delimiter) {
     for (size_t i = 0; columns && i < SL_COLUMNS_MAX && !found; i++) {
         sl_schema_column type = {0};
         sl_column_guess_decide(&columns[i].guess, &type);
-        found = columns[i].empty && type.type != SL_TYPE_TEXT;
+        found = type.type != SL_TYPE_TEXT &&
+                (columns[i].empty || (!quote && columns[i].guess.missing > 0));
     }
     free(columns);
     return found;
+}
+
+/* Is each pair of backslashes the one that COPY writes for a backslash of JSON? */
+static bool has_pairs_of_json(sl_text head) {
+    const char *at = head.bytes, *end = at + head.length;
+    while (end - at > 2 && (at = memchr(at, '\\', (size_t)(end - at) - 2)) != NULL) {
+        if (at[1] == '\\' && !(at[2] && strchr("\"\\/bfnrtu", at[2])))
+            return false;
+        at += 2;
+    }
+    return true;
+}
+
+/* Is it a table with times of PostgreSQL in which no field is quoted, and no value is missing? */
+static bool is_copied(sl_text head, bool json) {
+    const csv_seen csv = see_csv(head, '\t');
+    return csv.even && csv.offsets > 0 && csv.opened == 0 &&
+           sl_line_feeds(head.bytes, head.bytes + head.length) > 1 &&
+           !begins_with_names(head, '\t', true) && !has_empty_numbers(head, '\t', 0) &&
+           (!json || has_pairs_of_json(head));
+}
+
+/* No field is \N. */
+static const sl_notation *without_nulls(sl_text head, bool whole, const seen *s, char *why) {
+    const bool valid = s->other + s->quotes == 0;
+    const bool tabs = memchr(head.bytes, '\t', head.length) != NULL;
+    /* In JSON, backslashes are those of JSON. */
+    const bool json = memmem(head.bytes, head.length, "{\"", 2) != NULL;
+    if (!tabs || !valid || (json && s->pairs == 0 && s->batch + s->letters > 0))
+        return NULL;
+    if (s->pairs > 0 && s->lines + s->delimiters[0] == 0 && is_copied(head, json))
+        return row_of("postgres", why, "tabs, pairs of backslashes, and offsets such as +00");
+    if (s->lines + s->delimiters[0] > 0 && s->letters == 0 && is_even(head, '\t', '\\') &&
+        !is_even(head, '\t', 0))
+        return row_of("mysql", why, s->lines ? "line ends are escaped" : "tabs are escaped");
+    if (s->lines + s->delimiters[0] > 0)
+        return NULL;
+    bool names = begins_with_names(head, '\t', false);
+    if (names && s->letters == 0 && count_words(head, whole, "NULL", '\t') > 0)
+        return row_of("mysql-batch", why, "tabs, a header, and fields that are NULL");
+    if (!json && s->pairs > 0 && s->batch + s->letters > 0)
+        return names && s->letters == 0
+                   ? row_of("mysql-batch", why,
+                            "tabs, a header, and backslashes before n, t and \\")
+                   : row_of("postgres", why, "tabs, and backslashes before n, t and \\");
+    return NULL;
 }
 
 /* Is it CSV in which an empty field and "" differ? `null`: fields are \N. */
@@ -406,7 +415,8 @@ static const sl_notation *with_empty_texts(sl_text head, char delimiter, bool nu
     const bool known = s.nothing > 0 && (s.quoted > 0 || (s.offsets > 0 && s.opened > 0));
     if (null && !(known && s.even && (delimiter == ',' || !is_even(head, delimiter, '\\'))))
         return NULL;
-    if (s.nothing > 0 && s.quoted > 0 && (s.offsets > 0 || !has_empty_numbers(head, delimiter)))
+    if (s.nothing > 0 && s.quoted > 0 &&
+        (s.offsets > 0 || !has_empty_numbers(head, delimiter, '"')))
         return row_of("sql-csv", why, "nothing and \"\" differ");
     return s.offsets > 0 ? row_of("sql-csv", why, "times have offsets such as +00") : NULL;
 }

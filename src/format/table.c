@@ -648,15 +648,30 @@ static bool may_have_decimal_commas(const sl_table *table, sl_text head) {
     bool decimal = table->first.delimiter == ',' && !table->blanks && at > head.bytes;
     while (decimal && (at = memchr(at, ',', (size_t)(end - at))) != NULL) {
         const char *first = at, *rest = at + 1;
-        while (sl_is_digit(first[-1]) || first[-1] == '.')
+        while (sl_is_digit(first[-1]) || (first[-1] == '.' && (at - first) % 4 == 3))
             first--;
         while (rest < end && sl_is_digit(*rest))
             rest++;
-        decimal = first < at && memchr(" \n+-", first[-1], 4) &&
+        const bool sign = memchr("+-", first[-1], 2) != NULL && first - 1 > head.bytes;
+        decimal = sl_is_digit(*first) && first < at && memchr(" \n", first[-1 - sign], 2) &&
                   (rest == end || (rest > at + 1 && memchr(" \r\n", *rest, 3)));
         at = rest;
     }
     return decimal;
+}
+
+/* Has the line that begins at `start` no numbers or dates between blanks? */
+static bool has_words_only(sl_text head, size_t start) {
+    const char *end = head.bytes + head.length;
+    for (const char *at = head.bytes + start; at < end && !memchr("\r\n", *at, 2);) {
+        const char *first = at;
+        while (at < end && !memchr(" \r\n", *at, 3))
+            at++;
+        if (at > first && sl_value_look((sl_text){first, (size_t)(at - first)}) == SL_LOOKS_TYPED)
+            return false;
+        at += at < end && *at == ' ';
+    }
+    return true;
 }
 
 /* Searches for a table from `from` on. */
@@ -685,7 +700,8 @@ static bool search(const sl_format_options *options, sl_table *table, sl_text he
         if (share > 0 && options->quote == SL_QUOTE_AUTO && find_quote(&one, head, whole))
             share = try_delimiter(&one, head, whole, from, lines);
         const bool more = share > 0 && share == best_share;
-        if (fits ? share == 1 && one.first.text_start < best.first.text_start
+        if (fits ? share == 1 && one.first.text_start < best.first.text_start &&
+                       has_words_only(head, one.first.text_start)
                  : share > best_share || (more && one.first.fields > best.first.fields)) {
             best = one;
             best_share = share;
@@ -699,8 +715,8 @@ static bool search(const sl_format_options *options, sl_table *table, sl_text he
             line,
             "expected a header of names separated by tabs, pipes, commas or semicolons, "
             "or lines of values with the same number of fields. For a single column give "
-            "--header yes, or --columns NAME if its first line is a value, for lines before the "
-            "table --skip-lines, for another delimiter --delimiter",
+            "--header yes, or --columns NAME if its first line is a value. For lines before the "
+            "table give --skip-lines, for another delimiter --delimiter",
             error);
     *table = best;
     return true;

@@ -172,7 +172,7 @@ bool sl_dump_note_add(sl_dump *dump, const char *what, bool lost, const char *wh
 
 /* Adds options as listCollections returns them to a namespace. False with error. */
 bool sl_namespace_take_options(sl_namespace *item, const bson_t *options, sl_error *error);
-/* Adds an index to a namespace. False without memory. */
+/* Adds an index to a namespace. False with error. */
 bool sl_namespace_add_index(sl_namespace *item, const bson_t *index, sl_error *error);
 /* Is it the index of _id, or the clustered index? Both are created with the collection. */
 bool sl_index_is_of_id(const bson_t *index);

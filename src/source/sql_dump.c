@@ -19,10 +19,9 @@
 #define OUTPUT_BYTES ((size_t)64 << 10)
 #define KINDS_MAX 48u
 #define TABLES_MAX 20000u
-#define MARKS_MAX 30u   /* bytes of byte order marks before a dump */
-#define HASHES 1024u    /* of names of tables */
-#define WORDS_MAX 8u    /* of a value: replace(replace(...)) */
-#define PLAIN_NUMBER 16 /* bytes; SQLite writes only longer numbers with digits of rounding */
+#define MARKS_MAX 30u /* bytes of byte order marks before a dump */
+#define HASHES 1024u  /* of names of tables */
+#define WORDS_MAX 8u  /* of a value: replace(replace(...)) */
 #define KIND_ROOM 40u
 #define INSERT_HEAD_MAX ((size_t)64 << 10)
 /* Text of a row. The reader cuts and rejects a longer line, so a row may lose bytes above it. */
@@ -916,7 +915,6 @@ static bool read_value(sl_sql_dump *dump, const sl_sql_column *column) {
         return byte < 0 ? cut_off(dump, dump->line, "the INSERT statement")
                         : read_word_value(dump, column);
     const size_t start = dump->row_length;
-    char shortest[SL_HUMAN_ROOM];
     do {
         const unsigned char *begin = text->buffer + text->used, *at = begin;
         while (at < text->buffer + text->length && is_number_byte(*at))
@@ -929,11 +927,8 @@ static bool read_value(sl_sql_dump *dump, const sl_sql_column *column) {
         memchr(dump->row + start, 'e', dump->row_length - start)) { /* 1e999 is infinity */
         dump->row_length = start + (dump->row[start] == '-');
         put_text(dump, "Infinity", 8);
-    } else if (dump->text.rules.sqlite && dump->row_length - start > PLAIN_NUMBER &&
-               sl_shortest_number((sl_text){dump->row + start, dump->row_length - start},
-                                  shortest)) {
-        dump->row_length = start;
-        put_text(dump, shortest, strlen(shortest));
+    } else if (dump->text.rules.sqlite) {
+        dump->row_length = start + sl_sql_shorten(dump->row + start, dump->row_length - start);
     }
     return true;
 }
@@ -996,12 +991,12 @@ static bool read_usual_values(sl_sql_dump *dump, size_t *i) {
             to += 2;
             at += 4;
         } else if (sl_is_digit((char)at[*at == '-'])) {
-            const char *number = to;
+            char *number = to;
             do {
                 *to++ = (char)*at++;
             } while (sl_is_digit((char)*at) || *at == '.');
-            if (text->rules.sqlite && to - number > PLAIN_NUMBER)
-                break;
+            if (text->rules.sqlite)
+                to = number + sl_sql_shorten(number, (size_t)(to - number));
         } else {
             break;
         }

@@ -554,3 +554,14 @@ bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *
             depth += sl_sql_is_one_of(&token, "BEGIN|CASE") - sl_sql_is(&token, "END");
     }
 }
+
+#define PLAIN_NUMBER 16 /* bytes; SQLite writes only longer numbers with digits of rounding */
+
+size_t sl_sql_shorten(char *number, size_t length) {
+    char shortest[SL_HUMAN_ROOM];
+    if (length <= PLAIN_NUMBER || !sl_shortest_number((sl_text){number, length}, shortest) ||
+        strlen(shortest) > length || (strchr(shortest, 'e') && !memchr(number, 'e', length)))
+        return length;
+    memcpy(number, shortest, strlen(shortest));
+    return strlen(shortest);
+}

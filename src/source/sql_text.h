@@ -164,4 +164,8 @@ void sl_sql_note_definition(sl_sql_text *text, uint64_t end);
 bool sl_sql_fail(sl_sql_text *text, uint64_t line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* SQLite stores numbers with a fraction as double, and writes 99.99 as 99.989999999999994882.
+ * Writes the shortest number that is the same double in its place. Returns its length. */
+size_t sl_sql_shorten(char *number, size_t length);
+
 #endif

@@ -394,7 +394,7 @@ char *sl_figure_text(double value, int decimals, char out[SL_FIGURE_ROOM]) {
 /* Words in the names of query options whose values are secret. */
 static const char *const secret_words[] = {"password", "passphrase", "authMechanismProperties"};
 
-/* Begins the text with such an option and its value? */
+/* Does the text begin with such an option and "="? */
 static bool is_secret_option(const char *text) {
     const size_t name = strcspn(text, "=?&;");
     for (size_t at = 0; at < name && text[name] == '='; at++) {
