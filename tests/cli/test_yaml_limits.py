@@ -89,7 +89,8 @@ class YamlLimits(support.Case):
             words = ", ".join(f"w{number}" for number in range(count))
             path = self.file("words.yaml", f"name: t\nmissing: [{words}]\ncolumns:\n"
                              "- {name: a, type: int}\n- {name: b, type: int}\n")
-            outcome = self.shardload("load", "--sink", "null", "--format", "delimited", "--schema", path, self.good, code=code)
+            outcome = self.shardload("load", "--sink", "null", "--format", "delimited", "--schema", path, self.good,
+                                     code=code)
             self.assertEqual("words.yaml:2:10: expected a list of at most 1000 words" in outcome.err, code != 0)
 
     def test_a_file_has_at_most_1_mib(self):
