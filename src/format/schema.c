@@ -51,6 +51,8 @@ static bool read_type(sl_yaml *r, const yaml_node_t *node, void *field /* sl_typ
 }
 
 /* One format, or a list. */
+#define WORDS_MAX 1000u /* each value may be compared with each word of a list */
+
 static bool read_words(sl_yaml *r, const yaml_node_t *node, void *field);
 static bool read_format(sl_yaml *r, const yaml_node_t *node, void *field /* &column->formats */) {
     sl_words *formats = field;
@@ -130,8 +132,8 @@ static bool read_notation(sl_yaml *r, const yaml_node_t *node, void *field /* no
 static bool read_words(sl_yaml *r, const yaml_node_t *node, void *field /* sl_words * */) {
     sl_words *words = field;
     const yaml_node_t *item;
-    if (node->type != YAML_SEQUENCE_NODE)
-        return sl_yaml_expected(r, node, "a list of words, [one, two]");
+    if (node->type != YAML_SEQUENCE_NODE || sl_yaml_length(node) > WORDS_MAX)
+        return sl_yaml_expected(r, node, "a list of at most 1000 words, [one, two]");
     words->words = calloc(sl_yaml_length(node) + 1, sizeof *words->words);
     if (!words->words)
         return sl_error_memory(r->error, "reading a schema");

@@ -17,6 +17,8 @@
 
 #include <stdlib.h>
 
+#include "util/name_index.h"
+
 #define LINES_SEARCHED 400u
 #define FIT_SHARE 0.7      /* least share of a table's lines that have its number of fields */
 #define LINES_COMPARED 20u /* with the first line, to detect a header */
@@ -428,12 +430,16 @@ static const char delimiters[] = "\t|,;";
 
 /* ---- names ---- */
 
-static bool name_is_taken(const sl_table *table, size_t count, sl_text name) {
-    for (size_t i = 0; i < count; i++) {
-        if (sl_text_equal(table->names[i], name))
-            return true;
-    }
-    return false;
+static uint64_t hash_of(sl_text name) {
+    return sl_seeded_hash(name.bytes, name.length, sl_process_seed());
+}
+
+static bool name_is_taken(const sl_table *table, const sl_name_index *taken, sl_text name) {
+    uint64_t at = hash_of(name);
+    size_t i = sl_name_index_next(taken, &at);
+    while (i != SIZE_MAX && !sl_text_equal(table->names[i], name))
+        i = sl_name_index_next(taken, &at);
+    return i != SIZE_MAX;
 }
 
 static void add_note(sl_table *table, const char *format, ...)
@@ -458,7 +464,8 @@ bool sl_table_set_names(sl_table *table, const sl_text *given, size_t count, sl_
     table->names = calloc(count + 1, sizeof *table->names);
     table->memory = malloc(bytes + count * 32 + 1);
     table->count = count;
-    if (!table->names || !table->memory)
+    sl_name_index taken = {0};
+    if (!table->names || !table->memory || !sl_name_index_reset(&taken, count))
         return sl_error_memory(error, "reading a header");
     char *at = table->memory;
     size_t empty = 0, repeated = 0, numbered = 0; /* `numbered`: the first repeated column */
@@ -477,12 +484,14 @@ bool sl_table_set_names(sl_table *table, const sl_text *given, size_t count, sl_
         for (size_t k = 0; given && k < i; k++)
             earlier += name.length > 0 && sl_text_equal(given[k], name);
         for (size_t number = earlier > 2 ? earlier : 2;
-             name_is_taken(table, i, (sl_text){begin, (size_t)(at - begin)}); number++) {
+             name_is_taken(table, &taken, (sl_text){begin, (size_t)(at - begin)}); number++) {
             at = base + snprintf(base, 24, "_%zu", number);
         }
         numbered = at != base && repeated++ == 0 ? i : numbered;
         table->names[i] = (sl_text){begin, (size_t)(at - begin)};
+        sl_name_index_add(&taken, hash_of(table->names[i]), i);
     }
+    sl_name_index_clear(&taken);
     if (given && empty > 0)
         add_note(table, "; %s without name: named by number", sl_plural(empty, "column"));
     if (repeated > 0) {

@@ -843,7 +843,9 @@ bool sl_resume_block_fits(const sl_job *job, const sl_ledger *ledger, const sl_s
         return true;
     sl_journal_entry key = {.source = block->source, .sequence = block->sequence};
     const sl_journal_entry *entry =
-        bsearch(&key, earlier->entries, earlier->count, sizeof key, entry_order);
+        earlier->count > 0
+            ? bsearch(&key, earlier->entries, earlier->count, sizeof key, entry_order)
+            : NULL;
     if (!entry && !block->done)
         return true;
     if (entry && entry->offset == block->offset && entry->text_bytes == block->text.length &&

@@ -600,44 +600,21 @@ static bool change_alone(replay *r, const sl_oplog_operation *o, sl_error *error
     return ok;
 }
 
-/* The index of the collection in the dump, in which the collections are sorted; users, roles and
- * views follow them. SIZE_MAX: none. */
+/* The index of a collection in the dump; SIZE_MAX: none. */
 static size_t search(const replay *r, const char *database, const char *collection) {
-    size_t low = 0, high = r->dump->count;
-    bool users = sl_kinds[sl_dump_kind(database, collection)].merged_by != NULL;
-    for (; high > 0 && sl_restored_alone(&r->dump->items[high - 1]); high--) {
-        const sl_namespace *item = &r->dump->items[high - 1];
-        if (users && strcmp(collection, item->collection) == 0 &&
-            strcmp(database, item->database) == 0)
-            return high - 1;
-    }
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const sl_namespace *item = &r->dump->items[middle];
-        int order = strcmp(database, item->database);
-        order = order ? order : strcmp(collection, item->collection);
-        if (order == 0)
-            return middle;
-        low = order > 0 ? middle + 1 : low;
-        high = order < 0 ? middle : high;
-    }
-    return SIZE_MAX;
+    const sl_namespace *found = sl_oplog_namespace(r->dump, database, collection);
+    return found && !sl_kinds[found->kind].no_documents ? (size_t)(found - r->dump->items)
+                                                        : SIZE_MAX;
 }
 
 static size_t find_collection(replay *r, const char *name) {
     char database[SL_NAME_ROOM];
     const char *collection;
-    size_t prefix = strlen(SL_BUCKETS);
     sl_oplog_split(name, database, &collection);
     const sl_namespace *last = &r->dump->items[r->last];
-    if (strcmp(last->collection, collection) == 0 && strcmp(last->database, database) == 0)
-        return r->last;
-    size_t found = SIZE_MAX;
-    if (strncmp(collection, SL_BUCKETS, prefix) == 0)
-        found = search(r, database, collection + prefix);
-    if (found == SIZE_MAX || r->dump->items[found].kind != SL_NAMESPACE_TIME_SERIES)
-        found = search(r, database, collection);
-    return found;
+    const bool same =
+        strcmp(last->collection, collection) == 0 && strcmp(last->database, database) == 0;
+    return same ? r->last : search(r, database, collection);
 }
 
 static void log_progress(replay *r) {

@@ -203,6 +203,16 @@ static bool read_constraint(sl_sql_text *text, sl_sql_token *token, sl_sql_table
     return true;
 }
 
+static bool count_column(sl_sql_text *text, const sl_sql_table *table, const sl_sql_column *column,
+                         uint64_t line) {
+    text->kept += sizeof *column + COLUMN_BYTES + strlen(column->name);
+    return (table->count <= SL_SQL_COLUMNS_MAX && text->kept <= SL_SQL_DEFINITIONS_MAX) ||
+           sl_sql_fail(text, line,
+                       "the table %s has more than %u columns, or the columns of all tables "
+                       "need more than %u MiB",
+                       table->name, SL_SQL_COLUMNS_MAX, SL_SQL_DEFINITIONS_MAX >> 20);
+}
+
 /* Adds a column at the end. NULL with the text's error. */
 static sl_sql_column *add_column(sl_sql_text *text, sl_sql_table *table, sl_sql_column column,
                                  uint64_t line) {
@@ -212,15 +222,8 @@ static sl_sql_column *add_column(sl_sql_text *text, sl_sql_table *table, sl_sql_
         table->columns = columns;
     if (!columns || !(column.name = strdup(column.name)))
         return sl_error_memory(text->error, "reading an SQL dump"), NULL;
-    columns[table->count] = column;
-    text->kept += sizeof column + COLUMN_BYTES + strlen(column.name);
-    if (++table->count > SL_SQL_COLUMNS_MAX || text->kept > SL_SQL_DEFINITIONS_MAX)
-        return sl_sql_fail(text, line,
-                           "the table %s has more than %u columns, or the columns of all tables "
-                           "need more than %u MiB",
-                           table->name, SL_SQL_COLUMNS_MAX, SL_SQL_DEFINITIONS_MAX >> 20),
-               NULL;
-    return &columns[table->count - 1];
+    columns[table->count++] = column;
+    return count_column(text, table, &column, line) ? &columns[table->count - 1] : NULL;
 }
 
 static bool read_column(sl_sql_text *text, sl_sql_token *token, sl_sql_table *table,
@@ -257,10 +260,12 @@ bool sl_sql_table_inherit(sl_sql_text *text, sl_sql_table *table, const sl_sql_t
         size_t at = 0;
         while (at < table->count && strcmp(table->columns[at].name, parent->columns[i].name) != 0)
             at++;
+        /* A common column counts again, which limits the time of tables with very many parents. */
+        if (at < table->count ? !count_column(text, table, &parent->columns[i], sl_sql_line(text))
+                              : !add_column(text, table, parent->columns[i], sl_sql_line(text)))
+            return false;
         if (at < *inherited)
             continue;
-        if (at == table->count && !add_column(text, table, parent->columns[i], sl_sql_line(text)))
-            return false;
         const sl_sql_column column = table->columns[at];
         memmove(&table->columns[*inherited + 1], &table->columns[*inherited],
                 (at - *inherited) * sizeof column);

@@ -83,6 +83,16 @@ class YamlLimits(support.Case):
                 with self.subTest(f"{name}: {program} {words[0]} {words[-2]}"):
                     self.assertNotRegex(self.run_program(program, *words).err, "more than|stand for too much")
 
+    def test_lists_of_words_are_limited(self):
+        """Each value may be compared with each word."""
+        for count, code in ((1000, support.EXIT_OK), (1001, support.EXIT_USAGE)):
+            words = ", ".join(f"w{number}" for number in range(count))
+            path = self.file("words.yaml", f"name: t\nmissing: [{words}]\ncolumns:\n"
+                             "- {name: a, type: int}\n- {name: b, type: int}\n")
+            outcome = self.shardload("load", "--sink", "null", "--format", "delimited", "--schema", path, self.good,
+                                     code=code)
+            self.assertEqual("words.yaml:2:10: expected a list of at most 1000 words" in outcome.err, code != 0)
+
     def test_a_file_has_at_most_1_mib(self):
         path = self.file("large.yaml", "# " + "x" * (1 << 20) + "\nquiet: true\n")
         for program, words, code in self.readers(path):

@@ -682,9 +682,12 @@ class Dumps(support.ClusterCase):
         parts = [b"-- MySQL dump 8\n", *[b"\n" * (1 << 23)] * 110, f"{rows}-- Dump completed\n".encode()]
         (self.scratch / "packed.sql.gz").write_bytes(b"".join(gzip.compress(part) for part in parts))
         self.run_load(self.scratch / "packed.sql.gz", code=support.EXIT_SOURCE, message="more than 16 TiB are unpacked")
-        columns = ",".join(f"a{column:0>380}" for column in range(1000))
-        self.run_load(self.sqlite(*(f"CREATE TABLE t{table} ({columns});" for table in range(600))),
-                      code=support.EXIT_SOURCE, message="the columns of all tables need more than 256 MiB")
+        columns = ",".join(f"a{column:x<380}" for column in range(1000))
+        inherits = f"INHERITS ({','.join(['t'] * 600)})"
+        for statements in ((f"CREATE TABLE t{table} ({columns});" for table in range(600)),
+                           (f"CREATE TABLE t ({columns});", f"CREATE TABLE u () {inherits};")):
+            self.run_load(self.sqlite(*statements), code=support.EXIT_SOURCE,
+                          message="the columns of all tables need more than 256 MiB")
         self.assertEqual(self.collections(), [])
         self.run_load(self.sqlite("CREATE TABLE t (v text);",
                                   "INSERT INTO t VALUES(unistr('" + "\\u0001" * 300000 + "'));"))

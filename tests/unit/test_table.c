@@ -245,6 +245,13 @@ TEST(many_equal_names_are_numbered) {
         else
             assert_contains(p.error.message, "at most 1024");
     }
+    char *at = text; /* for each repeated name, many numbers are tried */
+    for (int i = 1; i < 512; i++)
+        at += sprintf(at, "a_%d,", i);
+    for (int i = 0; i < 512; i++)
+        at = stpcpy(at, i < 511 ? "a," : "a\n");
+    for (int i = 0; i < 100; i++)
+        assert_contains(parse_delimited(text).described, "511 repeated names numbered, as a_512");
 }
 
 /* The header takes the first record of a table that has none, so it must be certain, or announced
