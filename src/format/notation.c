@@ -329,7 +329,7 @@ static bool has_empty_numbers(sl_text head, char delimiter, char quote) {
         bool empty;
     } *columns = malloc(SL_COLUMNS_MAX * sizeof *columns);
     sl_text fields[SL_COLUMNS_MAX];
-    bool header = true, found = false;
+    bool header = quote != 0, found = false;
     for (size_t i = 0; columns && i < SL_COLUMNS_MAX; i++)
         columns[i] = (struct column){.guess = SL_COLUMN_GUESS};
     for (size_t start = 0, end; columns && start < head.length; start = end + 1) {

@@ -881,7 +881,7 @@ static void skip_lines(sl_table *table, sl_text head, size_t from) {
     if (table->skipped == 0)
         return;
     table->one_column = !table->header && table->skipped == 1 && table->first.fields == 2 &&
-                        may_have_decimal_commas(table, head);
+                        may_have_decimal_commas(table, head) && has_words_only(head, from);
     while (from < end && memchr(" \r\n", head.bytes[from], 3))
         from++;
     size_t last = end;

@@ -966,7 +966,7 @@ static bool build_each(step *s, sl_error *error) {
     bson_iter_t iter;
     char problems[700] = "", folder[SL_WORD_ROOM(SL_WORK_DIRECTORY_ROOM)];
     size_t used = 0;
-    bool keyed = true; /* the shard key allows none of these unique indexes */
+    bool keyed = false, other = false; /* the shard key does not allow a unique index */
     for (bool more = bson_iter_init(&iter, at_end(s)->indexes); more && bson_iter_next(&iter);) {
         bson_t one = BSON_INITIALIZER;
         sl_error why = {0};
@@ -978,7 +978,9 @@ static bool build_each(step *s, sl_error *error) {
             used += sl_print_text(problems + used, sizeof problems - used, "\n  %.300s: " SL_LINES,
                                   json ? json : "", why.message);
             bson_free(json);
-            keyed = keyed && strstr(why.message, "shard key pattern");
+            const bool by_key = strstr(why.message, "shard key pattern") != NULL;
+            keyed = keyed || by_key;
+            other = other || !by_key;
         }
         bson_destroy(&one);
         if (sl_interrupt_requested())
@@ -989,14 +991,16 @@ static bool build_each(step *s, sl_error *error) {
     sl_error_set(
         error, SL_EXIT_CLUSTER,
         "%s: %u of %u indexes could not be built:" SL_LINES
-        "\n%s%s%s. --no-index-restore with another --work-dir leaves the indexes out",
+        "\n%s%s%s%s--no-index-restore with another --work-dir leaves the indexes out",
         s->name, at_end(s)->index_count - s->outcome->indexes, at_end(s)->index_count, problems,
         keyed ? "A unique index must have the fields of the shard key: to have it, restore the "
-                "collection with another key, by --shard-keys FILE, and --drop (which removes its "
-                "documents) or another name (--ns-to)"
-              : "When the documents that contradict an index are corrected, --resume --work-dir ",
-        keyed ? "" : sl_shell_word(s->restore->directory, folder, sizeof folder),
-        keyed ? "" : " builds it");
+                "collection with another key, by --shard-keys FILE and --drop (which removes its "
+                "documents). "
+              : "",
+        other ? "When the documents that contradict an index are corrected, --resume --work-dir "
+              : "",
+        other ? sl_shell_word(s->restore->directory, folder, sizeof folder) : "",
+        other ? " builds it. " : "");
     error->no_resume = true;
     return false;
 }

@@ -609,8 +609,10 @@ bool sl_source_set_open(sl_source_set *set, size_t index, sl_stream **stream, sl
 bool sl_source_is_complete(const sl_source *source, const sl_stream *stream, sl_error *error) {
     uint64_t end = sl_stream_stored_bytes(stream);
     return end >= source->stored_bytes ||
-           sl_error_set(error, SL_EXIT_SOURCE, "%s: cannot be read after byte %llu", source->shown,
-                        (unsigned long long)end);
+           sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s: cannot be read after byte %llu, but its file system states more; if "
+                        "it is complete, pipe it in: cat FILE | shardload load ... -",
+                        source->shown, (unsigned long long)end);
 }
 
 /* Sets the kind of a regular file from its opened stream. */

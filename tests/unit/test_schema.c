@@ -92,7 +92,8 @@ TEST(errors_name_their_position) {
         {"name: x\ndelimiter: '||'\n", "s.yaml:2:12: ", "found \"||\""},
         {"name: x\nheader: perhaps\n", "s.yaml:2:9: ", "true or false"},
         {"name: x\nfield_counts: [0]\n", "s.yaml:2:16: ", "from 1 to 1024"},
-        {"name: x\ncolumns: [{name: a, aliases: b}]\n", "s.yaml:2:30: ", "a list of at most 1000 words"},
+        {"name: x\ncolumns: [{name: a, aliases: b}]\n",
+         "s.yaml:2:30: ", "a list of at most 1000 words"},
         {"name: \"a\\0b\"\n", "s.yaml:1:7: ", "a word"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
