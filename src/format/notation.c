@@ -321,8 +321,8 @@ static const sl_notation *with_nulls(sl_text head, char delimiter, const seen *s
     return row_of("postgres", why, "fields are \\N");
 }
 
-/* Has a column of numbers or dates, all in quotes, also ""? Then "" is no empty text. Without quotes
- * (0): has one empty fields or words such as NULL? */
+/* Has a column of numbers or dates, all in quotes, also ""? Then "" is no empty text. Without
+ * quotes (0): has such a column empty fields or words such as NULL? */
 static bool has_empty_numbers(sl_text head, char delimiter, char quote) {
     struct column {
         sl_column_guess guess;
@@ -376,8 +376,14 @@ static bool has_pairs_of_json(sl_text head) {
 
 /* Is it a table with times of PostgreSQL in which no field is quoted, and no value is missing? */
 static bool is_copied(sl_text head, bool json) {
-    const csv_seen csv = see_csv(head, '\t');
-    return csv.even && csv.offsets > 0 && csv.opened == 0 &&
+    bool timed = false;
+    for (size_t at = 0; at < head.length; at++) {
+        const bool ends = head.bytes[at] == '\t' || head.bytes[at] == '\n';
+        if (head.bytes[at] == '"' && (at == 0 || memchr("\t\n", head.bytes[at - 1], 2)))
+            return false;
+        timed = timed || (ends && ends_short_offset(head, at));
+    }
+    return timed && is_even(head, '\t', 0) &&
            sl_line_feeds(head.bytes, head.bytes + head.length) > 1 &&
            !begins_with_names(head, '\t', true) && !has_empty_numbers(head, '\t', 0) &&
            (!json || has_pairs_of_json(head));

@@ -206,6 +206,10 @@ class Types(support.Case):
                             ("x y\n1,5 2,5\n3,5 4,5\n", {"x": 1.5, "y": 2.5}),
                             ("x y\n1,5 2\n3,5 4\n", {"x": 1.5, "y": 2}),
                             ("Messung A\n1,2\n3,4\n", {"column1": 1, "column2": 2}),
+                            ("Export 2024\n1,5 kg\n2,7 kg\n", {"column1": 1, "column2": "5 kg"}),
+                            ("An Port\n10.0.0.1,5 a\n10.0.0.2,6 b\n", {"column1": "10.0.0.1", "column2": "5 a"}),
+                            ("Ort Datum\n2024-01-01,5 a\n2024-01-02,6 b\n",
+                             {"column1": day(2024, 1, 1), "column2": "5 a"}),
                             ("von bis\n2024-01-01 10:00,5\n2024-01-02 10:00,6\n",
                              {"column1": day(2024, 1, 1, 10), "column2": 5})):
             documents, _ = self.documents(self.file("t.txt", text))

@@ -489,6 +489,10 @@ frame.to_csv("p.tsv", index=False, sep="\\t")
         for first, shown in (("", "C:\\temp"), ("id\tpath\tat\tnote\n", "C:\\\\temp"), ("", "\\\\nas\\share")):
             found = self.documents(self.file("tabs.csv", first + rows.format(shown)))[0]
             self.assertEqual(found["path" if first else "column2"], shown)
+        for missing in ("", "NULL"):    # in COPY it is \\N
+            found = self.documents(self.file(
+                "gaps.txt", f"1\t7\tC:\\\\t\t2024-01-01 08:00:00+00\n2\t{missing}\tx\t2024-01-02 08:00:00+00\n"))
+            self.assertEqual([(one.get("column2"), one["column3"]) for one in found], [(7, "C:\\\\t"), (None, "x")])
 
     def test_blanks_around_quotes(self):
         path = self.file("b.csv", 'id, "name"\n1, "Doe, ""J""" \n2, "a\nb"\n3,"c" \n')

@@ -193,10 +193,10 @@ class Dumps(support.ClusterCase):
             "CREATE TABLE t(a DECIMAL(10,2), r REAL, x, n INT);",
             "INSERT INTO t VALUES(99.989999999999994882,0.10000000000000000555,"
             "-0.050000000000000002775,12345678901234567);",
-            "INSERT INTO t VALUES( 9.9999999999999995472e-08,1.0000000000000000047e+300,0.30000000000000004,1);"))
+            "INSERT INTO t VALUES( 9.9999999999999995472e-08,1.0000000000000000047e+300,10000000000000000.0,1);"))
         self.assertEqual(self.found("t"), [
             {"a": bson.Decimal128("99.99"), "r": 0.1, "x": "-0.05", "n": 12345678901234567},
-            {"a": bson.Decimal128("1E-7"), "r": 1e300, "x": "0.30000000000000004", "n": 1}])
+            {"a": bson.Decimal128("1E-7"), "r": 1e300, "x": "10000000000000000.0", "n": 1}])
 
     def test_sqlite_full_text_indexes(self):
         """SQLite writes the names of their tables and columns in single quotes."""
