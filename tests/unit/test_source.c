@@ -2,6 +2,7 @@
 /* Sources: every line of a file is returned exactly once with its offset, for each kind of file and
  * any number of reading threads; ids are computed from offsets as document_id.h describes. */
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "source/source_set.h"
 #include "source_reading.h"
@@ -225,11 +226,14 @@ TEST(an_empty_file_is_a_source) {
 }
 
 TEST(a_file_that_ends_before_its_size_has_no_head) {
-    char head[64]; /* files of /sys state the size of a page */
+    static const char path[] = "/sys/devices/system/cpu/online"; /* states the size of a page */
+    char head[64];
     size_t length;
     bool whole;
     sl_error error;
-    sl_source_set *set = open_source("/sys/devices/system/cpu/online")->set;
+    if (access(path, R_OK) != 0)
+        skip();
+    sl_source_set *set = open_source(path)->set;
     assert_false(sl_source_head(set, 0, head, sizeof head, &length, &whole, NULL, &error));
     assert_non_null(strstr(error.message, "cannot be read after byte"));
 }
