@@ -219,8 +219,8 @@ bool sl_has_quoted_fields(sl_text head, char delimiter) {
     return any;
 }
 
-/* Does the first line consist of names: are no fields NULL, quoted or numbers, nor empty, unless
- * `gaps` is set? */
+/* Does the first line consist of names? Then no field is NULL, quoted or a number, and none is
+ * empty unless `gaps` is set. */
 static bool begins_with_names(sl_text head, char delimiter, bool gaps) {
     const char *end = memchr(head.bytes, '\n', head.length);
     for (const char *at = head.bytes; end && at <= end; at++) {
@@ -321,8 +321,8 @@ static const sl_notation *with_nulls(sl_text head, char delimiter, const seen *s
     return row_of("postgres", why, "fields are \\N");
 }
 
-/* Has a column of numbers or dates, all in quotes, also ""? Then "" is no empty text. Without
- * quotes (0): has such a column empty fields or words such as NULL? */
+/* With a quote: has a column of numbers or dates, all in quotes, also ""? Then "" is no empty text.
+ * Without (0): has a column of numbers or dates also empty fields, or words such as NULL? */
 static bool has_empty_numbers(sl_text head, char delimiter, char quote) {
     struct column {
         sl_column_guess guess;
@@ -357,25 +357,31 @@ static bool has_empty_numbers(sl_text head, char delimiter, char quote) {
         sl_schema_column type = {0};
         sl_column_guess_decide(&columns[i].guess, &type);
         found = type.type != SL_TYPE_TEXT &&
-                (columns[i].empty || (!quote && columns[i].guess.missing > 0));
+                (columns[i].empty ||
+                 (!quote && columns[i].guess.words & ((1u << SL_MISSING_TEXTS) - 1)));
     }
     free(columns);
     return found;
 }
 
-/* Is each pair of backslashes the one that COPY writes for a backslash of JSON? */
+/* Is each pair of backslashes in JSON the one that COPY writes for a backslash of JSON? */
 static bool has_pairs_of_json(sl_text head) {
-    const char *at = head.bytes, *end = at + head.length;
-    while (end - at > 2 && (at = memchr(at, '\\', (size_t)(end - at) - 2)) != NULL) {
-        if (at[1] == '\\' && !(at[2] && strchr("\"\\/bfnrtu", at[2])))
+    bool json = false;
+    for (size_t at = 0; at + 2 < head.length; at++) {
+        const char *byte = head.bytes + at;
+        if (at == 0 || byte[-1] == '\t' || byte[-1] == '\n')
+            json = *byte == '{' || *byte == '[';
+        if (!json || byte[0] != '\\' || byte[1] != '\\')
+            continue;
+        if (!byte[2] || !strchr("\"\\/bfnrtu", byte[2]))
             return false;
-        at += 2;
+        at += byte[2] == '\\' ? 3 : 1; /* of two pairs, JSON has one */
     }
     return true;
 }
 
 /* Is it a table with times of PostgreSQL in which no field is quoted, and no value is missing? */
-static bool is_copied(sl_text head, bool json) {
+static bool is_copied(sl_text head) {
     bool timed = false;
     for (size_t at = 0; at < head.length; at++) {
         const bool ends = head.bytes[at] == '\t' || head.bytes[at] == '\n';
@@ -386,7 +392,7 @@ static bool is_copied(sl_text head, bool json) {
     return timed && is_even(head, '\t', 0) &&
            sl_line_feeds(head.bytes, head.bytes + head.length) > 1 &&
            !begins_with_names(head, '\t', true) && !has_empty_numbers(head, '\t', 0) &&
-           (!json || has_pairs_of_json(head));
+           has_pairs_of_json(head);
 }
 
 /* No field is \N. */
@@ -397,7 +403,7 @@ static const sl_notation *without_nulls(sl_text head, bool whole, const seen *s,
     const bool json = memmem(head.bytes, head.length, "{\"", 2) != NULL;
     if (!tabs || !valid || (json && s->pairs == 0 && s->batch + s->letters > 0))
         return NULL;
-    if (s->pairs > 0 && s->lines + s->delimiters[0] == 0 && is_copied(head, json))
+    if (s->pairs > 0 && s->lines + s->delimiters[0] == 0 && is_copied(head))
         return row_of("postgres", why, "tabs, pairs of backslashes, and offsets such as +00");
     if (s->lines + s->delimiters[0] > 0 && s->letters == 0 && is_even(head, '\t', '\\') &&
         !is_even(head, '\t', 0))

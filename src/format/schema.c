@@ -50,9 +50,9 @@ static bool read_type(sl_yaml *r, const yaml_node_t *node, void *field /* sl_typ
            sl_yaml_expected(r, node, sl_column_type_list(words, sizeof words));
 }
 
-/* One format, or a list. */
 #define WORDS_MAX 1000u /* each value may be compared with each word of a list */
 
+/* One format, or a list. */
 static bool read_words(sl_yaml *r, const yaml_node_t *node, void *field);
 static bool read_format(sl_yaml *r, const yaml_node_t *node, void *field /* &column->formats */) {
     sl_words *formats = field;

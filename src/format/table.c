@@ -452,7 +452,7 @@ static void add_note(sl_table *table, const char *format, ...) {
     va_end(arguments);
 }
 
-/* Quadratic only in the number of repeated names. */
+/* At most SL_COLUMNS_MAX names are compared with each other. */
 bool sl_table_set_names(sl_table *table, const sl_text *given, size_t count, sl_error *error) {
     size_t bytes = 0;
     if (count > SL_COLUMNS_MAX)

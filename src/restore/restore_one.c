@@ -647,7 +647,7 @@ static bool create_new(step *s, sl_error *error) {
 
 static void note_lack(void *context, const char *key, const char *dumped, const char *stored) {
     bool *lacks = context;
-    *lacks = *lacks || (dumped && !stored &&
+    *lacks = *lacks || (dumped && !stored && !strchr("0f", *dumped) &&
                         sl_list_has("capped|clusteredIndex|collation", '|', sl_text_of(key)));
 }
 
@@ -964,7 +964,7 @@ static bool load_documents(step *s, sl_error *error) {
  * be built, and names the others. */
 static bool build_each(step *s, sl_error *error) {
     bson_iter_t iter;
-    char problems[700] = "", folder[SL_WORD_ROOM(SL_WORK_DIRECTORY_ROOM)];
+    char problems[600] = "", folder[SL_WORD_ROOM(SL_WORK_DIRECTORY_ROOM)];
     size_t used = 0;
     bool keyed = false, other = false; /* the shard key does not allow a unique index */
     for (bool more = bson_iter_init(&iter, at_end(s)->indexes); more && bson_iter_next(&iter);) {

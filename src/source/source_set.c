@@ -611,7 +611,7 @@ bool sl_source_is_complete(const sl_source *source, const sl_stream *stream, sl_
     return end >= source->stored_bytes ||
            sl_error_set(error, SL_EXIT_SOURCE,
                         "%s: cannot be read after byte %llu, but its file system states more; if "
-                        "it is complete, pipe it in: cat FILE | shardload load ... -",
+                        "the file is complete, copy it to a local disk, and name the copy",
                         source->shown, (unsigned long long)end);
 }
 
@@ -628,8 +628,8 @@ static bool set_kind(sl_source_set *set, size_t index, const sl_stream *stream, 
         sl_read_at(sl_stream_file(stream), &more, 1, source->stored_bytes) > 0)
         return sl_identity_check_open(set, index, sl_stream_file(stream), error) &&
                sl_error_set(error, SL_EXIT_SOURCE,
-                            "%s: holds more than the %llu bytes that its file system states; pipe "
-                            "it in: cat FILE | shardload load ... -",
+                            "%s: holds more than the %llu bytes that its file system states; copy "
+                            "it to a local disk, and name the copy",
                             source->shown, (unsigned long long)source->stored_bytes);
     pthread_mutex_lock(&set->lock);
     source->kind = kind;

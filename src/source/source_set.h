@@ -126,8 +126,7 @@ struct sl_source_set {
  * lock. */
 bool sl_source_set_detect_kind(sl_source_set *set, size_t index, sl_error *error);
 
-/* Fails if the stream, at its end, has read fewer bytes than the file's size: those that follow,
- * and a whole stream of gzip, would be lost. */
+/* Fails if the stream has ended before the file's size: the bytes after it would be lost. */
 bool sl_source_is_complete(const sl_source *source, const sl_stream *stream, sl_error *error);
 
 /* Frees a sequential source that is being read, and a pipe (block.c). */

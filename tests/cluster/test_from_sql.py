@@ -483,7 +483,8 @@ frame.to_csv("p.tsv", index=False, sep="\\t")
     def test_a_copy_without_null_is_known_by_its_times_and_backslashes(self):
         rows = "1\t{}\t2024-01-01 08:00:00+00\t\n2\tx\t2024-01-02 08:00:00.25+00\tend\n"
         for shown, stored in (("C:\\\\temp", "C:\\temp"), ('{"a": "\\\\"b\\\\""}', '{"a": "\\"b\\""}'),
-                              ("a\\tb\\\\x", "a\tb\\x")):
+                              ("a\\tb\\\\x", "a\tb\\x"), ('{"p": "C:\\\\\\\\Users"}', '{"p": "C:\\\\Users"}'),
+                              ("C:\\\\Users {\"", "C:\\Users {\"")):
             found = self.documents(self.file("copy.txt", rows.format(shown)))[0]
             self.assertEqual((found["column2"], found["column4"]), (stored, ""), shown)
         for first, shown in (("", "C:\\temp"), ("id\tpath\tat\tnote\n", "C:\\\\temp"), ("", "\\\\nas\\share")):
