@@ -380,7 +380,7 @@ static bool has_pairs_of_json(sl_text head) {
     return true;
 }
 
-/* Is it a table with times of PostgreSQL in which no field is quoted, and no value is missing? */
+/* Does it look like COPY text, with times of PostgreSQL, no quotes and no missing numbers? */
 static bool is_copied(sl_text head) {
     bool timed = false;
     for (size_t at = 0; at < head.length; at++) {
@@ -399,7 +399,7 @@ static bool is_copied(sl_text head) {
 static const sl_notation *without_nulls(sl_text head, bool whole, const seen *s, char *why) {
     const bool valid = s->other + s->quotes == 0;
     const bool tabs = memchr(head.bytes, '\t', head.length) != NULL;
-    /* In JSON, backslashes are those of JSON. */
+    /* A backslash in JSON may be an escape of JSON itself. */
     const bool json = memmem(head.bytes, head.length, "{\"", 2) != NULL;
     if (!tabs || !valid || (json && s->pairs == 0 && s->batch + s->letters > 0))
         return NULL;

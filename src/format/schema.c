@@ -132,8 +132,10 @@ static bool read_notation(sl_yaml *r, const yaml_node_t *node, void *field /* no
 static bool read_words(sl_yaml *r, const yaml_node_t *node, void *field /* sl_words * */) {
     sl_words *words = field;
     const yaml_node_t *item;
+    char what[60];
+    snprintf(what, sizeof what, "a list of at most %u words, [one, two]", WORDS_MAX);
     if (node->type != YAML_SEQUENCE_NODE || sl_yaml_length(node) > WORDS_MAX)
-        return sl_yaml_expected(r, node, "a list of at most 1000 words, [one, two]");
+        return sl_yaml_expected(r, node, what);
     words->words = calloc(sl_yaml_length(node) + 1, sizeof *words->words);
     if (!words->words)
         return sl_error_memory(r->error, "reading a schema");

@@ -1176,11 +1176,9 @@ const char *sl_types_summary(const sl_job *job, char out[SL_TYPES_SUMMARY_ROOM])
     sl_typing_walk walk = columns_of(job);
     for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;)
         counts[sl_column_class(&column->schema)]++;
-    size_t used =
-        job->resumed
-            ? sl_print_text(out, SL_TYPES_SUMMARY_ROOM, "types as before: ")
-            : sl_print_text(out, SL_TYPES_SUMMARY_ROOM,
-                            "types inferred from %s: ", sl_plural(records, "sampled record"));
+    size_t used = sl_print_text(out, SL_TYPES_SUMMARY_ROOM,
+                                job->resumed ? "types as before: " : "types inferred from %s: ",
+                                sl_plural(records, "sampled record"));
     const char *separator = "";
     for (size_t i = 0; i < SL_CLASSES; i++) {
         if (counts[i] == 0)

@@ -474,7 +474,7 @@ bool sl_dump_each_document(const char *path,
 
 /* ---- options ---- */
 
-#define CONVERSIONS_BYTES_MAX ((size_t)64 << 10) /* more are not described */
+#define CONVERSIONS_BYTES_MAX ((size_t)64 << 10) /* later conversions are not described */
 
 /* Describes what is changed for current servers. */
 static bool note_conversion(sl_namespace *item, const char *what, const char *name,

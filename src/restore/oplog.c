@@ -86,8 +86,8 @@ static transaction *place_of(reading *r, const bson_t *session, uint64_t *hash) 
     return NULL;
 }
 
-/* The open transaction of this entry's session and number; NULL: none. A session that begins
- * another one has given up the earlier one. */
+/* The open transaction with this session and number; NULL: there is none. If the session has an
+ * open transaction with a lower number, it has given that one up: removes it. */
 static transaction *find_transaction(reading *r, const bson_t *session, int64_t number) {
     uint64_t hash;
     transaction *t = place_of(r, session, &hash);

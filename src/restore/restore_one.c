@@ -531,9 +531,9 @@ static void list_difference(void *context, const char *key, const char *dumped,
     sl_print_text(list + used, 400 - used, "%s%s", used ? ", " : "", key);
 }
 
-/* Are the dump's buckets read correctly in the stored time-series collection? It gives their fields
- * its own names, and queries by time miss documents in buckets that are longer than its own. Two
- * collections of other kinds are equal here. */
+/* Can the stored time-series collection read the dump's buckets? They do not contain the names of
+ * the time field and the meta field, so these must be equal. Queries by time miss documents in
+ * buckets that are longer than the collection allows. True for collections of other kinds. */
 static bool takes_buckets(const bson_t *stored, const bson_t *dumped) {
     static const char *const names[] = {"timeseries.timeField", "timeseries.metaField"};
     static const char longest[] = "timeseries.bucketMaxSpanSeconds";
