@@ -668,17 +668,17 @@ static bool check_created(const step *s, sl_error *error) {
     return ok;
 }
 
-static bool create(step *s, bool own, sl_error *error) {
+static bool create(step *s, bool created, sl_error *error) {
     sl_connection *connection = s->connection;
     sl_collection_facts facts;
     bool begun = has_file(s, SL_WORK_JOURNAL), empty = true;
-    if (!own && !begun && s->restore->config->load->drop && !drop(s, error))
+    if (!created && !begun && s->restore->config->load->drop && !drop(s, error))
         return false;
     bool ok = sl_collection_read(connection, &s->target, &facts, error);
     /* Documents before the load began: another program has created the collection. */
-    if (ok && own && !begun && facts.exists && s->item->kind != SL_NAMESPACE_VIEW)
+    if (ok && created && !begun && facts.exists && s->item->kind != SL_NAMESPACE_VIEW)
         ok = sl_collection_is_empty(connection, &s->target, &empty, error);
-    own = own && empty;
+    const bool own = created && empty;
     if (s->item->oplog_only) {
         s->outcome->existed = ok && facts.exists;
         sl_collection_facts_clear(&facts);
@@ -693,7 +693,7 @@ static bool create(step *s, bool own, sl_error *error) {
                           s->name);
     else if (ok && !facts.exists)
         ok = create_new(s, error);
-    if (ok && !begun && (own || !facts.exists) && !bson_empty(s->item->options))
+    if (ok && !begun && (created || !facts.exists) && !bson_empty(s->item->options))
         ok = check_created(s, error);
     if (ok && !begun)
         ok = restore_shard(s->restore, connection, s->item, &s->target, &facts, error);
@@ -702,9 +702,9 @@ static bool create(step *s, bool own, sl_error *error) {
 }
 
 static bool prepare(step *s, sl_error *error) {
-    bool own = has_file(s, SL_WORK_CREATED);
+    bool created = has_file(s, SL_WORK_CREATED);
     sl_interrupt_begin_change();
-    bool ok = create(s, own, error);
+    bool ok = create(s, created, error);
     sl_interrupt_end_change();
     return ok;
 }

@@ -127,11 +127,13 @@ class Standalone(Restoring):
         between.change_request = lambda message: (
             proxy.command_of(message)[0] == "create" and self.database.t.create_index("n"), message)[1]
         work = self.scratch / "work"
-        for words in ([], ["--resume"]):
+        for words, others in (([], 0), (["--resume"], 0), (["--resume"], 2)):
+            for n in range(others):
+                self.database.t.insert_one({"_id": n})
             outcome, _ = self.restore(dump, "--drop", "--uri", self.proxy_uri(between), *words, work=work,
                                       code=support.EXIT_CLUSTER)
             self.assertIn("t was created without its options, or dropped", outcome.err)
-            self.assertEqual(self.database.t.count_documents({}), 0)
+            self.assertEqual(self.database.t.count_documents({}), others)
         self.restore(dump, "--drop")
         self.assertEqual(self.facts("t")[1], {"collation": COLLATION})
 
