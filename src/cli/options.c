@@ -745,9 +745,17 @@ static size_t read_words(sl_options *options, int count, char **all, given_word 
 static void store_words(sl_options *options, const given_word *values, size_t count) {
     for (size_t i = 0; i < count; i++) {
         const sl_option_row *row = &options->program->rows[values[i].row];
+        const option_value *held = &options->values[values[i].row];
         char where[160];
         snprintf(where, sizeof where, "--%s", row->name);
-        store_value(options, values[i].row, values[i].text, SL_FROM_COMMAND_LINE, where);
+        if (row->effect > SL_EFFECT_NONE && row->kind == SL_OPTION_STRING && !row->joined &&
+            held->from == SL_FROM_COMMAND_LINE && held->count > 0 &&
+            strcmp(held->texts[0], values[i].text) != 0)
+            sl_option_problem(options->error,
+                              "%s is given as \"%s\" and as \"%s\": it takes one value (%s)", where,
+                              held->texts[0], values[i].text, row->argument);
+        else
+            store_value(options, values[i].row, values[i].text, SL_FROM_COMMAND_LINE, where);
         sl_secret_free(values[i].text);
     }
 }

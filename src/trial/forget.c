@@ -58,8 +58,9 @@ static bool forget_target(const sl_load_config *config, sl_error *error) {
         sl_registry_numbers(registry, &numbers, &count, error) &&
         sl_registry_drop(connection, &target, error);
     if (ok)
-        sl_log_result("%s.%s: its registry of %s is removed; its documents stay", target.database,
-                      target.collection, sl_plural(count, "source"));
+        sl_log_result(count ? "%s.%s: its registry of %s is removed; its documents stay"
+                            : "%s.%s: no load has left a registry (%s)",
+                      target.database, target.collection, sl_plural(count, "source"));
     for (size_t i = 0; ok && i < sizeof kinds / sizeof kinds[0]; i++)
         ok = sl_throwaway_begin(connection, target.database, target.collection, kinds[i], false,
                                 error);

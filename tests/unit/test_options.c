@@ -51,6 +51,7 @@ static const sl_option_row rows[] = {
      SL_ROW_OF(EAT, "B", NONE),
      .help = "Secret.",
      .secret = SL_SECRET},
+    {.name = "sauce", SL_ROW_TEXT("NAME"), SL_ROW_OF(EAT, "B", DOCUMENTS), .help = "With what."},
     {.name = "glass", SL_ROW_TEXT("NAME"), SL_ROW_OF(DRINK, "B", NONE), .help = "From what."},
     {0},
 };
@@ -114,7 +115,7 @@ TEST(values_in_all_spellings) {
 
 TEST(all_errors_are_reported_at_once) {
     assert_null(parse("eat --thread 4 -j 0 --size 12 --kind blue --glass x --limit 101% "
-                      "--wait soon -z"));
+                      "--wait soon -z --sauce a --sauce a --sauce b"));
     static const char *const parts[] = {
         "--thread: there is no such option; did you mean --threads?",
         "--threads: \"0\" is not a whole number from 1 to 64, nor one of auto",
@@ -124,6 +125,7 @@ TEST(all_errors_are_reported_at_once) {
         "--limit: \"101%\"",
         "--wait: \"soon\" is not a time",
         "-z: there is no such option",
+        "--sauce is given as \"a\" and as \"b\": it takes one value (NAME)",
     };
     assert_int_equal(error.code, SL_EXIT_USAGE);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
@@ -216,7 +218,7 @@ TEST(recorded_options_contain_no_secret) {
     sl_options *options = parse("eat --uri mongodb://ann:secret@host/ soup");
     unsigned seen = 0;
     sl_options_each(options, check_shown, &seen);
-    assert_int_equal(seen, 9);
+    assert_int_equal(seen, 10);
     assert_null(parse("eat --size secret --uri mongodb://ann:secret@host/ --kind blue"));
     assert_null(strstr(error.message, "ann:"));
 }
