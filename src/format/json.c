@@ -15,6 +15,7 @@
 #include <emmintrin.h>
 #endif
 
+#include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
 #include "bson/extjson.h"
 #include "convert.h"
@@ -574,6 +575,7 @@ typedef struct parser {
     sl_parse_counts counts;
     const char *line_start; /* of the last line counted by lines_before */
     uint32_t lines;         /* line ends before it */
+    const uint8_t *last;    /* the document that was read last */
 } parser;
 
 /* The number of line ends of the block before `p`, which does not decrease from call to call. */
@@ -676,6 +678,7 @@ static bool take_document(parser *ps, const char **p, const char *end, bool *val
                 *valid = true;
                 return true;
             }
+            ps->last = sink->cursor;
             if (!ps->block->keys || apply_keys(ps, *p, after, own, &written)) {
                 if (sink->offsets)
                     sink->offsets[sink->documents] = offset;
@@ -797,6 +800,51 @@ static bool take_text(parser *ps) {
     return go_on;
 }
 
+/* ---- a document that holds the records ---- */
+
+#define WRAPPED_LEAST 10u /* documents within a document */
+
+/* The number of values of a document or an array, but for an _id, if all are documents; or 0. */
+static uint32_t documents_within(const bson_t *container) {
+    bson_iter_t at;
+    uint32_t count = 0;
+    for (bool more = bson_iter_init(&at, container); more && bson_iter_next(&at);) {
+        if (BSON_ITER_HOLDS_DOCUMENT(&at))
+            count++;
+        else if (!BSON_ITER_IS_KEY(&at, "_id"))
+            return 0;
+    }
+    return count;
+}
+
+/* Warns if the source's first document seems to hold its records: it is the answer of a service or
+ * a FeatureCollection of GeoJSON, with an array of them, or has a key for each of them. */
+static void doubt_wrapped(const parser *ps) {
+    bson_t document, array;
+    bson_iter_t at;
+    sl_reject record = {.offset = ps->block->offset};
+    if (!bson_init_static(&document, ps->last, sl_bson_length(ps->last)))
+        return;
+    uint32_t count = documents_within(&document);
+    if (count >= WRAPPED_LEAST)
+        snprintf(record.reason, sizeof record.reason,
+                 "this document consists of %u documents; to store each one, with its key as _id, "
+                 "load the output of: jq -c 'to_entries[] | {_id: .key} + .value' FILE",
+                 count);
+    for (bool more = !count && bson_iter_init(&at, &document); more && bson_iter_next(&at);) {
+        const char *name = bson_iter_key(&at);
+        if (BSON_ITER_HOLDS_ARRAY(&at) && sl_container_at(&at, &array) &&
+            array.len > document.len / 4 * 3 && !strpbrk(name, "\"'\\") &&
+            (count = documents_within(&array)) >= WRAPPED_LEAST)
+            snprintf(record.reason, sizeof record.reason,
+                     "\"%s\" of this document is an array of %u documents; to store each one, load "
+                     "the output of: jq -c '.[\"%s\"][]' FILE",
+                     name, count, name);
+    }
+    if (record.reason[0])
+        ps->sink->doubt(ps->sink, &record);
+}
+
 static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
                   sl_sink *sink, sl_parse_counts *counts) {
     parser ps = {
@@ -815,6 +863,8 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
     sl_extjson_destroy(ps.extjson);
     sl_scratch_clear(&ps.scratch);
     ps.counts.records = ps.counts.documents + ps.counts.rejects;
+    if (block->offset == 0 && ps.counts.records == 1 && ps.last && sink->doubt)
+        doubt_wrapped(&ps);
     sl_parse_counts_add(counts, &ps.counts);
     return go_on;
 }

@@ -4,6 +4,7 @@ that an independent reader finds, with the same _ids from every kind of source; 
 not be loaded silently."""
 import functools
 import gzip
+import itertools
 import json
 import lzma
 
@@ -151,6 +152,20 @@ class Invalid(support.Case):
         path = self.file("long.json", '{"a":"' + "x" * 4_000_000 + '"}\n' + '{"a":1}\n' * 1_000_000)
         outcome = self.shardload("inspect", path)
         self.assertRegex(outcome.out, r"in all about [0-9,]+ documents, 12\.0 MB of text")
+
+    def test_a_document_that_holds_the_records_is_announced(self):
+        items = [{"id": n} for n in range(10)]
+        for indent, (document, advice) in itertools.product((None, 1), (
+                ({"total": 10, "items": items}, "an array of 10 documents; to store each one, load the output of: "
+                                                "jq -c '.[\"items\"][]' FILE"),
+                ({f"k{n}": one for n, one in enumerate(items)}, "consists of 10 documents; to store each one"),
+                ({"items": items[1:]}, ""), ({"items": items, "note": "x" * 999}, ""))):
+            text = json.dumps(document, indent=indent)
+            outcome, _ = self.parse(self.file("one.json", text))
+            self.assertIn(advice, outcome.err)
+            self.assertEqual("to store each one" in outcome.err, bool(advice), outcome.text)
+            outcome, _ = self.parse(self.file("one.json", text + "\n" + text))
+            self.assertNotIn("to store each one", outcome.text)
 
     def test_the_reasons_why_no_format_fits_are_lines(self):
         self.parse(self.file("empty.json", ""), code=support.EXIT_SOURCE, message="no document\nNor is it one of")
