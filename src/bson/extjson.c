@@ -1060,43 +1060,38 @@ static const char *call_date(sl_extjson *x, const char *p, extjson_value *v) {
     return p;
 }
 
-static const char *call_long(sl_extjson *x, const char *p, extjson_value *v) {
+static const char *call_integer(sl_extjson *x, const char *p, extjson_value *v) {
+    const bool small = *v->type == BSON_TYPE_INT32;
     int64_t value;
-    p = integer_argument(x, p, v->to + EXTJSON_SCRATCH, INT64_MIN, INT64_MAX, &value,
-                         "NumberLong has an integer within 64 bits");
+    p = integer_argument(x, p, v->to + EXTJSON_SCRATCH, small ? INT32_MIN : INT64_MIN,
+                         small ? INT32_MAX : INT64_MAX, &value,
+                         small ? "NumberInt has an integer within 32 bits"
+                               : "NumberLong has an integer within 64 bits");
     if (p)
-        v->to = sl_bson_put_int64(v->to, value);
+        v->to = small ? sl_bson_put_int32(v->to, (int32_t)value) : sl_bson_put_int64(v->to, value);
     return p;
 }
 
-static const char *call_int(sl_extjson *x, const char *p, extjson_value *v) {
-    int64_t value;
-    p = integer_argument(x, p, v->to + EXTJSON_SCRATCH, INT32_MIN, INT32_MAX, &value,
-                         "NumberInt has an integer within 32 bits");
-    if (p)
-        v->to = sl_bson_put_int32(v->to, (int32_t)value);
-    return p;
-}
-
-static const char *call_decimal(sl_extjson *x, const char *p, extjson_value *v) {
-    static const char reason[] = "NumberDecimal has a number that a decimal128 holds without loss";
+static const char *call_real(sl_extjson *x, const char *p, extjson_value *v) {
+    const bool decimal = *v->type == BSON_TYPE_DECIMAL128;
+    const char *at = p, *reason = decimal ? "NumberDecimal has a number that a decimal128 holds "
+                                            "without loss"
+                                          : "Double has a number";
     sl_text text;
-    const char *at = p;
     if (!(p = number_argument(x, p, v->to + EXTJSON_SCRATCH, &text, reason)))
         return NULL;
-    uint8_t *end = sl_bson_put_decimal_or_word(v->to, text.bytes, text.length);
+    extjson_put *put = decimal ? sl_bson_put_decimal_or_word : put_double;
+    uint8_t *end = put(v->to, text.bytes, text.length);
     if (!end)
         return extjson_not_a(x, at, reason, text);
     v->to = end;
     return p;
 }
 
-static const char *call_object_id(sl_extjson *x, const char *p, extjson_value *v) {
-    return take_converted(x, p, &v->to, sl_bson_put_object_id, EXTJSON_OBJECT_ID);
-}
-
-static const char *call_uuid(sl_extjson *x, const char *p, extjson_value *v) {
-    return take_converted(x, p, &v->to, sl_bson_put_uuid, EXTJSON_UUID);
+static const char *call_text(sl_extjson *x, const char *p, extjson_value *v) {
+    const bool id = *v->type == BSON_TYPE_OID;
+    return take_converted(x, p, &v->to, id ? sl_bson_put_object_id : sl_bson_put_uuid,
+                          id ? EXTJSON_OBJECT_ID : EXTJSON_UUID);
 }
 
 static const char *call_binary(sl_extjson *x, const char *p, extjson_value *v) {
@@ -1115,6 +1110,8 @@ static const char *call_timestamp(sl_extjson *x, const char *p, extjson_value *v
     static const char reason[] = "Timestamp has two integers from 0 to 4294967295";
     const char *start = p;
     int64_t t, i;
+    if (*p == '{')
+        return take_timestamp(x, p, v);
     if (!(p = integer_argument(x, p, v->to + EXTJSON_SCRATCH, 0, UINT32_MAX, &t, reason)) ||
         !(p = next_argument(x, p, reason)) ||
         !(p = integer_argument(x, p, v->to + EXTJSON_SCRATCH, 0, UINT32_MAX, &i, reason)))
@@ -1196,11 +1193,15 @@ static const struct {
 } shell_words[] = {
     {"ISODate", BSON_TYPE_DATE_TIME, call_date, false},
     {"Date", BSON_TYPE_DATE_TIME, call_date, false},
-    {"NumberLong", BSON_TYPE_INT64, call_long, false},
-    {"NumberInt", BSON_TYPE_INT32, call_int, false},
-    {"NumberDecimal", BSON_TYPE_DECIMAL128, call_decimal, false},
-    {"ObjectId", BSON_TYPE_OID, call_object_id, false},
-    {"UUID", BSON_TYPE_BINARY, call_uuid, false},
+    {"NumberLong", BSON_TYPE_INT64, call_integer, false},
+    {"Long", BSON_TYPE_INT64, call_integer, false},
+    {"NumberInt", BSON_TYPE_INT32, call_integer, false},
+    {"Int32", BSON_TYPE_INT32, call_integer, false},
+    {"Double", BSON_TYPE_DOUBLE, call_real, false},
+    {"NumberDecimal", BSON_TYPE_DECIMAL128, call_real, false},
+    {"Decimal128", BSON_TYPE_DECIMAL128, call_real, false},
+    {"ObjectId", BSON_TYPE_OID, call_text, false},
+    {"UUID", BSON_TYPE_BINARY, call_text, false},
     {"BinData", BSON_TYPE_BINARY, call_binary, false},
     {"Timestamp", BSON_TYPE_TIMESTAMP, call_timestamp, false},
     {"RegExp", BSON_TYPE_REGEX, call_regex, false},

@@ -157,6 +157,7 @@ static const struct {
     {"{a:NumberLong('9223372036854775808')}", 14, "NumberLong has an integer", false},
     {"{a:NumberInt(0x80000000)}", 13, "NumberInt has an integer", false},
     {"{a:NumberDecimal('x')}", 17, "NumberDecimal has a number", false},
+    {"{a:Double('x')}", 10, "Double has a number", false},
     {"{a:ObjectId('5f')}", 12, "an ObjectId is", false},
     {"{a:UUID('5f')}", 8, "a UUID is", false},
     {"{a:BinData(256,'')}", 11, "BinData has a number", false},
@@ -359,6 +360,9 @@ static const char *const of_the_shell[][2] = {
      "\"d\":{\"$numberLong\":\"31\"}}"},
     {"{a:NumberDecimal('1.50'),b:NumberDecimal(-2)}",
      "{\"a\":{\"$numberDecimal\":\"1.50\"},\"b\":{\"$numberDecimal\":\"-2\"}}"},
+    {"{a:Long('-5'),b:Int32(16),c:Decimal128('1.50'),d:Double(1),e:Timestamp({ t: 5, i: 1 })}",
+     "{\"a\":{\"$numberLong\":\"-5\"},\"b\":16,\"c\":{\"$numberDecimal\":\"1.50\"},\"d\":1.0,"
+     "\"e\":{\"$timestamp\":{\"t\":5,\"i\":1}}}"},
     {"{_id:ObjectId('5f0A00000000bcdeff000001')}", "{\"_id\":" OID "}"},
     {"{a:{$oid:'5f0A00000000bcdeff000001'},b:{'$date':0}}", "{\"a\":" OID ",\"b\":{\"$date\":0}}"},
     {"{a:UUID('c8edabc3-f738-4ca3-B68D-ab92a91478a3')}",
