@@ -369,6 +369,20 @@ bool sl_has_decimal_comma(sl_text value) {
     return commas == 1 && after > 0 && (after != 3 || *digit == '0') && value.bytes[0] != ',';
 }
 
+/* Is it such a number with a short word or sign on one or both sides: 12,5 % or EUR 1.234,50-? */
+static bool is_amount_with_comma(sl_text value) {
+    const char *from = value.bytes, *to = from + value.length;
+    if (value.length > 24 || !memchr(from, ',', value.length))
+        return false;
+    while (from < to && !sl_is_digit(*from))
+        from++;
+    while (from < to && !sl_is_digit(to[-1]))
+        to--;
+    return from - value.bytes <= 5 && value.bytes + value.length - to <= 5 &&
+           to - from < (ptrdiff_t)value.length &&
+           sl_has_decimal_comma((sl_text){from, (size_t)(to - from)});
+}
+
 /* Is it a number such as 12.500, of one to three digits before the point and three after it? */
 static bool is_grouped(sl_text value) {
     size_t sign = *value.bytes == '-';
@@ -572,13 +586,14 @@ void sl_column_guess_add(sl_column_guess *guess, sl_text value, const sl_notatio
         add_date(guess, value);
     if (!guess->unnumbered)
         add_mark(guess, value);
+    guess->comma = guess->comma || is_amount_with_comma(value);
     if (guess->kinds == 0 && guess->forms == 0)
         return;
     uint32_t kinds = guess->kinds & kinds_of(value, guess, notation);
     if (kinds != guess->kinds)
         sl_text_printable(value, guess->example, sizeof guess->example);
     if (kinds == 0 && guess->kinds != 0)
-        guess->comma = sl_has_decimal_comma(value);
+        guess->comma = guess->comma || sl_has_decimal_comma(value);
     guess->kinds = kinds;
 }
 

@@ -81,6 +81,11 @@ class Types(support.Case):
                     documents, work = self.documents(path)
                     self.assertEqual([one["n"] for one in documents], values)
                     self.assertIn("'n=int:1.234,5'", (work / "shardload.log").read_text("utf-8"))
+        for amount, comma in (("2,5 %", True), ("1.112,50 €", True), ("EUR 2,50-", True), ("2.5 %", False),
+                              ("5,250 t", False), ("rooms 1,5", False)):
+            path = self.file("amounts.csv", f'n,p\n331.885,10 %\n126.329,"{amount}"\n')
+            documents, _ = self.documents(path)
+            self.assertEqual(documents[1], {"n": "126.329" if comma else 126.329, "p": amount})
 
     def test_blanks_around_values_are_named(self):
         """Of columns that are text for no other reason; the advised option works."""
