@@ -876,11 +876,45 @@ static bool has_blank_quotes(const sl_dialect *d, sl_text head) {
     return found > 0;
 }
 
+/* Refuses a line of dashes below the names, which sqlcmd, SQL*Plus and Markdown have, and which has
+ * as many fields as a record. */
+static bool check_rule(const sl_dialect *d, sl_text head, bool whole, sl_error *error) {
+    const char rule[] = {'-', '=', '+', ':', '|', ' ', d->delimiter, d->quote, '\0'};
+    char shown[80];
+    size_t at = (size_t)d->body_offset;
+    sl_text line;
+    for (int lines = d->header_length > 0 ? 1 : 2; lines > 0; lines--) {
+        if (!sl_next_line(head, whole, &at, &line))
+            return true;
+        const char *dashes = memmem(line.bytes, line.length, "---", 3);
+        size_t length = 0;
+        while (length < line.length && strchr(rule, line.bytes[length]))
+            length++;
+        if (!dashes || length < line.length ||
+            (!d->blanks && sl_header_split(line, d->delimiter, d->quote, NULL, 0) != d->column_count))
+            continue;
+        const size_t number = sl_line_feeds(head.bytes, line.bytes) + 1;
+        sl_text_printable(line, shown, sizeof shown);
+        sl_error_set(error, SL_EXIT_SOURCE,
+                     "line %zu, `%s`, is no record, but a line below the names: remove it with "
+                     "sed %zud FILE | shardload ... -",
+                     number, shown, number);
+        error->recognised = true;
+        return false;
+    }
+    return true;
+}
+
 static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whole,
                   sl_dialect **dialect, sl_error *error) {
     if (!(plan->schema_count == 0 ? sniff_table(plan, name, head, whole, dialect, error)
                                   : sniff_by_schema(plan, head, whole, dialect, error)))
         return false;
+    if (!check_rule(*dialect, head, whole, error)) {
+        sl_delimited_dialect_destroy(*dialect);
+        *dialect = NULL;
+        return false;
+    }
     (*dialect)->blank_quotes = has_blank_quotes(*dialect, head);
     (*dialect)->quoted_lines = sl_quoted_divides(*dialect, head, plan->options.quoted_lines);
     return true;

@@ -138,6 +138,21 @@ class Delimiters(support.Case):
             with self.subTest(words=words):
                 self.assertIn(message, self.shardload("inspect", *words, path, code=support.EXIT_USAGE).err)
 
+    def test_a_line_of_dashes_below_the_names_is_no_record(self):
+        schema = self.file("s.yaml", "name: s\ncolumns:\n- {name: id, type: text}\n- {name: name, type: text}\n")
+        for names, line, rows in (("id,name", "--,------", "1,a\n"), ("id\tname", "--\t---", "1\ta\n"),
+                                  ("| id | name |", "|---:|------|", "| 1 | a |\n"),
+                                  ("id   name", "---- -----", "1    a\n2    b\n"), ("id;name", '"---";"---"', "1;a\n")):
+            path = self.file("t.csv", f"{names}\r\n{line}\r\n{rows}")
+            for words in ([], ["--schema", schema] if "," in names else ["--trim"]):
+                outcome = self.shardload("inspect", *words, path, code=support.EXIT_SOURCE)
+                shown = line.replace("\t", "\\x09")
+                self.assertIn(f"line 2, `{shown}`, is no record, but a line below the names: "
+                              "remove it with sed 2d FILE", outcome.err)
+            self.shardload("inspect", "-", stdin=f"{names}\r\n{rows}".encode())
+        for line in ("-,-", "--,--", "---", "1,---"):
+            self.shardload("inspect", self.file("t.csv", f"id,name\n{line}\n1,a\n2,b\n3,c\n"))
+
     def test_a_database_of_sqlite_is_named_and_its_export_loaded(self):
         if not shutil.which("sqlite3"):
             self.skipTest("sqlite3 is not installed")
