@@ -891,7 +891,8 @@ static bool check_rule(const sl_dialect *d, sl_text head, bool whole, sl_error *
         while (length < line.length && strchr(rule, line.bytes[length]))
             length++;
         if (!dashes || length < line.length ||
-            (!d->blanks && sl_header_split(line, d->delimiter, d->quote, NULL, 0) != d->column_count))
+            (!d->blanks &&
+             sl_header_split(line, d->delimiter, d->quote, NULL, 0) != d->column_count))
             continue;
         const size_t number = sl_line_feeds(head.bytes, line.bytes) + 1;
         sl_text_printable(line, shown, sizeof shown);
