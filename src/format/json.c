@@ -27,6 +27,8 @@
 #include "util/document_id.h"
 
 #define TEXT_MAX ((size_t)16 << 20) /* of a document; the reader also cuts longer lines */
+#define WRAPPED_ADVICE                                                                             \
+    "; if it holds records in an array, load the output of: jq -c '.[\"NAME\"][]' FILE"
 
 struct sl_plan {
     const sl_simd *simd;
@@ -276,7 +278,7 @@ static size_t find_end(sl_split *split, sl_text text, size_t least, bool ended) 
         split->fault = flaw_at_end(split);
     else if (!split->fault && text.length > least + SL_BSON_DOCUMENT_MAX)
         split->fault = "the text of a document has more than 16 MiB, or brackets or quotes are "
-                       "missing before here";
+                       "missing before here" WRAPPED_ADVICE;
     return ended && !split->fault ? text.length : 0;
 }
 
@@ -720,7 +722,7 @@ static bool take_line(parser *ps, const char *p, const char *end) {
         return true;
     }
     if ((size_t)(end - p) > TEXT_MAX) {
-        reject_record(ps, p, end, p, "a line of more than 16 MiB", nothing, false);
+        reject_record(ps, p, end, p, "a line of more than 16 MiB" WRAPPED_ADVICE, nothing, false);
         return true;
     }
     const char *brace = end[-1] == '}' ? end : last_brace(p, end);
