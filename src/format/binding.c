@@ -67,12 +67,14 @@ static bool check_name(sl_text name, size_t index, sl_error *error) {
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "column %zu of the header has no name; a schema can name it",
                             index + 1);
-    if (!sl_utf8_valid(name.bytes, name.length, NULL) || memchr(name.bytes, '\0', name.length))
-        return sl_error_set(error, SL_EXIT_SOURCE,
-                            "the name of column %zu of the header is not UTF-8; name the encoding: "
-                            "--encoding windows-1252, for example",
-                            index + 1);
-    return true;
+    if (sl_utf8_valid(name.bytes, name.length, NULL) && !memchr(name.bytes, '\0', name.length))
+        return true;
+    char readings[SL_READINGS_ROOM];
+    sl_encoding_readings_write(name, readings, sizeof readings);
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "the name of column %zu of the header is not UTF-8; give --encoding: %s; "
+                        "`iconv --list` shows more names",
+                        index + 1, readings);
 }
 
 /* Finds the schema column of each named column. A name that the schema lacks becomes a text

@@ -5,6 +5,8 @@
 
 #include "util/text.h"
 
+#include "encoding.h"
+
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -817,17 +819,19 @@ void sl_explain_double(sl_text field, char *out, size_t room) {
 }
 
 void sl_explain_text(sl_text field, char *out, size_t room) {
-    char quoted[SL_QUOTED_ROOM];
+    char quoted[SL_QUOTED_ROOM], readings[SL_READINGS_ROOM];
     sl_quoted(field, quoted);
     size_t bad = field.length;
     sl_utf8_valid(field.bytes, field.length, &bad);
     const char *zero = memchr(field.bytes, '\0', field.length);
-    if (zero && (size_t)(zero - field.bytes) < bad)
+    if (zero && (size_t)(zero - field.bytes) < bad) {
         snprintf(out, room, "byte 0x00 at offset %zu of the field %s: text holds no NUL bytes",
                  (size_t)(zero - field.bytes), quoted);
-    else
+    } else {
+        sl_encoding_readings_write(field, readings, sizeof readings);
         snprintf(out, room,
-                 "byte 0x%02x at offset %zu of the field %s is not UTF-8: give --encoding, such as "
-                 "cp1252",
-                 bad < field.length ? (unsigned)(uint8_t)field.bytes[bad] : 0u, bad, quoted);
+                 "byte 0x%02x at offset %zu of the field %s is not UTF-8: give --encoding: %s",
+                 bad < field.length ? (unsigned)(uint8_t)field.bytes[bad] : 0u, bad, quoted,
+                 readings);
+    }
 }

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "convert.h"
+
 /* The bytes 0x80 to 0x9F, in which windows-1252 differs from Latin-1. */
 static const uint16_t windows_1252[32] = {
     0x20AC, 0x0081, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160,
@@ -112,4 +114,30 @@ uint8_t *sl_encoding_put(const sl_encoding *encoding, uint8_t *to, sl_text text,
         to = sl_utf8_put(to, code);
     }
     return to;
+}
+
+/* ---- readings of a text ---- */
+
+#define READING_BYTES 40u /* of the text; the message shows fewer */
+
+void sl_encoding_readings_write(sl_text text, char *out, size_t room) {
+    static const char *const names[] = {"windows-1252", "windows-1250", "windows-1251"};
+    char texts[3][3 * READING_BYTES + 1] = {""}, quoted[SL_QUOTED_ROOM];
+    size_t used = 0, k;
+    *out = '\0';
+    for (size_t i = 0; i < 3 && used < room; i++) {
+        iconv_t converter = iconv_open("UTF-8", names[i]);
+        char *from = (char *)(uintptr_t)text.bytes, *to = texts[i];
+        size_t left = text.length < READING_BYTES ? text.length : READING_BYTES,
+               free_bytes = 3 * READING_BYTES;
+        if (converter == (iconv_t)-1)
+            continue;
+        const bool fits = iconv(converter, &from, &left, &to, &free_bytes) != (size_t)-1;
+        iconv_close(converter);
+        for (k = 0; k < i && strcmp(texts[k], texts[i]) != 0;)
+            k++;
+        if (fits && k == i)
+            used += (size_t)snprintf(out + used, room - used, "%s%s for %s", used ? ", " : "",
+                                     names[i], sl_quoted(sl_text_of(texts[i]), quoted));
+    }
 }
