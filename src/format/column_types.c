@@ -1150,7 +1150,7 @@ const sl_column_type sl_column_types[] = {
     {"bool", SL_BSON_BOOL, 8, SLOW, SL_CLASS_FLAGS, .put = sl_put_bool},
     {"int64", SL_BSON_INT64, 8, SLOW, SL_CLASS_NUMBERS, .has_format = true, .put = put_int64},
     {"base32", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_base32},
-    {"hex", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_hex},
+    {"hex", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .has_format = true, .put = sl_put_hex},
     {"base64", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_base64},
     {"binary", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .empty = true, .put = sl_put_raw},
     {"longitude", SL_BSON_DOUBLE, 8, SLOW, SL_CLASS_TEXT, SL_AXIS_LONGITUDE, .put = put_longitude},
@@ -1193,6 +1193,8 @@ bool sl_column_format_valid(const sl_schema_column *column) {
         return sl_date_format_valid(column->format);
     if (type->class == SL_CLASS_NUMBERS)
         return sl_number_form_named(column->format) != NULL;
+    if (!type->grows)
+        return strcmp(column->format, "\\x") == 0;
     return sl_column_type_named(column->format, &element) && !sl_column_types[element].grows &&
            !sl_column_types[element].has_words && sl_column_types[element].axis == SL_AXIS_NONE;
 }

@@ -201,8 +201,9 @@ static bool check_column(sl_yaml *r, const yaml_node_t *node, sl_schema_column *
                 r, node,
                 "a format of a date or datetime: %Y or %y, %d, and %m or %b, with %H %M %S, "
                 "%I %p, %z, %a where needed; or epoch, or epoch-ms; of a number: "
-                "\"1.234,5\", \"1,234.5\", \"1 234,5\", \"1234,5\"; of an array: the type of "
-                "its elements");
+                "\"1.234,5\", \"1,234.5\", \"1 234,5\", \"1234,5\"; of hex: \\x; of an array: the "
+                "type "
+                "of its elements");
     }
     if (column->minimum > column->maximum)
         return refuse(r, node, "a minimum that is not above the maximum");

@@ -215,9 +215,10 @@ static uint8_t *end_binary(uint8_t *to, uint8_t *end) {
 uint8_t *sl_put_hex(const sl_value *v, uint8_t *to) {
     const char *at = v->field.bytes, *end = at + v->field.length;
     uint8_t *out = to + BINARY_HEAD;
-    if (end - at >= 2 && (memcmp(at, "\\x", 2) == 0 || memcmp(at, "0x", 2) == 0))
+    const bool marked = end - at >= 2 && memcmp(at, "\\x", 2) == 0;
+    if (marked || (end - at >= 2 && memcmp(at, "0x", 2) == 0))
         at += 2;
-    if ((end - at) % 2 != 0)
+    if ((end - at) % 2 != 0 || (v->schema->format && !marked))
         return NULL;
     for (; at < end; at += 2) {
         int high = sl_hex_digit(at[0]), low = sl_hex_digit(at[1]);

@@ -386,6 +386,8 @@ char *sl_sql_table_schema(const sl_sql_column *const *columns, size_t count, sl_
         put_name(out, columns[i]->name);
         fprintf(out, ", type: %s%s%s", type, columns[i]->format ? ", format: " : "",
                 columns[i]->format ? columns[i]->format : "");
+        if (strcmp(type, "hex") == 0) /* a text of digits in a BLOB column of SQLite is a text */
+            fputs(", format: '\\x'", out);
         fprintf(out, "%s%s}\n", wide && strcmp(type, "text") != 0 ? ", invalid: text" : "",
                 columns[i]->exact ? ", lossless: true" : "");
     }
