@@ -65,6 +65,7 @@ typedef struct sl_namespace {
     bool capped, collated;      /* collated: the collection has a default collation */
     bool left_out;              /* by a filter */
     bool oplog_only;            /* the dump does not have it, its oplog creates it */
+    bool replaced;              /* the oplog drops or renames it, or renames another one to it */
     bool gone;                  /* of `after`: it is dropped, renamed, or not created yet */
     struct sl_namespace *after; /* its options, `later` and indexes after the oplog; NULL: the oplog
                                    does not change them */

@@ -245,7 +245,7 @@ static bool mark_gone(planning *p, sl_namespace *item, sl_error *error) {
         bson_reinit(state->later);
         bson_reinit(state->indexes);
         state->index_count = 0;
-        state->gone = true;
+        state->gone = item->replaced = true;
     }
     return state || !item;
 }
@@ -311,6 +311,7 @@ static bool plan_rename(planning *p, const sl_oplog_operation *o, const char *da
     state->index_count = was->index_count;
     state->collated = was->collated;
     state->gone = false;
+    other->replaced = true;
     return mark_gone(p, item, error);
 }
 

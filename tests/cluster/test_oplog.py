@@ -80,6 +80,22 @@ class Standalone(Oplogs):
         self.replay(self.dump(self.namespace("t", [A]), oplog=[command("dropDatabase", 1)]))
         self.assertEqual(self.names(), {"other"})
 
+    def test_a_collection_that_exists_is_not_dropped_or_renamed(self):
+        for name, entries in (("t", [command("drop", "t")]), ("t", [command("renameCollection", "DB.t", to="DB.q")]),
+                              ("r", [command("renameCollection", "DB.t", to="DB.r")]),
+                              ("r", [create("r"), insert({"_id": 2}, "DB.r"), command("drop", "r")])):
+            with self.subTest(oplog=entries):
+                for other in self.names():
+                    self.database.drop_collection(other)
+                self.database[name].insert_one({"_id": "mine"})
+                dump, work = self.dump(self.namespace("t", [A]), oplog=entries), self.scratch / f"w{id(entries)}"
+                for words in ([], ["--resume"]):
+                    self.replay(dump, *words, work=work, code=support.EXIT_CLUSTER,
+                                message=f"{name} exists, and the oplog drops or renames it")
+                    self.assertIn({"_id": "mine"}, list(self.database[name].find()))
+                self.replay(dump, "--drop")
+                self.assertNotIn({"_id": "mine"}, list(self.database[name].find()))
+
     def test_patterns_select_and_rename_operations(self):
         def made():
             return self.dump(self.namespace("t", [A]), self.namespace("u", [A]), oplog=[
