@@ -478,14 +478,15 @@ static bool is_included(const sl_archive *archive, const char *path) {
     return !archive->include || (path && fnmatch(archive->include, sl_base_name(path), 0) == 0);
 }
 
-/* A hard link has no contents of its own. If --include matches the link but not the entry that it
- * links to, the contents are not loaded, which is reported. */
-static const char *excluded_target(const sl_archive *archive, struct archive_entry *entry,
-                                   const char *path) {
+/* A hard link has no contents of its own. If the entry that it links to is not read, the contents
+ * are not loaded, which is reported. */
+static const char *missing_target(const sl_archive *archive, struct archive_entry *entry,
+                                  const char *path) {
     const char *target = archive_entry_hardlink(entry);
-    return target && is_included(archive, path) && !is_included(archive, target)
-               ? "a hard link to an entry that does not match --include; its contents are stored "
-                 "in that entry"
+    return target && path && is_included(archive, path) && !is_hidden(path) &&
+                   !sl_path_set_has(&archive->paths, target)
+               ? "a hard link to an entry with its contents that is not loaded: it is hidden, does "
+                 "not match --include, or is not in the archive"
                : NULL;
 }
 
@@ -543,7 +544,7 @@ bool sl_archive_next(sl_archive *archive, sl_input **contents, sl_reader_times *
             return false;
         if (!entry)
             return end(archive, times, error);
-        archive->skip_reason = excluded_target(archive, entry, path);
+        archive->skip_reason = missing_target(archive, entry, path);
         if (!is_file(entry) && replaces_file(archive, entry, path))
             return refuse_repeated(archive, error);
         if (!is_file(entry) && !archive->skip_reason)

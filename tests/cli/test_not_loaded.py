@@ -123,18 +123,20 @@ class Archives(Case):
         for path in self.archives():
             self.parse("--include", "[rm]*e*s*.csv", path)
 
-    def test_a_hard_link_to_an_entry_that_is_not_included(self):
+    def test_a_hard_link_to_an_entry_that_is_not_loaded(self):
         """The content of a hard link is stored under its first name only."""
-        path = self.file("links.tar", making.tar([("one.csv", RESULTS), ("p/x.dat", RESULTS)]))
-        with tarfile.open(path, "a") as archive:
-            entry = tarfile.TarInfo("two_files.dat")
-            entry.type, entry.linkname = tarfile.LNKTYPE, "one.csv"
-            archive.addfile(entry)
-        outcome, work = self.parse("--include", "*.dat", path, code=support.EXIT_SOURCE)
-        self.assertIn("two_files.dat: not loaded: this is a hard link to an entry", outcome.err)
-        self.assert_accounting(work, inserted=3)
-        self.parse("--include", "*.csv", path)
-        self.parse(path)
+        for target in ("one.csv", ".hidden/one.csv", "gone.csv"):
+            path = self.file("links.tar", making.tar([("one.csv", RESULTS), (".hidden/one.csv", RESULTS),
+                                                      ("p/x.dat", RESULTS)]))
+            with tarfile.open(path, "a") as archive:
+                entry = tarfile.TarInfo("two_files.dat")
+                entry.type, entry.linkname = tarfile.LNKTYPE, target
+                archive.addfile(entry)
+            loaded = target == "one.csv"
+            for words, found in (["--include", "*.dat"], True), (["--include", "*.csv"], False), ([], not loaded):
+                outcome, work = self.parse(*words, path, code=support.EXIT_SOURCE if found else support.EXIT_OK)
+                self.assertEqual("two_files.dat: not loaded: this is a hard link to an entry" in outcome.err, found)
+                self.assert_accounting(work, inserted=3 if words else 6)
 
     def test_links_in_a_zip_are_skipped(self):
         path = self.scratch / "links.zip"
