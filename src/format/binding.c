@@ -577,7 +577,7 @@ static bool dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_di
     memcpy(d->note, table->note, sizeof d->note);
     d->header_assumed = table->header_assumed;
     d->quotes_kept = table->quotes_kept;
-    d->one_column = table->one_column;
+    d->advice = table->advice;
     d->other = table->other;
     d->other_fields = table->other_fields;
     if (!table->header) {

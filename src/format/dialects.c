@@ -368,9 +368,7 @@ static void show_skipped(sl_dialects *dialects, const sl_dialect *d, const char 
     sl_log_warning("%s: %zu line%s before the table not loaded: `" SL_LINES "`; if these are "
                    "records, give --header no%s%s",
                    name, d->skip_lines, d->skip_lines == 1 ? "" : "s", d->skipped_text,
-                   d->one_column ? "; if it is the name of one column with decimal commas, give "
-                                   "--delimiter ';' --header yes"
-                                 : "",
+                   d->advice ? d->advice : "",
                    dialects->shown_count == SKIPPED_SHOWN ? " (not shown for further texts)" : "");
 }
 

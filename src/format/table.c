@@ -868,6 +868,7 @@ static bool complete(const sl_format_options *options, sl_table *table, sl_text 
 static void skip_lines(sl_table *table, sl_text head, size_t from) {
     sl_text fields[8], line;
     size_t end = table->first.text_start;
+    bool names = false; /* the last line may name the columns */
     for (size_t at = from, begin = at;
          !table->header && begin < end && table_next_line(table, head, true, &at, &line);
          begin = at) {
@@ -875,13 +876,21 @@ static void skip_lines(sl_table *table, sl_text head, size_t from) {
         if (count >= 2 &&
             (count == table->first.fields || fields_have_typed(fields, count < 8 ? count : 8)))
             end = begin;
+        else
+            names = count >= 2;
     }
     table->first.text_start = end;
     table->skipped = sl_line_feeds(head.bytes, head.bytes + end);
     if (table->skipped == 0)
         return;
-    table->one_column = !table->header && table->skipped == 1 && table->first.fields == 2 &&
-                        may_have_decimal_commas(table, head) && has_words_only(head, from);
+    if (!table->header && table->skipped == 1 && table->first.fields == 2 &&
+        may_have_decimal_commas(table, head) && has_words_only(head, from))
+        table->advice = "; if it is the name of one column with decimal commas, give --delimiter "
+                        "';' --header yes";
+    else if (names)
+        table->advice = "; if the last one names the columns, it has another number of fields than "
+                        "the records, whose values may hold the delimiter (12,50): export them in "
+                        "quotes";
     while (from < end && memchr(" \r\n", head.bytes[from], 3))
         from++;
     size_t last = end;

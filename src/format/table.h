@@ -22,7 +22,7 @@ typedef struct sl_table {
     char why[SL_NOTATION_WHY_ROOM];     /* what shows the notation; "": nothing */
     size_t skipped;                     /* lines before it */
     char skipped_text[SL_SKIPPED_ROOM]; /* their text, unless it was declared; printable */
-    bool one_column;     /* the line before it may be the name of one column of decimal commas */
+    const char *advice;  /* ends a message about the lines before it; NULL: none */
     bool header;         /* the first line names the columns */
     bool header_assumed; /* nothing but its place shows that it does */
     bool quotes_kept;    /* values have quotes that another table would lose */

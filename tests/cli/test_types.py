@@ -403,6 +403,11 @@ class Types(support.Case):
         documents, _ = self.documents("--delimiter", ";", "--header", "yes", path)
         self.assertEqual(documents, [{"wert": 12.5}, {"wert": 3.75}])
         self.assertNotIn(advice, self.shardload("inspect", self.file("t.csv", "title\nx,y\n1,2\n3,4\n")).err)
+        advice = "the records, whose values may hold the delimiter (12,50): export them in quotes"
+        for text, names in (("a,b\nx,1,50\ny,2,5\n", True), ("t\na,b\nx,1,50\ny,2,5\n", True),
+                            ("a\nx,1,50\ny,2,5\n", False), ("a,b\n\nx,1,50\ny,2,5\n", False)):
+            shown = self.shardload("inspect", self.file("t.csv", text)).err
+            self.assertEqual((advice in shown, "before the table not loaded" in shown), (names, True), text)
 
     def test_lines_are_shown_in_the_encoding_of_the_text(self):
         path = self.file("t.csv", "Ums\xe4tze 2024\n\nNr;Wert\n1;2\n3;4\n".encode("cp1252"))
