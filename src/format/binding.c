@@ -576,6 +576,7 @@ static bool dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_di
     d->quote = table->quote;
     memcpy(d->note, table->note, sizeof d->note);
     d->header_assumed = table->header_assumed;
+    d->header_missed = table->header_missed;
     d->quotes_kept = table->quotes_kept;
     d->advice = table->advice;
     d->other = table->other;

@@ -109,8 +109,8 @@ struct sl_dialect {
     char skipped_text[SL_SKIPPED_ROOM]; /* their text, unless it was declared; printable */
     bool pad;                           /* lines with too few fields have missing values */
     char note[240]; /* assumptions about the table, for messages; "" or "; ..." */
-    bool header_assumed, quotes_kept; /* as in sl_table */
-    const char *advice;               /* as in sl_table */
+    bool header_assumed, header_missed, quotes_kept; /* as in sl_table */
+    const char *advice;                              /* as in sl_table */
     char other;
     size_t other_fields;
     char letter[8]; /* name of the publisher's dialect; "": none */

@@ -420,6 +420,10 @@ static void show_doubts(const sl_plan *plan, const sl_dialect *d, const char *na
         sl_log_info("%s: the first line is assumed to be a header: `" SL_LINES "`; if it is a "
                     "record, give --header no",
                     name, header);
+    if (d->header_missed)
+        sl_log_info("%s: no header is found, so the columns are named column1, column2, ...; if "
+                    "the first line names them, give --header yes",
+                    name);
     if (d->quotes_kept)
         sl_log_warning("%s: values have quotes, which are kept: --quote '\"' removes them", name);
     const char given[2] = {d->delimiter, '\0'}, other[2] = {d->other, '\0'};

@@ -409,6 +409,16 @@ class Types(support.Case):
             shown = self.shardload("inspect", self.file("t.csv", text)).err
             self.assertEqual((advice in shown, "before the table not loaded" in shown), (names, True), text)
 
+    def test_a_load_without_header_says_so(self):
+        """The first line may be the header, and would be a record."""
+        path = self.file("h.csv", "geo\t2020 \t2021 \nDE\t1 p\t2\nFR\t: \t4 e\n")
+        said = "h.csv: no header is found, so the columns are named column1, column2, ...; if the first line names"
+        self.assertIn(said, self.shardload("load", "--sink", "null", path).err)
+        for words in (["no"], ["yes"], ["no", "--columns", "a,b,c"]):
+            self.assertNotIn(said, self.shardload("load", "--sink", "null", "--header", *words, path).err)
+        documents, _ = self.documents("--header", "yes", path)
+        self.assertEqual(documents[0], {"geo": "DE", "2020": "1 p", "2021": "2"})
+
     def test_lines_are_shown_in_the_encoding_of_the_text(self):
         path = self.file("t.csv", "Ums\xe4tze 2024\n\nNr;Wert\n1;2\n3;4\n".encode("cp1252"))
         outcome = self.shardload("inspect", "--encoding", "cp1252", path)
