@@ -104,11 +104,10 @@ class Embedding(support.ClusterCase):
         outcome = self.shardload(*self.words("--resume"), code=support.EXIT_SOURCE)
         self.assertIn("has changed since the load began", outcome.err)
         self.records.write_text(kept)
-        self.shardload(*self.words("--resume", "--on", "v"), code=support.EXIT_USAGE,
-                       message='--on was "key" and is "v"')
-        self.options, options = [], self.options
-        self.shardload(*self.words("--resume"), code=support.EXIT_USAGE,
-                       message='--embed was "items" and is not given')
+        options = self.options
+        for self.options, message in ((["v" if word == "key" else word for word in options], '--on was "key" and is "v"'),
+                                      ([], '--embed was "items" and is not given')):
+            self.shardload(*self.words("--resume"), code=support.EXIT_USAGE, message=message)
         self.options = options
         shutil.rmtree(self.work / "embed")
         outcome = self.shardload(*self.words("--resume"), code=support.EXIT_SOURCE)
