@@ -786,14 +786,15 @@ static bool is_match(const sl_key_names *match, const char *key) {
     return false;
 }
 
-/* {$set: {...}}: with upsert the server sets the match fields from the match. */
+/* {$set: {...}}: with upsert the server sets the match fields from the match. Without other fields
+ * {$setOnInsert: {...}}, which changes no stored document: servers before 5.0 refuse an empty $set. */
 static uint8_t *put_set(uint8_t *to, const sl_key_names *match, const bson_t *document) {
-    uint8_t *start, *set;
+    uint8_t *start, *body, *set;
     bson_iter_t iter;
     const uint8_t *bytes = bson_get_data(document);
     uint32_t from = 4, next;
-    to = begin_document(to, "u", &start);
-    to = begin_document(to, "$set", &set);
+    body = begin_document(to, "u", &start);
+    to = begin_document(body, "$set", &set);
     for (bool more = bson_iter_init(&iter, document) && bson_iter_next(&iter); more; from = next) {
         bool skip = is_match(match, bson_iter_key(&iter));
         more = bson_iter_next(&iter);
@@ -801,6 +802,10 @@ static uint8_t *put_set(uint8_t *to, const sl_key_names *match, const bson_t *do
         next = more ? bson_iter_offset(&iter) : document->len - 1;
         if (!skip)
             to = put_bytes(to, bytes + from, next - from);
+    }
+    if (to == set + 4) {
+        to = begin_document(body, "$setOnInsert", &set);
+        to = put_bytes(to, bytes + 4, document->len - 5);
     }
     return sl_bson_end(start, sl_bson_end(set, to));
 }

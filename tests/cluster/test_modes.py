@@ -64,15 +64,15 @@ class Modes:
     def test_merge(self):
         self.store()
         self.database.t.update_many({"_id": {"$lt": 10}}, {"$set": {"more": 1}})
-        lines = [f"{number},,new" for number in (3, 4, 20)] + ["100000,5,added"]
+        lines = [f"{number},,new" for number in (3, 4, 20)] + ["100000,5,added", "100001,,", "6,,"]
         outcome, work = self.run_mode("merge", [*lines, "5,5,text 5"])
-        self.assertRegex(outcome.text, r"= inserted with the record's fields only +1\n")
-        self.assert_accounting(work, inserted=1, changed=3, alreadyStored=1)
-        stored = {number: self.database.t.find_one({"_id": number}) for number in (3, 5, 20, 100000)}
+        self.assertRegex(outcome.text, r"= inserted with the record's fields only +2\n")
+        self.assert_accounting(work, inserted=2, changed=3, alreadyStored=2)
+        stored = {number: self.database.t.find_one({"_id": number}) for number in (3, 5, 20, 100000, 100001)}
         self.assertEqual(stored, {3: {"_id": 3, "k": 3, "t": "new", "more": 1},
                                   5: {"_id": 5, "k": 5, "t": "text 5", "more": 1},
                                   20: {"_id": 20, "k": 6, "t": "new"},
-                                  100000: {"_id": 100000, "k": 5, "t": "added"}})
+                                  100000: {"_id": 100000, "k": 5, "t": "added"}, 100001: {"_id": 100001}})
 
     def test_update(self):
         """As merge, without documents that hold only the fields of a file with changes."""

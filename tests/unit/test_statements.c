@@ -46,6 +46,9 @@ TEST(statements_of_each_mode) {
           "{ \"update\" : \"t\", \"updates\" : [ { \"q\" : { \"_id\" : { \"$eq\" : 5 }, \"b\" : { "
           "\"$eq\" : \"x\" } }, \"u\" : { \"$set\" : { \"a\" : 1, \"c\" : [ 1 ] } }, \"upsert\" : "
           "true } ] }");
+    check(SL_MODE_UPDATE, "k", "{\"k\":5}",
+          "{ \"update\" : \"t\", \"updates\" : [ { \"q\" : { \"k\" : { \"$eq\" : 5 } }, \"u\" : { "
+          "\"$setOnInsert\" : { \"k\" : 5 } } } ] }");
     check(
         SL_MODE_DELETE, "a.b", "{\"_id\":5,\"a\":{\"b\":{\"$gt\":1}}}",
         "{ \"delete\" : \"t\", \"deletes\" : [ { \"q\" : { \"a.b\" : { \"$eq\" : { \"$gt\" : 1 } } "
