@@ -22,12 +22,12 @@ typedef struct sl_table {
     char why[SL_NOTATION_WHY_ROOM];     /* what shows the notation; "": nothing */
     size_t skipped;                     /* lines before it */
     char skipped_text[SL_SKIPPED_ROOM]; /* their text, unless it was declared; printable */
-    const char *advice;  /* ends a message about the lines before it; NULL: none */
-    bool header;         /* the first line names the columns */
-    bool header_assumed; /* nothing but its place shows that it does */
-    bool header_missed;  /* none was found, and none is usual */
-    bool quotes_kept;    /* values have quotes that another table would lose */
-    sl_text *names;      /* unique, not empty; `count` of them. Owned, as is `memory` */
+    const char *advice;                 /* ends a message about the lines before it; NULL: none */
+    bool header;                        /* the first line names the columns */
+    bool header_assumed;                /* nothing but its place shows that it does */
+    bool header_missed;                 /* none was found, and none is usual */
+    bool quotes_kept;                   /* values have quotes that another table would lose */
+    sl_text *names; /* unique, not empty; `count` of them. Owned, as is `memory` */
     size_t count;
     const sl_encoding *encoding; /* of lines that are shown; NULL: UTF-8 */
     char *memory;

@@ -787,7 +787,7 @@ static bool is_match(const sl_key_names *match, const char *key) {
 }
 
 /* {$set: {...}}: with upsert the server sets the match fields from the match. Without other fields
- * {$setOnInsert: {...}}, which changes no stored document: servers before 5.0 refuse an empty $set. */
+ * {$setOnInsert: {...}}, which changes no stored document: older servers refuse an empty $set. */
 static uint8_t *put_set(uint8_t *to, const sl_key_names *match, const bson_t *document) {
     uint8_t *start, *body, *set;
     bson_iter_t iter;

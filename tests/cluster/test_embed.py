@@ -105,8 +105,8 @@ class Embedding(support.ClusterCase):
         self.assertIn("has changed since the load began", outcome.err)
         self.records.write_text(kept)
         options = self.options
-        for self.options, message in ((["v" if word == "key" else word for word in options], '--on was "key" and is "v"'),
-                                      ([], '--embed was "items" and is not given')):
+        other = ["v" if word == "key" else word for word in options]
+        for self.options, message in ((other, '--on was "key" and is "v"'), ([], '--embed was "items" and is not given')):
             self.shardload(*self.words("--resume"), code=support.EXIT_USAGE, message=message)
         self.options = options
         shutil.rmtree(self.work / "embed")
