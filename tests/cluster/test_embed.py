@@ -106,7 +106,8 @@ class Embedding(support.ClusterCase):
         self.records.write_text(kept)
         options = self.options
         other = ["v" if word == "key" else word for word in options]
-        for self.options, message in ((other, '--on was "key" and is "v"'), ([], '--embed was "items" and is not given')):
+        for self.options, message in ((other, '--on was "key" and is "v"'),
+                                      ([], '--embed was "items" and is not given')):
             self.shardload(*self.words("--resume"), code=support.EXIT_USAGE, message=message)
         self.options = options
         shutil.rmtree(self.work / "embed")
