@@ -675,6 +675,33 @@ static bool is_joined(const sl_job *job, const char *name) {
     return false;
 }
 
+/* Is it a type of numbers with a decimal mark? */
+static bool has_decimal_mark(const sl_schema_column *type) {
+    return type->type == SL_TYPE_DOUBLE || type->type == SL_TYPE_DECIMAL ||
+           (type->format && sl_column_class(type) == SL_CLASS_NUMBERS);
+}
+
+/* Reports a form of numbers that no earlier load had, if the earlier ones read values such as
+ * 12.500 differently: one of the two may be wrong. */
+static void show_other_form(const char *name, const known_type *types, size_t count,
+                            const sl_schema_column *chosen) {
+    char is[SL_TYPE_ROOM], stored[200];
+    bool differs = false, known = false;
+    sl_column_type_write(chosen, is);
+    for (size_t i = 0; i < count; i++) {
+        sl_schema_column type = {0};
+        known = known || strcmp(types[i].type, is) == 0;
+        differs = differs || (!types[i].sampled && sl_column_type_read(types[i].type, &type) &&
+                              has_decimal_mark(&type) && contradict(chosen, &type));
+    }
+    if (!differs || known || !has_decimal_mark(chosen))
+        return;
+    write_stored(types, count, stored, sizeof stored);
+    sl_log_info("column %s: %s here, %s in earlier loads: 12.500 is another number in each. If "
+                "the stored numbers are wrong, load all files by one command with --drop",
+                name, is, stored);
+}
+
 /* Gives a column the type that the collection has, if it has one. */
 static void adopt_column(const sl_job *job, const known_types *known, sl_typed_layout *layout,
                          size_t index, bool comparing, refusal *refused) {
@@ -699,6 +726,8 @@ static void adopt_column(const sl_job *job, const known_types *known, sl_typed_l
                         "be %s",
                         name, sl_column_type_write(&chosen, is),
                         sl_column_type_write(&column->schema, was));
+        if (!comparing && column->guess.values > 0)
+            show_other_form(name, types, count, &chosen);
         sl_column_type_write(&chosen, is);
         chosen.adopted = strcmp(is, sl_column_type_write(&column->schema, was)) != 0;
         column->schema = chosen;
