@@ -54,6 +54,15 @@ class Standalone(support.ClusterCase):
         self.assertEqual(sorted(int(row["offset"]) for row in found), starts)
         self.assertIn("another document has this _id: ", " ".join(row["reason"] for row in found))
 
+    def test_another_version_of_the_stored_documents(self):
+        """The advised mode stores it."""
+        lines = [*rows(count=100)]
+        self.load("--id-field", "id", self.file("a.csv", text_of(lines)))
+        newer = self.file("b.csv", text_of(["7,0,changed" if line.startswith("7,") else line for line in lines] + ["100,1,new"]))
+        self.load("--id-field", "id", newer, code=support.EXIT_REJECTS, message="load them with --mode upsert, which")
+        self.load("--id-field", "id", "--mode", "upsert", newer)
+        self.assertEqual([self.database.t.find_one({"_id": key})["t"] for key in (7, 100)], ["changed", "new"])
+
     def test_loaded_again(self):
         source = self.file("a.csv", text_of(rows()))
         self.load("--id-field", "id", source)
