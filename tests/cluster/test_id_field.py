@@ -18,10 +18,10 @@ def rows(first=0, count=COUNT):
 class Standalone(support.ClusterCase):
     variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
-    def verify(self, source, *words, code=0):
+    def verify(self, source, *words, code=0, key="id"):
         work = self.scratch / f"verify-{next(self._counter)}"
         return self.shardload("verify", *self.target(), "--progress", "none", "--work-dir", work,
-                              "--id-field", "id", *words, source, code=code)
+                              "--id-field", key, *words, source, code=code)
 
     def test_a_table(self):
         source = self.file("a.csv", text_of(rows()))
@@ -39,7 +39,7 @@ class Standalone(support.ClusterCase):
         self.load("--id-field", "k,id", source)
         found = self.database.t.find_one({"_id": bson.SON([("k", 5), ("id", 5)])})
         self.assertEqual(found["t"], "text 5")
-        self.verify(source, "--id-field", "k,id", "--content")
+        self.verify(source, "--content", key="k,id")
 
     def test_duplicates_in_the_file(self):
         """The first record is stored and later ones are rejects; rejects with the same content are
