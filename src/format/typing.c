@@ -7,6 +7,7 @@
 #include "util/grow.h"
 #include "util/memory_stream.h"
 #include "util/name_index.h"
+#include "util/yaml_reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -414,31 +415,11 @@ bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *diale
 
 /* ---- schemas ---- */
 
-/* Writes a double-quoted scalar. The text is UTF-8. */
-static void put_quoted(FILE *out, const char *text) {
-    fputs("\"", out);
-    for (const char *at = text; *at; at++) {
-        uint8_t byte = (uint8_t)*at;
-        if (byte == '"' || byte == '\\')
-            fprintf(out, "\\%c", byte);
-        else if (byte < 0x20 || byte == 0x7F)
-            fprintf(out, "\\x%02x", byte);
-        else if (byte == 0xC2 && (uint8_t)at[1] < 0xA0) /* U+0080 to U+009F */
-            fprintf(out, "\\x%02x", (uint8_t) * ++at);
-        else if (strncmp(at, "\xEF\xBB\xBF", 3) == 0) {
-            fputs("\\uFEFF", out);
-            at += 2;
-        } else
-            fputc(byte, out);
-    }
-    fputs("\"", out);
-}
-
 static void put_words(FILE *out, const char *before, const sl_words *words, const char *after) {
     fputs(before, out);
     for (size_t i = 0; i < words->count; i++) {
         fputs(i > 0 ? ", " : "", out);
-        put_quoted(out, words->words[i]);
+        sl_yaml_put_quoted(out, words->words[i]);
     }
     fputs(after, out);
 }
@@ -446,14 +427,14 @@ static void put_words(FILE *out, const char *before, const sl_words *words, cons
 static void put_column(FILE *out, const sl_bound_column *column) {
     const sl_schema_column *schema = &column->schema;
     fputs("  - {name: ", out);
-    put_quoted(out, column->published);
+    sl_yaml_put_quoted(out, column->published);
     if (schema->type != SL_TYPE_TEXT)
         fprintf(out, ", type: %s", sl_column_types[schema->type].word);
     else if (schema->missing.count == 0)
         fputs(", missing: []", out);
     if (schema->format) {
         fputs(", format: ", out);
-        put_quoted(out, schema->format);
+        sl_yaml_put_quoted(out, schema->format);
     }
     if (schema->missing.count > 0 && schema->missing.count != sl_missing_words.count)
         put_words(out, ", missing: [", &schema->missing, "]");
@@ -479,7 +460,7 @@ static void put_options(FILE *out, const sl_format_options *options) {
 #define PUT(key, option)                                                                           \
     if (key && *key) {                                                                             \
         fputs(#key ": ", out);                                                                     \
-        put_quoted(out, key);                                                                      \
+        sl_yaml_put_quoted(out, key);                                                              \
         fputc('\n', out);                                                                          \
     }
     SL_SCHEMA_OPTIONS(PUT)
@@ -521,19 +502,19 @@ char *sl_typing_write_schema(const sl_plan *plan, const sl_dialect *const *diale
             "# A value that does not fit its type is a reject.\n"
             "name: ",
             (unsigned long long)records);
-    put_quoted(out, name);
+    sl_yaml_put_quoted(out, name);
     fprintf(out, "\nkind: records\n");
     put_options(out, &plan->options);
     if (dialect->notation && (dialect->notation_given || dialect->why[0]))
         fprintf(out, "dialect: %s\n", dialect->notation->name);
     fprintf(out, "delimiter: ");
-    put_quoted(out, delimiter);
+    sl_yaml_put_quoted(out, delimiter);
     const char quote[2] = {dialect->quote, '\0'};
     fprintf(out, "\nquotes: ");
     if (dialect->quote == '"' || !dialect->quote)
         fprintf(out, dialect->quote ? "true" : "false");
     else
-        put_quoted(out, quote);
+        sl_yaml_put_quoted(out, quote);
     fprintf(out, "\nheader: %s\n", dialect->header_length > 0 ? "true" : "false");
     if (dialect->skip_lines > 0)
         fprintf(out, "skip_lines: %zu\n", dialect->skip_lines);
