@@ -657,6 +657,12 @@ bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t 
                           const bson_t *now, unsigned attempt, sl_error *error) {
     if (registry->none)
         return true;
+    if (bson_count_keys(now) > LIST_MOST)
+        return sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "registry %s.%s: its list %s would have more than %u entries: load fewer "
+            "different columns into the collection",
+            registry->database, registry->collection, name, LIST_MOST);
     if (attempt == ATTEMPTS_MOST)
         return sl_error_set(error, SL_EXIT_CLUSTER,
                             "registry %s.%s: the list %s of the document \"counter\" cannot be "

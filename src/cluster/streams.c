@@ -718,6 +718,7 @@ static void forget_message(checked_stream *self) {
 static bool note_members(sl_streams *owner, const uint8_t *message, size_t length,
                          char why[SL_MESSAGE_WHY]) {
     const size_t head = get_u32(message + 12) == OP_REPLY ? REPLY_BYTES : HEADER_BYTES + 5;
+    size_t named = 0; /* also those that are repeated: each is compared with all that are known */
     bson_t reply;
     bson_iter_t field, item;
     for (bool more = bson_init_static(&reply, message + head, length - head) &&
@@ -726,7 +727,7 @@ static bool note_members(sl_streams *owner, const uint8_t *message, size_t lengt
         const sl_rule *rule = rule_of(bson_iter_key(&field));
         const bool members = rule && rule->check == check_hosts && bson_iter_recurse(&field, &item);
         while (members && bson_iter_next(&item)) {
-            if (!add_member(owner, bson_iter_utf8(&item, NULL)))
+            if (++named > 3 * LIST_MAX || !add_member(owner, bson_iter_utf8(&item, NULL)))
                 return wrong(why, "its replica set names more than %d members", LIST_MAX);
         }
     }

@@ -99,10 +99,7 @@ static bool bind_names(sl_dialect *d, const sl_schema *schema, const sl_text *na
         column->published = memory;
         memory += name.length;
         *memory++ = '\0';
-        size_t k = 0;
-        while (schema && k < schema->column_count &&
-               !sl_schema_column_is_named(&schema->columns[k], name))
-            k++;
+        const size_t k = schema ? sl_schema_find(schema, name) : 0;
         if (schema && k < schema->column_count) {
             column->schema = schema->columns[k];
         } else {
@@ -299,22 +296,34 @@ static bool accepts(sl_field_step step, const char *word, size_t length) {
     }
 }
 
-/* Would the fast conversion accept one of the words for a missing value? */
-static bool accepts_any(const char *const *words, size_t count, sl_field_step step) {
-    for (size_t i = 0; i < count; i++) {
+/* The last list of words that was tried with a fast conversion: most columns share one. */
+typedef struct tried_words {
+    const char *const *words;
+    size_t count;
+    bool accepted;
+} tried_words;
+
+/* Would the fast conversion accept one of the words for a missing value? `tried`: for each step. */
+static bool accepts_any(const char *const *words, size_t count, sl_field_step step,
+                        tried_words *tried) {
+    tried_words *last = &tried[step];
+    if (last->words == words && last->count == count)
+        return last->accepted;
+    *last = (tried_words){words, count, false};
+    for (size_t i = 0; i < count && !last->accepted; i++) {
         char word[64] = {0}; /* with the readable bytes that converters need after a field */
         size_t length = strlen(words[i]);
         if (length > 32)
             continue;
         memcpy(word, words[i], length);
-        if (accepts(step, word, length))
-            return true;
+        last->accepted = accepts(step, word, length);
     }
-    return false;
+    return last->accepted;
 }
 
 /* The fast conversion of a column's fields. */
-static sl_field_step step_of(const sl_dialect *d, const sl_schema_column *schema) {
+static sl_field_step step_of(const sl_dialect *d, const sl_schema_column *schema,
+                             tried_words tried[2][SL_STEP_END]) {
     const sl_column_type *type = &sl_column_types[schema->type];
     bool words =
         schema->missing.count > 0 || schema->invalid == SL_INVALID_MISSING || d->null_count > 0;
@@ -322,14 +331,15 @@ static sl_field_step step_of(const sl_dialect *d, const sl_schema_column *schema
     sl_field_step step = strict ? type->strict_step : type->step;
     if (step == SL_STEP_UNUSUAL || schema->format || schema->trim)
         return SL_STEP_UNUSUAL;
-    bool unusual = type->any_text
-                       ? words
-                       : accepts_any(schema->missing.words, schema->missing.count, step) ||
-                             accepts_any(d->nulls, d->null_count, step);
+    bool unusual = type->any_text ? words
+                                  : accepts_any(schema->missing.words, schema->missing.count, step,
+                                                tried[0]) ||
+                                        accepts_any(d->nulls, d->null_count, step, tried[1]);
     return unusual ? SL_STEP_UNUSUAL : step;
 }
 
 bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
+    tried_words tried[2][SL_STEP_END] = {{{0}}};
     bool all_text = true;
     d->fixed_bytes = SL_BSON_HEAD_BYTES + 1;
     d->grows = false;
@@ -345,7 +355,7 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
         converter->step = SL_STEP_UNUSUAL;
         if (length <= SL_SHORT_PREFIX) {
             sl_bson_put_key(converter->prefix, column->type, column->key);
-            converter->step = (uint8_t)step_of(d, schema);
+            converter->step = (uint8_t)step_of(d, schema, tried);
         }
         converter->skips_null = !schema->required && !d->stores_null;
         converter->skips_empty = converter->skips_null && !(type->empty && d->null);
@@ -688,14 +698,13 @@ static bool plan_create(const sl_format_options *options, sl_plan **out, sl_erro
  * requires? */
 static bool names_columns(const sl_schema *schema, const sl_text *names, size_t count,
                           bool *required) {
-    bool any = false;
+    bool found[SL_COLUMNS_MAX + 1] = {false}, any = false; /* the last one: names of no column */
     *required = true;
+    for (size_t i = 0; i < count; i++)
+        found[sl_schema_find(schema, names[i])] = true;
     for (size_t k = 0; k < schema->column_count; k++) {
-        bool found = false;
-        for (size_t i = 0; i < count && !found; i++)
-            found = sl_schema_column_is_named(&schema->columns[k], names[i]);
-        *required = *required && (found || !schema->columns[k].required);
-        any = any || found;
+        *required = *required && (found[k] || !schema->columns[k].required);
+        any = any || found[k];
     }
     return any;
 }
@@ -778,15 +787,9 @@ static sl_text *read_first(sl_table *table, sl_text head, uint64_t skip, const c
 /* Is each name that of a column of the schema? */
 static bool are_columns(const sl_schema *schema, const sl_text *names, size_t count) {
     size_t known = 0;
-    for (size_t k; known < count; known++) {
-        for (k = 0; k < schema->column_count; k++) {
-            if (sl_schema_column_is_named(&schema->columns[k], names[known]))
-                break;
-        }
-        if (k == schema->column_count)
-            return false;
-    }
-    return known > 0;
+    while (known < count && sl_schema_find(schema, names[known]) < schema->column_count)
+        known++;
+    return known > 0 && known == count;
 }
 
 static bool sniff_by_schema(const sl_plan *plan, sl_text head, bool whole, sl_dialect **dialect,

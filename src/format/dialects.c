@@ -15,7 +15,7 @@
 #define WARNINGS_MAX 3u /* about texts of one kind */
 #define SKIPPED_SHOWN 5u
 #define NAMES_ROOM 200
-#define KINDS_MAX 4096u /* each text is compared with the texts of at most this many kinds */
+#define KINDS_MAX 1000u /* each text is compared with the texts of at most this many kinds */
 
 /* Texts with the same columns that also agree in the fields up to `blanks`. */
 typedef struct text_kind {
@@ -145,33 +145,47 @@ static bool may_share_notation(const text_kind *shows, const text_kind *other) {
            shows->count == other->count && shows->notation != other->notation;
 }
 
+/* A text as it is read in one notation. */
+typedef struct reading {
+    bool tried;
+    sl_dialect *dialect; /* NULL: it cannot be read so */
+    text_kind kind;
+} reading;
+
+static bool read_as(reading *r, const sl_plan *plan, sl_text head, bool whole,
+                    const sl_notation *notation, sl_error *error) {
+    sl_error why = {0};
+    const bool tried = r->tried;
+    r->tried = true;
+    return tried || !sl_delimited_sniff_as(plan, head, whole, notation, &r->dialect, &why) ||
+           kind_of(plan, r->dialect, &r->kind, error);
+}
+
 /* Reads a text that does not show how values are written in the notation of its table. */
 static bool share_notation(const sl_dialects *dialects, const sl_plan *plan, sl_text head,
                            bool whole, text_kind *kind, sl_dialect **dialect, sl_error *error) {
-    for (size_t i = 0; i < dialects->count; i++) {
+    reading readings[SL_NOTATIONS] = {{0}}; /* once in each, however many kinds have it */
+    bool ok = true, found = false;
+    for (size_t i = 0; ok && !found && i < dialects->count; i++) {
         const text_kind *one = &dialects->kinds[i];
-        sl_dialect *other = NULL;
-        sl_error why = {0};
-        text_kind again = {0};
-        if (one->superseded || !may_share_notation(one, kind) ||
-            !sl_delimited_sniff_as(plan, head, whole, one->notation, &other, &why))
+        if (one->superseded || !may_share_notation(one, kind))
             continue;
-        if (!kind_of(plan, other, &again, error)) {
-            sl_delimited_dialect_destroy(other);
-            return false;
+        reading *r = &readings[one->notation - sl_notations];
+        ok = read_as(r, plan, head, whole, one->notation, error);
+        found = ok && r->dialect && same_columns(&r->kind, one) && same_marks(&r->kind, one);
+        if (found) {
+            const reading before = {.dialect = *dialect, .kind = *kind};
+            *dialect = r->dialect;
+            *kind = r->kind;
+            *r = before;
+            snprintf((*dialect)->why, sizeof(*dialect)->why, "as the other texts of the table");
         }
-        if (same_columns(&again, one) && same_marks(&again, one)) {
-            snprintf(other->why, sizeof other->why, "as the other texts of the table");
-            sl_delimited_dialect_destroy(*dialect);
-            *dialect = other;
-            kind_clear(kind);
-            *kind = again;
-            return true;
-        }
-        sl_delimited_dialect_destroy(other);
-        kind_clear(&again);
     }
-    return true;
+    for (size_t i = 0; i < SL_NOTATIONS; i++) {
+        sl_delimited_dialect_destroy(readings[i].dialect);
+        kind_clear(&readings[i].kind);
+    }
+    return ok;
 }
 
 /* The text shows how values are written: earlier texts that may be of its table are read again. */

@@ -49,12 +49,8 @@ static bool plan_create(const sl_format_options *options, sl_plan **out, sl_erro
  * other columns. */
 static size_t known_names(const sl_schema *schema, const sl_text *names, size_t count) {
     size_t known = 0;
-    for (size_t i = 0; i < count; i++) {
-        bool found = false;
-        for (size_t k = 0; k < schema->column_count && !found; k++)
-            found = sl_schema_column_is_named(&schema->columns[k], names[i]);
-        known += found;
-    }
+    for (size_t i = 0; i < count; i++)
+        known += sl_schema_find(schema, names[i]) < schema->column_count;
     return schema->exact && (known < count || count < schema->column_count) ? 0 : known;
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* clang-format off */
-const sl_notation sl_notations[] = {
+const sl_notation sl_notations[SL_NOTATIONS + 1] = {
     {.name = "csv", .help = "as RFC 4180", .words = true},
     {.name = "sql-csv", .help = "CSV of PostgreSQL or DuckDB: nothing is NULL, \"\" is empty text",
      .quote = '"', .null = "", .yes = "t", .no = "f", .words = true},

@@ -40,7 +40,8 @@ typedef struct sl_notation {
 } sl_notation;
 
 /* The rows, ended by one without name. The first one is that of all texts without another one. */
-extern const sl_notation sl_notations[];
+#define SL_NOTATIONS 6u
+extern const sl_notation sl_notations[SL_NOTATIONS + 1];
 
 /* The row of that name; NULL: none, or "auto". */
 const sl_notation *sl_notation_named(const char *name);

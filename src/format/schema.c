@@ -7,6 +7,7 @@
 #include "notation.h"
 #include "util/yaml_reader.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -264,6 +265,40 @@ static bool read_columns(sl_yaml *r, const yaml_node_t *node, void *into /* sl_s
     return true;
 }
 
+/* The same for names that differ only in capital and small letters. */
+static uint64_t hash_of(sl_text name) {
+    uint64_t hash = sl_process_seed();
+    char part[64];
+    for (size_t at = 0; at < name.length; at += sizeof part) {
+        const size_t left = name.length - at, length = left < sizeof part ? left : sizeof part;
+        for (size_t i = 0; i < length; i++)
+            part[i] = (char)tolower((unsigned char)name.bytes[at + i]);
+        hash = sl_seeded_hash(part, length, hash);
+    }
+    return hash;
+}
+
+/* Adds a name of column `k`, unless an earlier column has it: this one is never found by it. */
+static void list_name(sl_schema *schema, size_t k, const char *name) {
+    if (sl_schema_find(schema, sl_text_of(name)) == schema->column_count)
+        sl_name_index_add(&schema->index, hash_of(sl_text_of(name)), k);
+}
+
+/* So that the columns of a header are found in time that does not depend on the number of names. */
+static bool list_names(sl_schema *schema, sl_error *error) {
+    size_t count = schema->column_count;
+    for (size_t k = 0; k < schema->column_count; k++)
+        count += schema->columns[k].aliases.count;
+    if (!sl_name_index_reset(&schema->index, count))
+        return sl_error_memory(error, "reading a schema");
+    for (size_t k = 0; k < schema->column_count; k++) {
+        list_name(schema, k, schema->columns[k].name);
+        for (size_t i = 0; i < schema->columns[k].aliases.count; i++)
+            list_name(schema, k, schema->columns[k].aliases.words[i]);
+    }
+    return true;
+}
+
 static bool read_document(sl_yaml *r, const yaml_node_t *root, sl_schema *schema) {
     static const sl_yaml_key keys[] = {
         {"name", read_text, offsetof(sl_schema, name), false},
@@ -311,7 +346,7 @@ bool sl_schema_read(sl_text yaml, const char *source, sl_schema **out, sl_error 
         return false;
     }
     schema->document = r.document;
-    if (!read_document(&r, root, schema)) {
+    if (!read_document(&r, root, schema) || !list_names(schema, error)) {
         sl_schema_destroy(schema);
         return false;
     }
@@ -340,6 +375,7 @@ void sl_schema_destroy(sl_schema *schema) {
     free(schema->missing.words);
     free(schema->nulls.words);
     free(schema->columns);
+    sl_name_index_clear(&schema->index);
     yaml_document_delete(&schema->document);
     free(schema);
 }
@@ -352,4 +388,14 @@ bool sl_schema_column_is_named(const sl_schema_column *column, sl_text name) {
             return true;
     }
     return false;
+}
+
+size_t sl_schema_find(const sl_schema *schema, sl_text name) {
+    uint64_t at = hash_of(name);
+    size_t k, found = schema->column_count;
+    while ((k = sl_name_index_next(&schema->index, &at)) != SIZE_MAX) {
+        if (k < found && sl_schema_column_is_named(&schema->columns[k], name))
+            found = k;
+    }
+    return found;
 }

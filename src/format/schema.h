@@ -12,6 +12,7 @@
 
 #include "head.h"
 #include "util/error.h"
+#include "util/name_index.h"
 #include "util/text.h"
 
 /* A column's type: the index of its row in sl_column_types (column_types.h). Only the rows that
@@ -91,6 +92,7 @@ typedef struct sl_schema {
     uint32_t field_counts[8]; /* ended by 0 */
     sl_schema_column *columns;
     size_t column_count;
+    sl_name_index index;      /* of the columns, by names and aliases */
     yaml_document_t document; /* owns the strings */
 } sl_schema;
 
@@ -105,6 +107,9 @@ void sl_schema_destroy(sl_schema *schema); /* NULL is fine */
 
 /* Is `name` the column's name or one of its aliases, ignoring case? */
 bool sl_schema_column_is_named(const sl_schema_column *column, sl_text name);
+
+/* The number of the first column with this name or alias, ignoring case; column_count: none. */
+size_t sl_schema_find(const sl_schema *schema, sl_text name);
 
 /* Sets the delimiter that a word or a byte names: tab, `\t`, `\x01`, `;`. False: no delimiter has
  * this name. */

@@ -6,14 +6,20 @@
 #include "fields.h"
 #include "util/grow.h"
 #include "util/memory_stream.h"
+#include "util/name_index.h"
+#include "util/yaml_reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#define COLUMNS_MAX 100000u /* of all layouts: 2 KiB of memory for each */
+
 struct sl_typing {
     sl_typed_layout **layouts;
     size_t count, room;
-    bool semicolons; /* they separate fields, as where the decimal comma is usual */
+    sl_name_index index; /* of the layouts: by `hash`, and by the names that no earlier one has */
+    size_t columns;      /* of all layouts */
+    bool semicolons;     /* they separate fields, as where the decimal comma is usual */
 };
 
 bool sl_typing_create(sl_typing **typing, sl_error *error) {
@@ -35,6 +41,7 @@ void sl_typing_destroy(sl_typing *typing) {
     for (size_t i = 0; i < typing->count; i++)
         layout_destroy(typing->layouts[i]);
     free(typing->layouts);
+    sl_name_index_clear(&typing->index);
     free(typing);
 }
 
@@ -67,16 +74,68 @@ static bool fits(const sl_typed_layout *layout, const sl_dialect *dialect) {
     return same;
 }
 
+static uint64_t hash_of(const char *name) {
+    return sl_seeded_hash(name, strlen(name), sl_process_seed());
+}
+
 sl_typed_layout *sl_typing_layout_of(const sl_typing *typing, const sl_dialect *dialect) {
-    for (size_t i = 0; i < typing->count; i++) {
-        if (fits(typing->layouts[i], dialect))
-            return typing->layouts[i];
+    uint64_t at = 0;
+    size_t found;
+    for (size_t i = 0; i < dialect->column_count; i++)
+        at += hash_of(dialect->columns[i].published);
+    while ((found = sl_name_index_next(&typing->index, &at)) != SIZE_MAX &&
+           !fits(typing->layouts[found], dialect))
+        continue;
+    return found == SIZE_MAX ? NULL : typing->layouts[found];
+}
+
+/* Adds layout `k` to the index, whose room is sufficient. */
+static void list_layout(sl_typing *typing, size_t k) {
+    const sl_typed_layout *layout = typing->layouts[k];
+    sl_name_index_add(&typing->index, layout->hash, k);
+    for (size_t i = 0; i < layout->count; i++) {
+        if (layout->columns[i].first == k)
+            sl_name_index_add(&typing->index, hash_of(layout->columns[i].name), k);
     }
-    return NULL;
+}
+
+/* Sorts the columns of the last layout, which is complete, and adds it to the index. */
+static bool end_layout(sl_typing *typing, sl_error *error) {
+    const size_t last = typing->count - 1;
+    sl_typed_layout *layout = typing->layouts[last];
+    qsort(layout->columns, layout->count, sizeof *layout->columns, by_name);
+    for (size_t i = 0; i < layout->count; i++) {
+        sl_typed_column *column = &layout->columns[i];
+        uint64_t at = hash_of(column->name);
+        layout->hash += at;
+        column->first = last;
+        for (size_t k; (k = sl_name_index_next(&typing->index, &at)) != SIZE_MAX;) {
+            if (k < column->first && typed_layout_column(typing->layouts[k], column->name))
+                column->first = k;
+        }
+    }
+    const size_t items = typing->columns + typing->count;
+    if (2 * items < typing->index.room) {
+        list_layout(typing, last);
+        return true;
+    }
+    if (!sl_name_index_reset(&typing->index, items))
+        return sl_error_memory(error, "inferring types");
+    for (size_t k = 0; k <= last; k++)
+        list_layout(typing, k);
+    return true;
 }
 
 /* Adds an empty layout with room for `count` columns. */
 static sl_typed_layout *add_layout(sl_typing *typing, size_t count, sl_error *error) {
+    typing->columns += count;
+    if (typing->columns > COLUMNS_MAX) {
+        sl_error_set(error, SL_EXIT_SOURCE,
+                     "the texts have different sets of columns, with more than %u columns in all: "
+                     "load fewer of them at once, or with --types text",
+                     COLUMNS_MAX);
+        return NULL;
+    }
     sl_typed_layout *layout = calloc(1, sizeof *layout);
     sl_typed_layout **layouts =
         sl_grow(typing->layouts, typing->count, &typing->room, sizeof(sl_typed_layout *));
@@ -116,9 +175,7 @@ static sl_typed_layout *layout_of(sl_typing *typing, const sl_dialect *dialect, 
         if (!add_column(layout, dialect->columns[i].published, &dialect->columns[i].schema, error))
             return NULL;
     }
-    if (layout)
-        qsort(layout->columns, layout->count, sizeof *layout->columns, by_name);
-    return layout;
+    return layout && end_layout(typing, error) ? layout : NULL;
 }
 
 /* The number of the line that begins at this byte of a source's first lines; 0 for later lines. */
@@ -242,9 +299,7 @@ bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *
             layout->columns[i].schema.type == SL_TYPE_TEXT)
             ok = sl_error_set(error, SL_EXIT_USAGE, "the type \"%.60s\" is unknown", types[i]);
     }
-    if (ok)
-        qsort(layout->columns, layout->count, sizeof *layout->columns, by_name);
-    return ok;
+    return ok && end_layout(typing, error);
 }
 
 /* `grouped`: points may separate groups of digits, so a column of numbers such as 12.500 is
@@ -282,15 +337,12 @@ static void decide_rest(sl_typed_column *column) {
     }
 }
 
-/* The first column of that name, in the layouts before layout `end`; NULL if there is none. */
-static sl_typed_column *namesake(const sl_typing *typing, size_t end, const char *name) {
-    sl_typed_column *found = NULL;
-    for (size_t k = 0; k < end && !found; k++) {
-        const sl_typed_layout *layout = typing->layouts[k];
-        found =
-            bsearch(name, layout->columns, layout->count, sizeof *layout->columns, compare_name);
-    }
-    return found;
+/* The first column of the name of this one, if that is in an earlier layout than `own`; or NULL. */
+static sl_typed_column *namesake(const sl_typing *typing, size_t own,
+                                 const sl_typed_column *column) {
+    if (column->first == own)
+        return NULL;
+    return (sl_typed_column *)typed_layout_column(typing->layouts[column->first], column->name);
 }
 
 const sl_typed_column *sl_typing_next(sl_typing_walk *walk) {
@@ -298,7 +350,7 @@ const sl_typed_column *sl_typing_next(sl_typing_walk *walk) {
         const sl_typed_layout *layout = walk->typing->layouts[walk->layout];
         while (walk->column < layout->count) {
             const sl_typed_column *column = &layout->columns[walk->column++];
-            if (!namesake(walk->typing, walk->layout, column->name))
+            if (column->first == walk->layout)
                 return column;
         }
     }
@@ -310,8 +362,8 @@ void sl_typing_decide(sl_typing *typing) {
         for (size_t k = 1; k < typing->count; k++) {
             sl_typed_layout *layout = typing->layouts[k];
             for (size_t i = 0; i < layout->count; i++) {
-                sl_typed_column *first = namesake(typing, k, layout->columns[i].name);
                 sl_typed_column *column = &layout->columns[i];
+                sl_typed_column *first = namesake(typing, k, column);
                 if (first && copies)
                     column->guess = first->guess;
                 for (sl_rest_types r = 0; r < SL_RESTS && first; r++) {
@@ -363,31 +415,11 @@ bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *diale
 
 /* ---- schemas ---- */
 
-/* Writes a double-quoted scalar. The text is UTF-8. */
-static void put_quoted(FILE *out, const char *text) {
-    fputs("\"", out);
-    for (const char *at = text; *at; at++) {
-        uint8_t byte = (uint8_t)*at;
-        if (byte == '"' || byte == '\\')
-            fprintf(out, "\\%c", byte);
-        else if (byte < 0x20 || byte == 0x7F)
-            fprintf(out, "\\x%02x", byte);
-        else if (byte == 0xC2 && (uint8_t)at[1] < 0xA0) /* U+0080 to U+009F */
-            fprintf(out, "\\x%02x", (uint8_t) * ++at);
-        else if (strncmp(at, "\xEF\xBB\xBF", 3) == 0) {
-            fputs("\\uFEFF", out);
-            at += 2;
-        } else
-            fputc(byte, out);
-    }
-    fputs("\"", out);
-}
-
 static void put_words(FILE *out, const char *before, const sl_words *words, const char *after) {
     fputs(before, out);
     for (size_t i = 0; i < words->count; i++) {
         fputs(i > 0 ? ", " : "", out);
-        put_quoted(out, words->words[i]);
+        sl_yaml_put_quoted(out, words->words[i]);
     }
     fputs(after, out);
 }
@@ -395,14 +427,14 @@ static void put_words(FILE *out, const char *before, const sl_words *words, cons
 static void put_column(FILE *out, const sl_bound_column *column) {
     const sl_schema_column *schema = &column->schema;
     fputs("  - {name: ", out);
-    put_quoted(out, column->published);
+    sl_yaml_put_quoted(out, column->published);
     if (schema->type != SL_TYPE_TEXT)
         fprintf(out, ", type: %s", sl_column_types[schema->type].word);
     else if (schema->missing.count == 0)
         fputs(", missing: []", out);
     if (schema->format) {
         fputs(", format: ", out);
-        put_quoted(out, schema->format);
+        sl_yaml_put_quoted(out, schema->format);
     }
     if (schema->missing.count > 0 && schema->missing.count != sl_missing_words.count)
         put_words(out, ", missing: [", &schema->missing, "]");
@@ -428,7 +460,7 @@ static void put_options(FILE *out, const sl_format_options *options) {
 #define PUT(key, option)                                                                           \
     if (key && *key) {                                                                             \
         fputs(#key ": ", out);                                                                     \
-        put_quoted(out, key);                                                                      \
+        sl_yaml_put_quoted(out, key);                                                              \
         fputc('\n', out);                                                                          \
     }
     SL_SCHEMA_OPTIONS(PUT)
@@ -438,10 +470,12 @@ static void put_options(FILE *out, const sl_format_options *options) {
                   "]\n");
 }
 
-/* Is the column one of an earlier dialect? */
-static bool is_written(const sl_dialect *const *dialects, size_t before, const char *name) {
-    for (size_t k = 0; k < before; k++) {
-        for (size_t i = 0; i < dialects[k]->column_count; i++) {
+/* Is the column one of a dialect before number `own`? `written`: the dialects by their columns. */
+static bool is_written(const sl_dialect *const *dialects, const sl_name_index *written, size_t own,
+                       const char *name) {
+    uint64_t at = hash_of(name);
+    for (size_t k; (k = sl_name_index_next(written, &at)) != SIZE_MAX;) {
+        for (size_t i = 0; k < own && i < dialects[k]->column_count; i++) {
             if (strcmp(dialects[k]->columns[i].published, name) == 0)
                 return true;
         }
@@ -452,30 +486,35 @@ static bool is_written(const sl_dialect *const *dialects, size_t before, const c
 char *sl_typing_write_schema(const sl_plan *plan, const sl_dialect *const *dialects, size_t count,
                              const char *name, uint64_t records) {
     const sl_dialect *dialect = dialects[0];
+    sl_name_index written = {0};
     char *text = NULL;
-    size_t length = 0;
-    FILE *out = sl_memory_stream(&text, &length);
-    if (!out)
+    size_t length = 0, columns = 0;
+    for (size_t k = 0; k < count; k++)
+        columns += dialects[k]->column_count;
+    FILE *out = sl_name_index_reset(&written, columns) ? sl_memory_stream(&text, &length) : NULL;
+    if (!out) {
+        sl_name_index_clear(&written);
         return NULL;
+    }
     char delimiter[2] = {dialect->delimiter, '\0'};
     fprintf(out,
             "# Types inferred from %llu sampled records. Edit them, and load with --schema FILE.\n"
             "# A value that does not fit its type is a reject.\n"
             "name: ",
             (unsigned long long)records);
-    put_quoted(out, name);
+    sl_yaml_put_quoted(out, name);
     fprintf(out, "\nkind: records\n");
     put_options(out, &plan->options);
     if (dialect->notation && (dialect->notation_given || dialect->why[0]))
         fprintf(out, "dialect: %s\n", dialect->notation->name);
     fprintf(out, "delimiter: ");
-    put_quoted(out, delimiter);
+    sl_yaml_put_quoted(out, delimiter);
     const char quote[2] = {dialect->quote, '\0'};
     fprintf(out, "\nquotes: ");
     if (dialect->quote == '"' || !dialect->quote)
         fprintf(out, dialect->quote ? "true" : "false");
     else
-        put_quoted(out, quote);
+        sl_yaml_put_quoted(out, quote);
     fprintf(out, "\nheader: %s\n", dialect->header_length > 0 ? "true" : "false");
     if (dialect->skip_lines > 0)
         fprintf(out, "skip_lines: %zu\n", dialect->skip_lines);
@@ -490,9 +529,13 @@ char *sl_typing_write_schema(const sl_plan *plan, const sl_dialect *const *diale
     fprintf(out, "columns:\n");
     for (size_t k = 0; k < count; k++) {
         for (size_t i = 0; i < dialects[k]->column_count; i++) {
-            if (!is_written(dialects, k, dialects[k]->columns[i].published))
-                put_column(out, &dialects[k]->columns[i]);
+            const char *name_of_column = dialects[k]->columns[i].published;
+            if (is_written(dialects, &written, k, name_of_column))
+                continue;
+            put_column(out, &dialects[k]->columns[i]);
+            sl_name_index_add(&written, hash_of(name_of_column), k);
         }
     }
+    sl_name_index_clear(&written);
     return fclose(out) == 0 ? text : NULL;
 }

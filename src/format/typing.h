@@ -14,6 +14,7 @@ typedef struct sl_typing sl_typing;
 
 typedef struct sl_typed_column {
     char *name;
+    size_t first; /* the first layout with this name */
     sl_column_guess guess;
     sl_column_rest rests[SL_RESTS];
     sl_column_guess trimmed;    /* of the values without blanks at their ends, if one is `padded` */
@@ -28,6 +29,7 @@ typedef struct sl_typed_column {
 typedef struct sl_typed_layout {
     sl_typed_column *columns; /* sorted by name */
     size_t count;
+    uint64_t hash;    /* of the names, in any order */
     uint64_t records; /* sampled */
 } sl_typed_layout;
 

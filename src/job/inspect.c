@@ -25,6 +25,7 @@
 #define REJECTS_SHOWN 5
 
 typedef struct sl_inspection {
+    const char *types; /* the summary of all */
     unsigned documents_max;
     unsigned documents_shown;
     unsigned rejects_shown;
@@ -149,14 +150,14 @@ static void print_not_loaded(const sl_job *job, size_t index) {
 }
 
 /* Prints the type of each column, if it was inferred or is that of a dump. */
-static void print_types(const sl_job *job, const sl_job_source *source) {
+static void print_types(const sl_job *job, const sl_job_source *source, const char *summary) {
     uint64_t records = sl_types_sampled_of(job, source);
-    char summary[SL_TYPES_SUMMARY_ROOM], type[SL_TYPE_ROOM];
+    char type[SL_TYPE_ROOM];
     const bool of_dump = sl_source_set_at(job->set, (size_t)(source - job->sources))->schema;
     if (records == 0 && !of_dump)
         return;
     if (!of_dump)
-        sl_print("  %s\n", sl_types_summary(job, summary));
+        sl_print("  %s\n", summary);
     for (size_t i = 0; i < source->dialect->column_count; i++) {
         const sl_bound_column *column = &source->dialect->columns[i];
         sl_print("    %-28s %s", column->published, sl_column_type_write(&column->schema, type));
@@ -262,7 +263,7 @@ static bool inspect_source(sl_job *job, size_t index, sl_reader *reader, sl_insp
     sl_source_describe(job, source, text, sizeof text);
     sl_print("  %s%s%s\n", facts->schema ? "" : source->format->name, facts->schema ? "" : ": ",
              text);
-    print_types(job, source);
+    print_types(job, source, inspection->types);
     sl_sink sink = {.cursor = inspection->bytes,
                     .limit = inspection->bytes + inspection->room,
                     .documents_limit = UINT32_MAX,
@@ -289,17 +290,22 @@ sl_exit sl_inspect_run(const sl_load_config *config, unsigned documents, const c
     sl_error error = {0};
     sl_job job;
     sl_job_init(&job, config);
+    char types[SL_TYPES_SUMMARY_ROOM] = "";
     bool ok = sl_sources_open(&job, &error) && sl_sources_number_offline(&job, &error);
-    if (ok)
+    if (ok) {
         sl_types_log_doubts(&job);
+        sl_types_summary(&job, types);
+    }
     ok = ok && (!schema || write_schema(&job, schema, &error));
     sl_reader *reader = NULL;
     sl_inspection inspection = {.bytes = malloc(SL_BLOCK_BYTES + SL_SLACK), .room = SL_BLOCK_BYTES};
     ok = ok && (inspection.bytes || sl_error_memory(&error, "inspecting")) &&
          sl_reader_create(job.set, &reader, &error);
     for (size_t i = 0; ok && i < sl_source_set_count(job.set); i++) {
-        inspection = (struct sl_inspection){
-            .documents_max = documents, .bytes = inspection.bytes, .room = inspection.room};
+        inspection = (struct sl_inspection){.types = types,
+                                            .documents_max = documents,
+                                            .bytes = inspection.bytes,
+                                            .room = inspection.room};
         if (job.sources[i].skipped)
             sl_print("%s\n", sl_source_set_at(job.set, i)->shown);
         else

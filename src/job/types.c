@@ -25,6 +25,7 @@
 #include "util/grow.h"
 #include "util/hash.h"
 #include "util/log.h"
+#include "util/name_index.h"
 #include "util/text.h"
 
 #define PLAIN_BLOCKS UINT64_C(64)
@@ -762,16 +763,42 @@ typedef struct recording {
     const known_types *known;
     known_type *added;
     size_t added_count, room;
+    sl_name_index index; /* of `added`, by column */
     bool declared, contradicts, no_memory;
 } recording;
 
-static void add_recorded(recording *r, const char *name, const char *type) {
+static uint64_t hash_of(const char *column) {
+    return sl_seeded_hash(column, strlen(column), sl_process_seed());
+}
+
+/* The next added type of the column, from place *at on, which begins as the hash; NULL: no other
+ * one. */
+static const known_type *next_added(const recording *r, const char *column, uint64_t *at) {
+    for (size_t i; (i = sl_name_index_next(&r->index, at)) != SIZE_MAX;) {
+        if (strcmp(r->added[i].column, column) == 0)
+            return &r->added[i];
+    }
+    return NULL;
+}
+
+/* Makes room for one more type. */
+static bool make_room(recording *r) {
     known_type *added = sl_grow(r->added, r->added_count, &r->room, sizeof *r->added);
+    r->added = added ? added : r->added;
+    if (!added || !sl_name_index_is_full(&r->index))
+        return added != NULL;
+    if (!sl_name_index_reset(&r->index, r->added_count))
+        return false;
+    for (size_t i = 0; i < r->added_count; i++)
+        sl_name_index_add(&r->index, hash_of(added[i].column), i);
+    return true;
+}
+
+static void add_recorded(recording *r, const char *name, const char *type) {
     char *copy = strdup(type);
-    if (added)
-        r->added = added;
-    if (added && copy) {
-        added[r->added_count++] = (known_type){.column = name, .type = copy};
+    if (copy && make_room(r)) {
+        sl_name_index_add(&r->index, hash_of(name), r->added_count);
+        r->added[r->added_count++] = (known_type){.column = name, .type = copy};
     } else {
         free(copy);
         r->no_memory = true;
@@ -782,9 +809,8 @@ static void record_column(recording *r, const char *name, const sl_schema_column
     char type[SL_TYPE_ROOM];
     size_t count;
     known_type *types = known_of(r->known, name, &count);
-    bool found = false;
-    for (size_t i = 0; i < r->added_count; i++)
-        found = found || strcmp(r->added[i].column, name) == 0; /* in another source */
+    uint64_t at = hash_of(name);
+    bool found = next_added(r, name, &at) != NULL; /* in another source */
     for (size_t i = 0; i < count; i++) {
         types[i].present = true;
         if (types[i].sampled && !found)
@@ -798,15 +824,15 @@ static void record_column(recording *r, const char *name, const sl_schema_column
         return; /* it has no type yet */
     else
         sl_column_type_write(schema, type);
-    for (size_t i = 0; i < count + r->added_count && !found; i++) {
-        const known_type *one = i < count ? &types[i] : &r->added[i - count];
+    at = hash_of(name);
+    const known_type *one = count > 0 ? types : next_added(r, name, &at);
+    for (size_t i = 1; one && !found; i++) {
         sl_schema_column other = {0};
-        if (strcmp(one->column, name) != 0)
-            continue;
         sl_column_type_read(one->type, &other);
         found = sl_column_same_kind(schema, &other);
         r->contradicts = r->contradicts || (!found && !declared && !one->sampled);
         found = found && (!contradict(schema, &other) || strcmp(one->type, type) == 0);
+        one = i < count ? &types[i] : next_added(r, name, &at);
     }
     if (!found)
         add_recorded(r, name, type);
@@ -987,6 +1013,7 @@ static bool record_once(const sl_job *job, const sl_destination *destination, un
     for (size_t i = 0; i < r.added_count; i++)
         free((char *)r.added[i].type);
     free(r.added);
+    sl_name_index_clear(&r.index);
     bson_destroy(&now);
     known_clear(&known);
     return ok;

@@ -527,6 +527,8 @@ bool sl_index_is_of_id(const bson_t *index) {
             sl_look_int64(&key, "_id", 0) == 1);
 }
 
+#define INDEX_FIELDS_MAX 100u /* servers allow 32 */
+
 /* Options that servers know. They refuse others, which old servers stored. */
 static const char index_options[] =
     "v|key|name|expireAfterSeconds|partialFilterExpression|collation|storageEngine|"
@@ -628,11 +630,13 @@ static bool append_index(sl_namespace *item, const bson_t *index, int pass, sl_e
     bool converted = false;
     char number[16], removed[200], how[300];
     const char *name = sl_look_string(index, "name");
-    if (pass == 0 && item->listed++ == SL_INDEXES_MAX)
+    bson_t key;
+    if ((pass == 0 && item->listed++ == SL_INDEXES_MAX) ||
+        (sl_look_inside(index, "key", &key) && bson_count_keys(&key) > INDEX_FIELDS_MAX))
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "a collection has more than %u indexes; the dump of a server has far "
-                            "fewer",
-                            SL_INDEXES_MAX);
+                            "a collection has more than %u indexes, or an index of more than %u "
+                            "fields; the dump of a server has far fewer",
+                            SL_INDEXES_MAX, INDEX_FIELDS_MAX);
     bool ok = convert_index(item, index, &made, &converted, removed);
     if (ok && converted == (pass > 0) && !sl_index_is_of_id(&made)) {
         bool twice = converted && has_key_of(item, &made);

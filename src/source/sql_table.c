@@ -10,6 +10,7 @@
 #include "util/grow.h"
 #include "util/memory_stream.h"
 #include "util/text.h"
+#include "util/yaml_reader.h"
 
 #define COLUMN_BYTES 64u /* of the allocations for a column, and of its line in a schema */
 
@@ -350,25 +351,6 @@ const sl_sql_column *sl_sql_table_column(const sl_sql_table *table, const sl_sql
 
 /* ---- the schema ---- */
 
-/* Writes a name, which is UTF-8. YAML refuses some characters, and replaces others. */
-static void put_name(FILE *out, const char *name) {
-    putc('"', out);
-    for (const char *at = name; *at; at++) {
-        const unsigned char byte = (unsigned char)*at;
-        const int more = (byte >= 0xC0) + (byte >= 0xE0) + (byte >= 0xF0);
-        uint32_t code = more ? byte & (0x3Fu >> more) : byte;
-        for (int i = 0; i < more; i++)
-            code = code << 6 | ((unsigned char)*++at & 0x3F);
-        if (code < ' ' || (code >= 0x7F && code < 0xA0))
-            fprintf(out, "\\x%02x", (unsigned)code);
-        else if (code == 0x2028 || code == 0x2029 || code >= 0xFE00)
-            fprintf(out, "\\U%08x", (unsigned)code);
-        else
-            fprintf(out, "%s%.*s", code == '"' || code == '\\' ? "\\" : "", more + 1, at - more);
-    }
-    putc('"', out);
-}
-
 char *sl_sql_table_schema(const sl_sql_column *const *columns, size_t count, sl_sql_schema kind) {
     char *schema;
     size_t length;
@@ -383,7 +365,7 @@ char *sl_sql_table_schema(const sl_sql_column *const *columns, size_t count, sl_
         const char *type = bytes ? "binary" : columns[i]->type;
         const bool wide = kind == SL_SQL_SCHEMA_ANY || columns[i]->wide;
         fputs("- {name: ", out);
-        put_name(out, columns[i]->name);
+        sl_yaml_put_quoted(out, columns[i]->name);
         fprintf(out, ", type: %s%s%s", type, columns[i]->format ? ", format: " : "",
                 columns[i]->format ? columns[i]->format : "");
         if (strcmp(type, "hex") == 0) /* a text of digits in a BLOB column of SQLite is a text */

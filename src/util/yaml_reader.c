@@ -335,3 +335,23 @@ bool sl_yaml_read(sl_yaml *r, const yaml_node_t **root) {
     yaml_parser_delete(&parser);
     return ok;
 }
+
+/* ---- writing ---- */
+
+void sl_yaml_put_quoted(FILE *out, const char *text) {
+    const sl_text all = sl_text_of(text);
+    putc('"', out);
+    for (size_t at = 0, from = 0; from < all.length; from = at) {
+        char shown[SL_ESCAPED_ROOM];
+        const unsigned char first = (unsigned char)text[from];
+        const size_t bytes = sl_text_next_printable(all, &at, shown), length = at - from;
+        uint32_t code = length > 1 ? first & (0x7Fu >> length) : first;
+        for (size_t i = 1; i < length; i++)
+            code = code << 6 | ((unsigned char)text[from + i] & 0x3Fu);
+        if (bytes > length || code >= 0xFE00)
+            fprintf(out, "\\U%08x", (unsigned)code);
+        else
+            fprintf(out, "%s%.*s", code == '"' || code == '\\' ? "\\" : "", (int)bytes, shown);
+    }
+    putc('"', out);
+}

@@ -97,4 +97,8 @@ bool sl_yaml_choice(sl_yaml *r, const yaml_node_t *node, const char *const *word
  * scalars on one line without escapes; otherwise the position of the scalar. */
 yaml_mark_t sl_yaml_locate(const sl_yaml *r, const yaml_node_t *node, size_t at);
 
+/* Writes a text, which is UTF-8, as a quoted scalar. Characters that YAML refuses or replaces, and
+ * those that control a terminal or the direction of text, are escaped. */
+void sl_yaml_put_quoted(FILE *out, const char *text);
+
 #endif

@@ -279,6 +279,46 @@ class HostileText(support.Case):
                 self.assertRegex(outcome.err, "not a JSON document|not a report")
 
 
+class ManyColumns(support.Case):
+    """Files with different columns were compared each with each: the work grew with the square of their number or
+    faster, and took minutes. Now it takes about a second."""
+
+    IN_TIME = ["sh", "-c", 'ulimit -t 20; exec "$0" "$@"']  # of the processor
+
+    def folder(self, texts):
+        folder = self.scratch / f"many-{next(self._counter)}"
+        folder.mkdir()
+        for number, text in enumerate(texts):
+            (folder / f"{number:05}.csv").write_text(text)
+        return folder
+
+    def test_many_sets_of_columns(self):
+        folder = self.folder(f"id,a{n}\n1,2\n" for n in range(3000))
+        schema = self.scratch / "all.yaml"
+        self.shardload("inspect", "--write-schema", schema, folder, through=self.IN_TIME)
+        self.assertEqual(schema.read_text().count("  - {name: "), 3001)
+
+    def test_texts_that_show_how_values_are_written_beside_others(self):
+        texts = [f"id,a{n}\n1,\\N\n" for n in range(1600)] + [f"id,b{n}\n1,2\n" for n in range(1600)]
+        self.parse(self.folder(texts), through=self.IN_TIME)
+
+    def test_a_schema_with_many_names_and_words(self):
+        columns = "".join(f"- {{name: c{n}, type: int, aliases: [{', '.join(f'b{n * 90 + k}' for k in range(90))}]}}\n"
+                          for n in range(1000))
+        words = ", ".join(f"w{n}" for n in range(1000))
+        schema = self.file("names.yaml", f"name: t\nheader: true\nmissing: [{words}]\ncolumns:\n{columns}")
+        texts = [",".join(["B5", *(f"x{n}{k:03}" for k in range(1000))]) + f"\n{n}{',' * 1000}\n" for n in range(20)]
+        self.parse("--schema", schema, self.folder(texts), through=self.IN_TIME)
+
+    def test_columns_are_limited(self):
+        """2 KiB of memory for each."""
+        for count, code in ((97, support.EXIT_OK), (98, support.EXIT_SOURCE)):
+            folder = self.folder(",".join(f"{'a' if k < 512 else n}c{k}" for k in range(1024)) + "\n"
+                                 for n in range(count))
+            outcome, _ = self.parse(folder, code=code)
+            self.assertEqual("more than 100000 columns in all" in outcome.err, code != 0)
+
+
 class FullDisk(support.Case):
     """The work directory is on a small file system in memory, mounted for the loader only."""
 

@@ -54,6 +54,15 @@ class Shown(ShownCase, support.Case):
 
     # Configuration
 
+    def test_names_in_a_schema_that_is_written(self):
+        """It names the same columns: what controls text or its direction is escaped."""
+        names = ["a\x1b[31m", "b\u202ec", "d\u2066", "e\x9b", "f\u2028", "\ufeffg", "h\\", "i\U0001f600", "z"]
+        path = self.file("odd.csv", ",".join(["k", *names]) + "\n1" + ",2" * len(names) + "\n")
+        schema = self.scratch / "odd.yaml"
+        self.shardload("inspect", "--write-schema", schema, path)
+        self.assertNotRegex(schema.read_text("utf-8"), "[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u206f\ufeff]")
+        self.assertEqual(*(self.dump("--format", "delimited", *words, path)[0] for words in ((), ("--schema", schema))))
+
     def test_schemas(self):
         good = self.file("f.csv", "a,b\n1,2\n")
         for text in (f"name: {QUOTED}\ncolumns:\n- {{name: a}}\n- {{name: {QUOTED}, required: true}}\n",

@@ -210,6 +210,8 @@ class Standalone(Oplogs):
                  (command("applyOps", "x"), "applyOps has no array of operations"),
                  (command("commitIndexBuild", "t", indexes=[{"key": {"a": 1}, "name": f"a{n}"} for n in range(1001)]),
                   "a collection has more than 1000 indexes"),
+                 (command("createIndexes", "t", name="w", key={f"f{n}": 1 for n in range(101)}),
+                  "an index of more than 100 fields"),
                  *[(command("collMod", "t", **fields), "collMod with more than 1000 options")
                    for fields in (many, {"index": {"name": "a", **many}})],
                  (part, "the beginning of this transaction is not in the oplog"),

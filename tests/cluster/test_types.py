@@ -93,6 +93,17 @@ class Remembered(support.ClusterCase):
         counter = self.database["t.sources"].find_one({"_id": "counter"})
         return [(one["column"], one["type"]) for one in counter["types"]]
 
+    def test_more_columns_than_the_registry_lists(self):
+        """Each was compared with each, and then the list was written that no load accepts."""
+        folder = self.scratch / "many"
+        folder.mkdir()
+        for n in range(100):
+            (folder / f"{n}.csv").write_text(",".join(f"{'a' if k < 512 else n}c{k}" for k in range(1024)) + "\n1\n")
+        self.shardload("load", *self.target(), "--types", "text", "--ragged", "pad", folder, code=support.EXIT_SOURCE,
+                       message="its list types would have more than 10000 entries",
+                       through=["sh", "-c", 'ulimit -t 20; exec "$0" "$@"'])
+        self.shardload("load", *self.target(), self.csv("1,2,3"))
+
     def assert_refused(self, path, *lines, words=()):
         """load and plan refuse the file alike, and change nothing."""
         before = self.database.t.count_documents({}), list(self.database["t.sources"].find())

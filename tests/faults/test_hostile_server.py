@@ -164,6 +164,14 @@ class HostileServer(fault_case.ProxyCase):
                  for number, name in enumerate(("hosts", "passives", "arbiters"), 1)}
         self.answer_hello(lambda m, h: with_body(m, {**h, **lists, "setName": "rs", "me": own}))
         self.refused("is refused: its replica set names more than 1000 members", options="&replicaSet=rs")
+        known = bson.encode({"hosts": [own] * 1000, "setName": "rs", "me": own})[4:-1]
+
+        def repeat(message, hello):
+            """Each name is compared with those that are known, also a repeated one."""
+            fields = bson.encode(hello)[4:-1] + 4 * known + b"\0"
+            return with_body(message, struct.pack("<i", 4 + len(fields)) + fields)
+        self.answer_hello(repeat)
+        self.refused("is refused: its replica set names more than 1000 members", options="&replicaSet=rs")
 
     def test_members_that_are_silent(self):
         """The driver connects to one after another: 64 of them are waited for, and later ones are not asked."""
