@@ -312,6 +312,20 @@ class Standalone(Modes, support.ClusterCase):
         self.assertTrue(found["by k"]["unique"])
         self.assertEqual((found["n_1"]["sparse"], found["n_1"]["expireAfterSeconds"]), (True, 60))
 
+    def test_the_unique_index_is_dropped_during_the_load(self):
+        """Then two upserts at the same time can insert two documents, which no count shows."""
+        self.database.t.create_index("id", unique=True)
+        between = proxy.Proxy(support.port_of(self.uri))
+        self.addCleanup(between.close)
+        between.on_batch(2, proxy.call(lambda: self.database.t.drop_index("id_1")))
+        words = ("--mode", "upsert", "--match-fields", "id", "-j", 1, "--batch-size", 10,
+                 self.file("a.csv", text_of(rows(0, 50))))
+        _, work = self.load(*words, through=between, code=support.EXIT_VERIFICATION,
+                            message="no longer has its unique index of id")
+        self.database.t.create_index("id", unique=True)
+        self.shardload(*self.load_words(work, "--resume", *words))
+        self.assertEqual(self.database.t.count_documents({}), 50)
+
     def test_a_unique_index_that_stored_documents_do_not_allow(self):
         self.database.t.insert_many([{"w": 1}, {"w": 1}])
         outcome, _ = self.load("--index", '{"key": {"w": 1}, "unique": true}', "--mode", "merge", "--match-fields", "w",
