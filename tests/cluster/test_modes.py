@@ -259,6 +259,16 @@ class Standalone(Modes, support.ClusterCase):
         self.assert_accounting(work, inserted=1, rejectedByServer=2)
         self.assertIn("code 11000", support.reject_rows(work)[0]["reason"])
 
+    def test_a_name_with_a_dot_matches_no_embedded_field(self):
+        """A replaced document would not be found again."""
+        self.database.t.create_index("a.b", unique=True)
+        self.database.t.insert_one({"_id": 1, "a": {"b": 5}})
+        source = self.file("a.json", b'{"a.b":5,"a":{"b":5}}\n{"a.b":5}\n{"a":{"b":6}}\n')
+        for mode in "upsert", "delete":
+            _, work = self.load("--mode", mode, "--match-fields", "a.b", source, code=support.EXIT_REJECTS)
+            self.assert_accounting(work, rejectedByParser=2)
+        self.check_stored([{"_id": 1, "a": {"b": 5}}])
+
     def test_a_sparse_or_partial_index_identifies_no_document(self):
         self.database.t.create_index("k", unique=True, sparse=True)
         self.database.t.create_index("id", unique=True, partialFilterExpression={"id": {"$gt": 5}})
