@@ -216,6 +216,11 @@ typedef struct sl_matching {
 bool sl_check_match(sl_connection *connection, const sl_target *target, const sl_matching *match,
                     sl_error *error);
 
+/* At the end of the load: has the collection still a unique index of the fields? Without it, two
+ * statements at the same time could have inserted two documents (SL_EXIT_VERIFICATION). */
+bool sl_check_match_again(sl_connection *connection, const sl_target *target,
+                          const sl_matching *match, sl_error *error);
+
 /* Checks that the documents keep the fields of their shard key: none is among those that become
  * the _id (SL_EXIT_USAGE). */
 bool sl_check_ids(const bson_t *key, const char *const *ids, size_t count, sl_error *error);

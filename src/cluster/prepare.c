@@ -1238,3 +1238,24 @@ bool sl_check_match(sl_connection *connection, const sl_target *target, const sl
     sl_sharding_clear(&sharding);
     return ok;
 }
+
+bool sl_check_match_again(sl_connection *connection, const sl_target *target,
+                          const sl_matching *match, sl_error *error) {
+    sl_sharding sharding;
+    char incomplete[300] = "", given[300];
+    bool unique = contains(match->fields, match->count, "_id");
+    if (unique)
+        return true;
+    bool ok =
+        sl_sharding_read(connection, target, &sharding, error) &&
+        has_unique_index(connection, target, sharding.sharded, match, &unique, incomplete, error);
+    sl_sharding_clear(&sharding);
+    return ok &&
+           (unique ||
+            sl_error_set(error, SL_EXIT_VERIFICATION,
+                         "verification failed: %.255s.%.255s no longer has its unique index of %s: "
+                         "another program has dropped it during the load, so documents may have "
+                         "been stored twice. Build it again: the server names such documents",
+                         target->database, target->collection,
+                         list(match->fields, match->count, given, sizeof given)));
+}

@@ -382,6 +382,11 @@ bool sl_key_fields_apply(const sl_key_fields *keys, bool own_id, uint8_t *docume
     for (size_t i = 0; i < keys->match.count; i++) {
         if (!need(document, 0, keys->match.names[i], "match-fields", &field, reject))
             return false;
+        if (strchr((const char *)field.at + 1, '.'))
+            return refuse(
+                reject, keys->match.names[i],
+                "the dot is part of the field's name here, and servers match the field of "
+                "an embedded document");
     }
     return sl_modes[keys->mode].removes || check_names(keys, document, reject);
 }

@@ -747,7 +747,8 @@ static bool name_capped(const sl_load *load, sl_error *error) {
 }
 
 static bool count_and_register(sl_load *load, sl_error *error) {
-    if (!sl_target_is_ours(&load->destination, load->run.shard_documents, error))
+    if (!sl_target_is_ours(&load->destination, load->run.shard_documents, error) ||
+        !sl_match_again(&load->job, &load->destination, error))
         return false;
     if (load->job.own_ids && load->job.config->verify && !verify_total(load, error))
         return false;

@@ -175,6 +175,7 @@ class Delimiters(support.Case):
         for name, data, message in (*books,
                                     ("t.xls", b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1" + bytes(500), "spreadsheet"),
                                     ("t.parquet", b"PAR1\x15\x04" + bytes(500), "Parquet"),
+                                    ("t.json", b'\x1e{"k":1}\n\x1e{"k":2}\n', "tr -d '\\036'"),
                                     ("t.avro", b"Obj\x01" + bytes(500), "Avro"),
                                     ("t.db", b"SQLite format 3\0" + bytes(500), "sqlite3 FILE .dump"),
                                     ("t.dump", b"PGDMP" + bytes(500), "an archive of pg_dump"),

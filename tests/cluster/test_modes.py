@@ -259,6 +259,16 @@ class Standalone(Modes, support.ClusterCase):
         self.assert_accounting(work, inserted=1, rejectedByServer=2)
         self.assertIn("code 11000", support.reject_rows(work)[0]["reason"])
 
+    def test_a_name_with_a_dot_matches_no_embedded_field(self):
+        """A replaced document would not be found again."""
+        self.database.t.create_index("a.b", unique=True)
+        self.database.t.insert_one({"_id": 1, "a": {"b": 5}})
+        source = self.file("a.json", b'{"a.b":5,"a":{"b":5}}\n{"a.b":5}\n{"a":{"b":6}}\n')
+        for mode in "upsert", "delete":
+            _, work = self.load("--mode", mode, "--match-fields", "a.b", source, code=support.EXIT_REJECTS)
+            self.assert_accounting(work, rejectedByParser=2)
+        self.check_stored([{"_id": 1, "a": {"b": 5}}])
+
     def test_a_sparse_or_partial_index_identifies_no_document(self):
         self.database.t.create_index("k", unique=True, sparse=True)
         self.database.t.create_index("id", unique=True, partialFilterExpression={"id": {"$gt": 5}})
@@ -311,6 +321,20 @@ class Standalone(Modes, support.ClusterCase):
         found = self.database.t.index_information()
         self.assertTrue(found["by k"]["unique"])
         self.assertEqual((found["n_1"]["sparse"], found["n_1"]["expireAfterSeconds"]), (True, 60))
+
+    def test_the_unique_index_is_dropped_during_the_load(self):
+        """Then two upserts at the same time can insert two documents, which no count shows."""
+        self.database.t.create_index("id", unique=True)
+        between = proxy.Proxy(support.port_of(self.uri))
+        self.addCleanup(between.close)
+        between.on_batch(2, proxy.call(lambda: self.database.t.drop_index("id_1")))
+        words = ("--mode", "upsert", "--match-fields", "id", "-j", 1, "--batch-size", 10,
+                 self.file("a.csv", text_of(rows(0, 50))))
+        _, work = self.load(*words, through=between, code=support.EXIT_VERIFICATION,
+                            message="no longer has its unique index of id")
+        self.database.t.create_index("id", unique=True)
+        self.shardload(*self.load_words(work, "--resume", *words))
+        self.assertEqual(self.database.t.count_documents({}), 50)
 
     def test_a_unique_index_that_stored_documents_do_not_allow(self):
         self.database.t.insert_many([{"w": 1}, {"w": 1}])
