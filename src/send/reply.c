@@ -87,6 +87,17 @@ static sl_verdict verdict_of(int32_t code, bool *listed) {
     return SL_REPLY_UNKNOWN;
 }
 
+/* As verdict_of, for a reply. Match fields contain the shard key and no array, unless the shard key
+ * has been changed during the load. */
+static sl_verdict verdict_in(const sl_reply *reply, int32_t code, bool *listed) {
+    sl_verdict verdict = verdict_of(code, listed);
+    bool of_key = code == 61 || code == 31025; /* without it, with another value of it */
+    if (!of_key || !sl_modes[reply->mode].matches)
+        return verdict;
+    *listed = true;
+    return SL_REPLY_FINAL;
+}
+
 /* ---- write errors ---- */
 
 static bool array_of(const bson_t *body, const char *key, bson_iter_t *items) {
@@ -187,7 +198,7 @@ static void add_place(sl_error *error, const sl_reply *reply, int64_t index) {
 /* The verdict of one write error. */
 static sl_verdict verdict_of_one(const sl_reply *reply, const sl_write_error *one) {
     bool listed, immutable = sl_modes[reply->mode].matches && one->code == IMMUTABLE_FIELD;
-    sl_verdict verdict = verdict_of(one->code, &listed);
+    sl_verdict verdict = verdict_in(reply, one->code, &listed);
     bool alone = verdict == SL_REPLY_TOO_LARGE && reply->count == 1;
     return immutable || !listed || alone ? SL_REPLY_COMPLETE : verdict;
 }
@@ -260,11 +271,12 @@ static bool is_of_command(int32_t code) {
 }
 
 /* An error of the command or of the connection, not of documents. */
-static sl_verdict judge_command(const bson_error_t *why, sl_error *error) {
+static sl_verdict judge_command(const sl_reply *reply, sl_error *error) {
+    const bson_error_t *why = reply->why;
     if (why->domain == MONGOC_ERROR_SERVER) {
         quote(error, "the server answered", (int32_t)why->code, why->message);
         bool listed;
-        sl_verdict verdict = verdict_of((int32_t)why->code, &listed);
+        sl_verdict verdict = verdict_in(reply, (int32_t)why->code, &listed);
         if (is_of_command((int32_t)why->code))
             return SL_REPLY_FINAL;
         /* The error does not name the documents. */
@@ -291,7 +303,7 @@ bool sl_reply_refuses_command(const sl_reply *reply) {
     if (reply->ok || reply->why->domain != MONGOC_ERROR_SERVER ||
         sl_reply_errors(reply->body, &errors))
         return false;
-    sl_verdict verdict = verdict_of((int32_t)reply->why->code, &listed);
+    sl_verdict verdict = verdict_in(reply, (int32_t)reply->why->code, &listed);
     return !listed || verdict == SL_REPLY_COMPLETE ||
            (verdict == SL_REPLY_TOO_LARGE && reply->count == 1);
 }
@@ -307,7 +319,7 @@ sl_verdict sl_reply_judge(const sl_reply *reply, uint32_t *inserted, sl_error *e
     if (verdict != SL_REPLY_COMPLETE)
         return verdict;
     if (!reply->ok && errors == 0)
-        return judge_command(reply->why, error);
+        return judge_command(reply, error);
     if (!each_once || count < 0 || count + errors != reply->count) {
         sl_error_set(error, SL_EXIT_CLUSTER,
                      "the server's answer does not add up: of %u documents it reports %lld as "
@@ -375,14 +387,14 @@ sl_verdict sl_reply_judge_modify(const sl_reply *reply, sl_modified *found, sl_e
     const int64_t modified = sl_look_int64(reply->body, "nModified", mode->removes ? n : -1);
     *found = (sl_modified){0};
     if (n < 0 && !reply->ok)
-        return judge_command(reply->why, error);
+        return judge_command(reply, error);
     sl_verdict verdict = judge_own_concern(reply, error);
     if (verdict == SL_REPLY_COMPLETE)
         verdict = judge_errors(reply, &refused, &each_once, error);
     if (verdict != SL_REPLY_COMPLETE)
         return verdict;
     if (!reply->ok && refused == 0)
-        return judge_command(reply->why, error);
+        return judge_command(reply, error);
     const int64_t known = n > reply->count ? n : n + refused;
     if (!each_once || n < 0 || upserted < 0 || upserted > n || modified < 0 ||
         modified > n - upserted || known > reply->count ||

@@ -242,3 +242,17 @@ TEST(the_message_names_the_document) {
     assert_int_equal(sl_reply_judge(&reply, &inserted, &error), SL_REPLY_UNKNOWN);
     assert_non_null(strstr(error.message, "at byte 77 of its source"));
 }
+
+TEST(a_changed_shard_key_rejects_no_document) {
+    static const bson_error_t why = {.domain = MONGOC_ERROR_SERVER, .code = 61};
+    sl_reply reply = {.why = &why, .count = 1, .mode = SL_MODE_UPSERT};
+    sl_modified found;
+    reply.body = unit_json("{\"n\": 0, \"nModified\": 0, \"writeErrors\": [" ERROR(0, 61) "]}");
+    assert_int_equal(sl_reply_judge_modify(&reply, &found, &error), SL_REPLY_FINAL);
+    reply.mode = SL_MODE_UPDATE;
+    reply.body = unit_json("{\"n\": 0, \"nModified\": 0, \"writeErrors\": [" ERROR(0, 31025) "]}");
+    assert_int_equal(sl_reply_judge_modify(&reply, &found, &error), SL_REPLY_FINAL);
+    reply.body = unit_json("{}");
+    assert_false(sl_reply_refuses_command(&reply));
+    assert_int_equal(sl_reply_judge_modify(&reply, &found, &error), SL_REPLY_FINAL);
+}
