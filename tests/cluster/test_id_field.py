@@ -58,7 +58,8 @@ class Standalone(support.ClusterCase):
         """The advised mode stores it."""
         lines = [*rows(count=100)]
         self.load("--id-field", "id", self.file("a.csv", text_of(lines)))
-        newer = self.file("b.csv", text_of(["7,0,changed" if line.startswith("7,") else line for line in lines] + ["100,1,new"]))
+        changed = ["7,0,changed" if line.startswith("7,") else line for line in lines]
+        newer = self.file("b.csv", text_of([*changed, "100,1,new"]))
         self.load("--id-field", "id", newer, code=support.EXIT_REJECTS, message="load them with --mode upsert, which")
         self.load("--id-field", "id", "--mode", "upsert", newer)
         self.assertEqual([self.database.t.find_one({"_id": key})["t"] for key in (7, 100)], ["changed", "new"])
