@@ -1253,9 +1253,10 @@ bool sl_check_match_again(sl_connection *connection, const sl_target *target,
     return ok &&
            (unique ||
             sl_error_set(error, SL_EXIT_VERIFICATION,
-                         "verification failed: %.255s.%.255s no longer has its unique index of %s: "
-                         "another program has dropped it during the load, so documents may have "
-                         "been stored twice. Build it again: the server names such documents",
+                         "verification failed: %.255s.%.255s %s: another program has dropped the "
+                         "unique index of %s during the load, so documents may have been stored "
+                         "or changed twice. Build it again: the server names such documents",
                          target->database, target->collection,
+                         *incomplete ? incomplete : "has no unique index of the match fields",
                          list(match->fields, match->count, given, sizeof given)));
 }

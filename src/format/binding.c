@@ -882,29 +882,53 @@ static bool has_blank_quotes(const sl_dialect *d, sl_text head) {
     return found > 0;
 }
 
+/* Does the line have a field of two dashes or more for each column, one of them of three? The outer
+ * fields of a line of Markdown, which begins and ends with a pipe, are empty. */
+static bool is_rule(const sl_dialect *d, sl_text line) {
+    const char *at = line.bytes, *end = at + line.length;
+    size_t fields = 0;
+    bool outer = at < end && *at == '|' && d->delimiter == '|', three = false;
+    if (outer)
+        at++;
+    while (at < end) {
+        size_t dashes = 0;
+        const char *from = at;
+        for (; at < end && *at != d->delimiter; at++) {
+            if (!strchr("-=: ", *at))
+                return false;
+            dashes += *at == '-' || *at == '=';
+        }
+        if (dashes < 2 && !(d->blanks && at == from))
+            return false;
+        three = three || dashes > 2;
+        fields += dashes > 0;
+        at += at < end;
+    }
+    return three && fields > 1 && (d->blanks || fields + 2 * outer == d->column_count);
+}
+
 /* Refuses a line of dashes below the names, which sqlcmd, SQL*Plus and Markdown have, and which has
  * as many fields as a record. */
-static bool check_rule(const sl_dialect *d, sl_text head, bool whole, sl_error *error) {
-    const char rule[] = {'-', '=', '+', ':', '|', ' ', d->delimiter, d->quote, '\0'};
+static bool check_rule(const sl_plan *plan, const sl_dialect *d, sl_text head, bool whole,
+                       sl_error *error) {
+    const sl_format_options *options = &plan->options;
     char shown[80];
     size_t at = (size_t)d->body_offset;
     sl_text line;
+    if (plan->schema_count > 0 || d->bare_escape || options->header == SL_HEADER_NO ||
+        options->columns || options->null_count > 0)
+        return true;
     for (int lines = d->header_length > 0 ? 1 : 2; lines > 0; lines--) {
         if (!sl_next_line(head, whole, &at, &line))
             return true;
-        const char *dashes = memmem(line.bytes, line.length, "---", 3);
-        size_t length = 0;
-        while (length < line.length && strchr(rule, line.bytes[length]))
-            length++;
-        if (!dashes || length < line.length ||
-            (!d->blanks &&
-             sl_header_split(line, d->delimiter, d->quote, NULL, 0) != d->column_count))
+        if (!is_rule(d, line))
             continue;
         const size_t number = sl_line_feeds(head.bytes, line.bytes) + 1;
         sl_text_printable(line, shown, sizeof shown);
         sl_error_set(error, SL_EXIT_SOURCE,
-                     "line %zu, `%s`, is no record, but a line below the names: remove it with "
-                     "sed %zud FILE | shardload ... -",
+                     "line %zu, `%s`, is no record, but a line below the names: remove it, from a "
+                     "plain file with sed %zud FILE | shardload ... -; if it is a record without "
+                     "values, give --null ---",
                      number, shown, number);
         error->recognised = true;
         return false;
@@ -917,7 +941,7 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     if (!(plan->schema_count == 0 ? sniff_table(plan, name, head, whole, dialect, error)
                                   : sniff_by_schema(plan, head, whole, dialect, error)))
         return false;
-    if (!check_rule(*dialect, head, whole, error)) {
+    if (!check_rule(plan, *dialect, head, whole, error)) {
         sl_delimited_dialect_destroy(*dialect);
         *dialect = NULL;
         return false;

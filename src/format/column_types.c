@@ -369,7 +369,19 @@ bool sl_has_decimal_comma(sl_text value) {
     return commas == 1 && after > 0 && (after != 3 || *digit == '0') && value.bytes[0] != ',';
 }
 
-/* Is it such a number with a short word or sign on one or both sides: 12,5 % or EUR 1.234,50-? */
+/* Is it %, a sign of a currency, its code of three letters, or the minus sign after a number? */
+static bool is_unit(const char *from, const char *to) {
+    size_t letters = 0, signs = 0;
+    for (; from < to; from++) {
+        letters += *from >= 'A' && *from <= 'Z';
+        signs += *from == '%' || *from == '$' || *from == '-' || (*from & 0x80) != 0;
+        if (!strchr("%$- ", *from) && (*from < 'A' || *from > 'Z') && (*from & 0x80) == 0)
+            return false;
+    }
+    return (letters == 0 || letters == 3) && signs <= 5;
+}
+
+/* Is it such a number with a unit before or after it: 12,5 % or EUR 1.234,50-? */
 static bool is_amount_with_comma(sl_text value) {
     const char *from = value.bytes, *to = from + value.length;
     if (value.length > 24 || !memchr(from, ',', value.length))
@@ -378,8 +390,8 @@ static bool is_amount_with_comma(sl_text value) {
         from++;
     while (from < to && !sl_is_digit(to[-1]))
         to--;
-    return from - value.bytes <= 5 && value.bytes + value.length - to <= 5 &&
-           to - from < (ptrdiff_t)value.length &&
+    return to - from < (ptrdiff_t)value.length && is_unit(value.bytes, from) &&
+           is_unit(to, value.bytes + value.length) &&
            sl_has_decimal_comma((sl_text){from, (size_t)(to - from)});
 }
 

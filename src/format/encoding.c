@@ -122,22 +122,20 @@ uint8_t *sl_encoding_put(const sl_encoding *encoding, uint8_t *to, sl_text text,
 
 void sl_encoding_readings_write(sl_text text, char *out, size_t room) {
     static const char *const names[] = {"windows-1252", "windows-1250", "windows-1251"};
-    char texts[3][3 * READING_BYTES + 1] = {""}, quoted[SL_QUOTED_ROOM];
-    size_t used = 0, k;
-    *out = '\0';
+    char quoted[SL_QUOTED_ROOM];
+    size_t used = 0;
+    snprintf(out, room, "the name of the encoding");
     for (size_t i = 0; i < 3 && used < room; i++) {
         iconv_t converter = iconv_open("UTF-8", names[i]);
-        char *from = (char *)(uintptr_t)text.bytes, *to = texts[i];
+        char reading[3 * READING_BYTES + 1] = "", *to = reading;
+        char *from = (char *)(uintptr_t)text.bytes;
         size_t left = text.length < READING_BYTES ? text.length : READING_BYTES,
                free_bytes = 3 * READING_BYTES;
         if (converter == (iconv_t)-1)
             continue;
-        const bool fits = iconv(converter, &from, &left, &to, &free_bytes) != (size_t)-1;
-        iconv_close(converter);
-        for (k = 0; k < i && strcmp(texts[k], texts[i]) != 0;)
-            k++;
-        if (fits && k == i)
+        if (iconv(converter, &from, &left, &to, &free_bytes) != (size_t)-1)
             used += (size_t)snprintf(out + used, room - used, "%s%s for %s", used ? ", " : "",
-                                     names[i], sl_quoted(sl_text_of(texts[i]), quoted));
+                                     names[i], sl_quoted(sl_text_of(reading), quoted));
+        iconv_close(converter);
     }
 }

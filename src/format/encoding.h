@@ -29,8 +29,8 @@ bool sl_encoding_create(const char *name, sl_encoding **encoding, sl_error *erro
  * NULL if a byte is undefined: then `*where` is its position. */
 uint8_t *sl_encoding_put(const sl_encoding *encoding, uint8_t *to, sl_text text, size_t *where);
 
-/* Writes how a text that is not UTF-8 reads in likely encodings, each reading once: `windows-1252
- * for "Größe", windows-1251 for "GrцЯe"`; cut if there is no room. */
+/* Writes how a text that is not UTF-8 reads in likely encodings: `windows-1252 for "Größe",
+ * windows-1250 for "Größe", windows-1251 for "GrцЯe"`; or that a name is needed. */
 #define SL_READINGS_ROOM 280
 void sl_encoding_readings_write(sl_text text, char *out, size_t room);
 

@@ -27,8 +27,12 @@
 #include "util/document_id.h"
 
 #define TEXT_MAX ((size_t)16 << 20) /* of a document; the reader also cuts longer lines */
-#define WRAPPED_ADVICE                                                                             \
-    "; if it holds records in an array, load the output of: jq -c '.[\"NAME\"][]' FILE"
+/* Prints the documents of a part of a file's document. jq before 1.7 would round integers. */
+#define UNWRAP "load the output of: python3 -c 'import json; d = json.load(open(\"FILE\", \"rb\")); "
+#define UNWRAP_ARRAY(name) UNWRAP "[print(json.dumps(one)) for one in d[\"" name "\"]]'"
+#define UNWRAP_KEYS                                                                                \
+    UNWRAP "[print(json.dumps({**one, \"_id\": key})) for key, one in d.items()]'"
+#define WRAPPED_ADVICE "; if it holds the records in an array, " UNWRAP_ARRAY("NAME")
 
 struct sl_plan {
     const sl_simd *simd;
@@ -806,14 +810,15 @@ static bool take_text(parser *ps) {
 
 #define WRAPPED_LEAST 10u /* documents within a document */
 
-/* The number of values of a document or an array, but for an _id, if all are documents; or 0. */
+/* The number of values of a document or an array, but for the _id of the position, if all are
+ * documents; or 0. */
 static uint32_t documents_within(const bson_t *container) {
     bson_iter_t at;
     uint32_t count = 0;
     for (bool more = bson_iter_init(&at, container); more && bson_iter_next(&at);) {
         if (BSON_ITER_HOLDS_DOCUMENT(&at))
             count++;
-        else if (!BSON_ITER_IS_KEY(&at, "_id"))
+        else if (!BSON_ITER_IS_KEY(&at, "_id") || !BSON_ITER_HOLDS_INT64(&at))
             return 0;
     }
     return count;
@@ -831,7 +836,7 @@ static void doubt_wrapped(const parser *ps) {
     if (count >= WRAPPED_LEAST)
         snprintf(record.reason, sizeof record.reason,
                  "this document consists of %u documents; to store each one, with its key as _id, "
-                 "load the output of: jq -c 'to_entries[] | {_id: .key} + .value' FILE",
+                 UNWRAP_KEYS,
                  count);
     for (bool more = !count && bson_iter_init(&at, &document); more && bson_iter_next(&at);) {
         const char *name = bson_iter_key(&at);
@@ -839,8 +844,8 @@ static void doubt_wrapped(const parser *ps) {
             array.len > document.len / 4 * 3 && !strpbrk(name, "\"'\\") &&
             (count = documents_within(&array)) >= WRAPPED_LEAST)
             snprintf(record.reason, sizeof record.reason,
-                     "\"%s\" of this document is an array of %u documents; to store each one, load "
-                     "the output of: jq -c '.[\"%s\"][]' FILE",
+                     "\"%s\" of this document is an array of %u documents; to store each one, "
+                     UNWRAP_ARRAY("%s"),
                      name, count, name);
     }
     if (record.reason[0])
@@ -865,7 +870,7 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
     sl_extjson_destroy(ps.extjson);
     sl_scratch_clear(&ps.scratch);
     ps.counts.records = ps.counts.documents + ps.counts.rejects;
-    if (block->offset == 0 && ps.counts.records == 1 && ps.last && sink->doubt)
+    if (go_on && block->offset == 0 && ps.counts.records == 1 && ps.last && sink->doubt)
         doubt_wrapped(&ps);
     sl_parse_counts_add(counts, &ps.counts);
     return go_on;

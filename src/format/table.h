@@ -25,7 +25,7 @@ typedef struct sl_table {
     const char *advice;                 /* ends a message about the lines before it; NULL: none */
     bool header;                        /* the first line names the columns */
     bool header_assumed;                /* nothing but its place shows that it does */
-    bool header_missed;                 /* none was found, and none is usual */
+    bool header_missed;                 /* none was found, where one is usual */
     bool quotes_kept;                   /* values have quotes that another table would lose */
     sl_text *names; /* unique, not empty; `count` of them. Owned, as is `memory` */
     size_t count;

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define COLUMNS_MAX 100000u /* of all layouts: 2 KiB of memory for each */
+#define COLUMNS_MAX 400000u /* of all layouts: 1 GiB of memory */
 
 struct sl_typing {
     sl_typed_layout **layouts;
@@ -132,7 +132,8 @@ static sl_typed_layout *add_layout(sl_typing *typing, size_t count, sl_error *er
     if (typing->columns > COLUMNS_MAX) {
         sl_error_set(error, SL_EXIT_SOURCE,
                      "the texts have different sets of columns, with more than %u columns in all: "
-                     "load fewer of them at once, or with --types text",
+                     "load fewer of them at once, or with --schema FILE, which `inspect "
+                     "--write-schema` writes for some of them",
                      COLUMNS_MAX);
         return NULL;
     }

@@ -190,8 +190,8 @@ static bool types_match(sl_job *job, const sl_destination *destination, sl_error
     return !refused;
 }
 
-/* With another mode than insert: can the documents be matched by the fields? `again`: at the end of
- * the load, too? */
+/* With another mode than insert: can the documents be matched by the fields? `again`: the load has
+ * ended; only the index is checked. */
 static bool check_match(sl_job *job, const sl_destination *destination, bool again,
                         sl_error *error) {
     const sl_key_fields *keys = job->keys;

@@ -95,7 +95,7 @@ static sl_verdict verdict_in(const sl_reply *reply, int32_t code, bool *listed) 
     if (!of_key || !sl_modes[reply->mode].matches)
         return verdict;
     *listed = true;
-    return SL_REPLY_FINAL;
+    return SL_REPLY_FINAL; /* the server's message names the shard key */
 }
 
 /* ---- write errors ---- */

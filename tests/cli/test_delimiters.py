@@ -142,16 +142,23 @@ class Delimiters(support.Case):
         schema = self.file("s.yaml", "name: s\ncolumns:\n- {name: id, type: text}\n- {name: name, type: text}\n")
         for names, line, rows in (("id,name", "--,------", "1,a\n"), ("id\tname", "--\t---", "1\ta\n"),
                                   ("| id | name |", "|---:|------|", "| 1 | a |\n"),
-                                  ("id   name", "---- -----", "1    a\n2    b\n"), ("id;name", '"---";"---"', "1;a\n")):
+                                  ("id   name", "---- -----", "1    a\n2    b\n"), ("id;name", "---;---", "1;a\n")):
             path = self.file("t.csv", f"{names}\r\n{line}\r\n{rows}")
-            for words in ([], ["--schema", schema] if "," in names else ["--trim"]):
-                outcome = self.shardload("inspect", *words, path, code=support.EXIT_SOURCE)
-                shown = line.replace("\t", "\\x09")
-                self.assertIn(f"line 2, `{shown}`, is no record, but a line below the names: "
-                              "remove it with sed 2d FILE", outcome.err)
+            outcome = self.shardload("inspect", path, code=support.EXIT_SOURCE)
+            shown = line.replace("\t", "\\x09")
+            self.assertIn(f"t.csv: line 2, `{shown}`, is no record, but a line below the names: remove it, from a "
+                          "plain file with sed 2d FILE", outcome.err)
             self.shardload("inspect", "-", stdin=f"{names}\r\n{rows}".encode())
-        for line in ("-,-", "--,--", "---", "1,---"):
-            self.shardload("inspect", self.file("t.csv", f"id,name\n{line}\n1,a\n2,b\n3,c\n"))
+        rows = "1,a\n2,b\n3,c\n"
+        for line in ("-,-", "--,--", "---", "1,---", ",---", '"---","---\n"'):
+            self.parse(self.file("t.csv", f"id,name\n{line}\n{rows}"), code=None)
+            self.assertNotIn("is no record", self.parse(self.file("t.csv", f"id,name\n{line}\n{rows}"), code=None)[0].err)
+        path = self.file("t.csv", f"id,name\n---,---\n{rows}")
+        for words, count in (["--schema", schema], 4), (["--null", "---"], 4), (["--columns", "a,b"], 5):
+            self.assert_accounting(self.parse(*words, path)[1], inserted=count)
+        for words in (["--header", "no", self.file("one.txt", "hello\n-----\nx\n")],
+                      [self.file("t.sql", "CREATE TABLE t (a text, b text);\nINSERT INTO t VALUES ('---', '---');\n")]):
+            self.parse(*words)
 
     def test_a_database_of_sqlite_is_named_and_its_export_loaded(self):
         if not shutil.which("sqlite3"):

@@ -7,6 +7,7 @@ import gzip
 import itertools
 import json
 import lzma
+import subprocess
 
 import archive_making as making
 import support
@@ -154,16 +155,20 @@ class Invalid(support.Case):
         self.assertRegex(outcome.out, r"in all about [0-9,]+ documents, 12\.0 MB of text")
 
     def test_a_document_that_holds_the_records_is_announced(self):
-        items = [{"id": n} for n in range(10)]
+        items = [{"id": (1 << 60) + n} for n in range(10)]
         for indent, (document, advice) in itertools.product((None, 1), (
-                ({"total": 10, "items": items}, "an array of 10 documents; to store each one, load the output of: "
-                                                "jq -c '.[\"items\"][]' FILE"),
+                ({"total": 10, "items": items}, "an array of 10 documents; to store each one"),
                 ({f"k{n}": one for n, one in enumerate(items)}, "consists of 10 documents; to store each one"),
                 ({"items": items[1:]}, ""), ({"items": items, "note": "x" * 999}, ""))):
             text = json.dumps(document, indent=indent)
             outcome, _ = self.parse(self.file("one.json", text))
             self.assertIn(advice, outcome.err)
             self.assertEqual("to store each one" in outcome.err, bool(advice), outcome.text)
+            if advice:
+                command = outcome.err.partition("load the output of: ")[2].splitlines()[0].replace("FILE", "one.json")
+                printed = subprocess.run(command, shell=True, cwd=self.scratch, check=True, stdout=subprocess.PIPE)
+                raw, _ = self.dump("-", stdin=printed.stdout)
+                self.assertEqual([bson.decode(one)["id"] for one in raw], [one["id"] for one in items])
             outcome, _ = self.parse(self.file("one.json", text + "\n" + text))
             self.assertNotIn("to store each one", outcome.text)
 
