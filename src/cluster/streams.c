@@ -728,7 +728,8 @@ static bool note_members(sl_streams *owner, const uint8_t *message, size_t lengt
         const bool members = rule && rule->check == check_hosts && bson_iter_recurse(&field, &item);
         while (members && bson_iter_next(&item)) {
             if (++named > 3 * LIST_MAX || !add_member(owner, bson_iter_utf8(&item, NULL)))
-                return wrong(why, "its replica set names more than %d members, or some again and again",
+                return wrong(why,
+                             "its replica set names more than %d members, or some again and again",
                              LIST_MAX);
         }
     }

@@ -28,10 +28,10 @@
 
 #define TEXT_MAX ((size_t)16 << 20) /* of a document; the reader also cuts longer lines */
 /* Prints the documents of a part of a file's document. jq before 1.7 would round integers. */
-#define UNWRAP "load the output of: python3 -c 'import json; d = json.load(open(\"FILE\", \"rb\")); "
+#define UNWRAP                                                                                     \
+    "load the output of: python3 -c 'import json; d = json.load(open(\"FILE\", \"rb\")); "
 #define UNWRAP_ARRAY(name) UNWRAP "[print(json.dumps(one)) for one in d[\"" name "\"]]'"
-#define UNWRAP_KEYS                                                                                \
-    UNWRAP "[print(json.dumps({**one, \"_id\": key})) for key, one in d.items()]'"
+#define UNWRAP_KEYS UNWRAP "[print(json.dumps({**one, \"_id\": key})) for key, one in d.items()]'"
 #define WRAPPED_ADVICE "; if it holds the records in an array, " UNWRAP_ARRAY("NAME")
 
 struct sl_plan {
@@ -835,8 +835,8 @@ static void doubt_wrapped(const parser *ps) {
     uint32_t count = documents_within(&document);
     if (count >= WRAPPED_LEAST)
         snprintf(record.reason, sizeof record.reason,
-                 "this document consists of %u documents; to store each one, with its key as _id, "
-                 UNWRAP_KEYS,
+                 "this document consists of %u documents; to store each one, with its key as "
+                 "_id, " UNWRAP_KEYS,
                  count);
     for (bool more = !count && bson_iter_init(&at, &document); more && bson_iter_next(&at);) {
         const char *name = bson_iter_key(&at);
@@ -844,8 +844,8 @@ static void doubt_wrapped(const parser *ps) {
             array.len > document.len / 4 * 3 && !strpbrk(name, "\"'\\") &&
             (count = documents_within(&array)) >= WRAPPED_LEAST)
             snprintf(record.reason, sizeof record.reason,
-                     "\"%s\" of this document is an array of %u documents; to store each one, "
-                     UNWRAP_ARRAY("%s"),
+                     "\"%s\" of this document is an array of %u documents; to store each "
+                     "one, " UNWRAP_ARRAY("%s"),
                      name, count, name);
     }
     if (record.reason[0])

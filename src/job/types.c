@@ -727,7 +727,8 @@ static void adopt_column(const sl_job *job, const known_types *known, sl_typed_l
                         "be %s",
                         name, sl_column_type_write(&chosen, is),
                         sl_column_type_write(&column->schema, was));
-        if (!comparing && column->guess.values > 0)
+        if (!comparing && column->guess.values > 0 &&
+            sl_typing_at(typing_plan(job)->typing, column->first) == layout)
             show_other_form(name, types, count, &chosen);
         sl_column_type_write(&chosen, is);
         chosen.adopted = strcmp(is, sl_column_type_write(&column->schema, was)) != 0;

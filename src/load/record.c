@@ -535,15 +535,17 @@ static void log_correction(const sl_load *load, const sl_load_counts *counts) {
     }
     if (rejects * 2 > counts->records)
         sl_log_warning(
-            "most records were rejected: %s of %s. %s", sl_human_count(rejects, a),
-            sl_human_count(counts->records, b),
+            "most records were rejected: %s of %s. If a type or another option is wrong, correct "
+            "it, "
+            "and load the same sources again with --again: stored documents are not changed, and "
+            "the "
+            "missing ones are inserted%s",
+            sl_human_count(rejects, a), sl_human_count(counts->records, b),
             counts->server_rejects > counts->rejects && load->job.own_ids &&
                     !sl_load_mode(config)->matches
-                ? "If the sources are another version of the stored documents, load them with "
-                  "--mode upsert, which replaces documents, or --mode merge, which sets fields"
-                : "If a type or another option is wrong, correct it, and load the same sources "
-                  "again with --again: stored documents are not changed, and the missing ones are "
-                  "inserted");
+                ? ". If the sources are another version of stored documents, load them with --mode "
+                  "upsert, which replaces documents, or --mode merge, which sets fields"
+                : "");
 }
 
 sl_exit sl_record_end(sl_load *load, sl_exit code) {

@@ -151,8 +151,8 @@ class Delimiters(support.Case):
             self.shardload("inspect", "-", stdin=f"{names}\r\n{rows}".encode())
         rows = "1,a\n2,b\n3,c\n"
         for line in ("-,-", "--,--", "---", "1,---", ",---", '"---","---\n"'):
-            self.parse(self.file("t.csv", f"id,name\n{line}\n{rows}"), code=None)
-            self.assertNotIn("is no record", self.parse(self.file("t.csv", f"id,name\n{line}\n{rows}"), code=None)[0].err)
+            path = self.file("t.csv", f"id,name\n{line}\n{rows}")
+            self.assertNotIn("is no record", self.parse(path, code=None)[0].err)
         path = self.file("t.csv", f"id,name\n---,---\n{rows}")
         for words, count in (["--schema", schema], 4), (["--null", "---"], 4), (["--columns", "a,b"], 5):
             self.assert_accounting(self.parse(*words, path)[1], inserted=count)
