@@ -74,15 +74,10 @@ static void begin_memory(void) {
     atexit(on_exit_of_a_library);
 }
 
-/* Beyond a limit on file sizes, a write fails with an error. */
-static void ignore_size_limit(void) {
-    signal(SIGXFSZ, SIG_IGN);
-}
-
-/* The driver's library may initialise the driver before main, which may print a warning, and writes
- * a file of counters into /dev/shm. */
+/* The driver's library may initialise the driver before main, which may print a warning: so the
+ * driver is silenced before all libraries. */
 static void (*const before_libraries[])(void)
-    __attribute__((section(".preinit_array"), used)) = {ignore_size_limit, sl_driver_silence};
+    __attribute__((section(".preinit_array"), used)) = {sl_driver_silence};
 
 /* ---- signals ----
  *
@@ -151,6 +146,7 @@ bool sl_signals_start(sl_context *context, sl_error *error) {
     sigaddset(&state.awaited, WAKE);
     pthread_sigmask(SIG_BLOCK, &state.awaited, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* beyond a limit on file sizes, the write fails with an error */
     int code = sl_thread_start(&state.thread, listen_for_signals, NULL);
     return code == 0 ||
            sl_error_set(error, SL_EXIT_RESOURCES, "cannot start a thread: %s", strerror(code));
