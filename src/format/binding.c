@@ -99,7 +99,7 @@ static bool bind_names(sl_dialect *d, const sl_schema *schema, const sl_text *na
         column->published = memory;
         memory += name.length;
         *memory++ = '\0';
-        const size_t k = schema ? sl_schema_find(schema, name) : 0;
+        const size_t k = schema ? sl_schema_find(schema, name, NULL) : 0;
         if (schema && k < schema->column_count) {
             column->schema = schema->columns[k];
         } else {
@@ -698,10 +698,10 @@ static bool plan_create(const sl_format_options *options, sl_plan **out, sl_erro
  * requires? */
 static bool names_columns(const sl_schema *schema, const sl_text *names, size_t count,
                           bool *required) {
-    bool found[SL_COLUMNS_MAX + 1] = {false}, any = false; /* the last one: names of no column */
+    bool found[SL_COLUMNS_MAX] = {false}, any = false;
     *required = true;
     for (size_t i = 0; i < count; i++)
-        found[sl_schema_find(schema, names[i])] = true;
+        sl_schema_find(schema, names[i], found);
     for (size_t k = 0; k < schema->column_count; k++) {
         *required = *required && (found[k] || !schema->columns[k].required);
         any = any || found[k];
@@ -787,7 +787,7 @@ static sl_text *read_first(sl_table *table, sl_text head, uint64_t skip, const c
 /* Is each name that of a column of the schema? */
 static bool are_columns(const sl_schema *schema, const sl_text *names, size_t count) {
     size_t known = 0;
-    while (known < count && sl_schema_find(schema, names[known]) < schema->column_count)
+    while (known < count && sl_schema_find(schema, names[known], NULL) < schema->column_count)
         known++;
     return known > 0 && known == count;
 }

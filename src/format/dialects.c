@@ -15,7 +15,7 @@
 #define WARNINGS_MAX 3u /* about texts of one kind */
 #define SKIPPED_SHOWN 5u
 #define NAMES_ROOM 200
-#define KINDS_MAX 1000u /* each text is compared with the texts of at most this many kinds */
+#define KINDS_MAX 4096u /* each text is compared with the texts of at most this many kinds */
 
 /* Texts with the same columns that also agree in the fields up to `blanks`. */
 typedef struct text_kind {

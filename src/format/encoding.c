@@ -124,6 +124,10 @@ void sl_encoding_readings_write(sl_text text, char *out, size_t room) {
     static const char *const names[] = {"windows-1252", "windows-1250", "windows-1251"};
     char quoted[SL_QUOTED_ROOM];
     size_t used = 0;
+    size_t bad = 0;
+    sl_utf8_valid(text.bytes, text.length, &bad);
+    bad -= bad < READING_BYTES / 2 ? bad : READING_BYTES / 2;
+    text = (sl_text){text.bytes + bad, text.length - bad};
     snprintf(out, room, "the name of the encoding");
     for (size_t i = 0; i < 3 && used < room; i++) {
         iconv_t converter = iconv_open("UTF-8", names[i]);

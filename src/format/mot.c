@@ -50,7 +50,7 @@ static bool plan_create(const sl_format_options *options, sl_plan **out, sl_erro
 static size_t known_names(const sl_schema *schema, const sl_text *names, size_t count) {
     size_t known = 0;
     for (size_t i = 0; i < count; i++)
-        known += sl_schema_find(schema, names[i]) < schema->column_count;
+        known += sl_schema_find(schema, names[i], NULL) < schema->column_count;
     return schema->exact && (known < count || count < schema->column_count) ? 0 : known;
 }
 

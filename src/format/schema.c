@@ -203,8 +203,7 @@ static bool check_column(sl_yaml *r, const yaml_node_t *node, sl_schema_column *
                 "a format of a date or datetime: %Y or %y, %d, and %m or %b, with %H %M %S, "
                 "%I %p, %z, %a where needed; or epoch, or epoch-ms; of a number: "
                 "\"1.234,5\", \"1,234.5\", \"1 234,5\", \"1234,5\"; of hex: \\x; of an array: the "
-                "type "
-                "of its elements");
+                "type of its elements");
     }
     if (column->minimum > column->maximum)
         return refuse(r, node, "a minimum that is not above the maximum");
@@ -278,12 +277,6 @@ static uint64_t hash_of(sl_text name) {
     return hash;
 }
 
-/* Adds a name of column `k`, unless an earlier column has it: this one is never found by it. */
-static void list_name(sl_schema *schema, size_t k, const char *name) {
-    if (sl_schema_find(schema, sl_text_of(name)) == schema->column_count)
-        sl_name_index_add(&schema->index, hash_of(sl_text_of(name)), k);
-}
-
 /* So that the columns of a header are found in time that does not depend on the number of names. */
 static bool list_names(sl_schema *schema, sl_error *error) {
     size_t count = schema->column_count;
@@ -292,9 +285,10 @@ static bool list_names(sl_schema *schema, sl_error *error) {
     if (!sl_name_index_reset(&schema->index, count))
         return sl_error_memory(error, "reading a schema");
     for (size_t k = 0; k < schema->column_count; k++) {
-        list_name(schema, k, schema->columns[k].name);
+        sl_name_index_add(&schema->index, hash_of(sl_text_of(schema->columns[k].name)), k);
         for (size_t i = 0; i < schema->columns[k].aliases.count; i++)
-            list_name(schema, k, schema->columns[k].aliases.words[i]);
+            sl_name_index_add(&schema->index,
+                              hash_of(sl_text_of(schema->columns[k].aliases.words[i])), k);
     }
     return true;
 }
@@ -390,12 +384,15 @@ bool sl_schema_column_is_named(const sl_schema_column *column, sl_text name) {
     return false;
 }
 
-size_t sl_schema_find(const sl_schema *schema, sl_text name) {
+size_t sl_schema_find(const sl_schema *schema, sl_text name, bool *named) {
     uint64_t at = hash_of(name);
     size_t k, found = schema->column_count;
     while ((k = sl_name_index_next(&schema->index, &at)) != SIZE_MAX) {
-        if (k < found && sl_schema_column_is_named(&schema->columns[k], name))
-            found = k;
+        if ((k >= found && !named) || !sl_schema_column_is_named(&schema->columns[k], name))
+            continue;
+        found = k < found ? k : found;
+        if (named)
+            named[k] = true;
     }
     return found;
 }

@@ -108,8 +108,9 @@ void sl_schema_destroy(sl_schema *schema); /* NULL is fine */
 /* Is `name` the column's name or one of its aliases, ignoring case? */
 bool sl_schema_column_is_named(const sl_schema_column *column, sl_text name);
 
-/* The number of the first column with this name or alias, ignoring case; column_count: none. */
-size_t sl_schema_find(const sl_schema *schema, sl_text name);
+/* The number of the first column with this name or alias, ignoring case; column_count: none. Sets
+ * named[k] for all such columns, unless it is NULL. */
+size_t sl_schema_find(const sl_schema *schema, sl_text name, bool *named);
 
 /* Sets the delimiter that a word or a byte names: tab, `\t`, `\x01`, `;`. False: no delimiter has
  * this name. */

@@ -854,8 +854,8 @@ static bool complete(const sl_format_options *options, sl_table *table, sl_text 
         show(table, table->first.line, shown, sizeof shown);
         add_note(table, "; the first line is assumed to be a header: `" SL_LINES "`", shown);
     }
-    table->header_missed =
-        !table->header && options->header == SL_HEADER_AUTO && !table->notation->header_rare;
+    table->header_missed = !table->header && options->header == SL_HEADER_AUTO &&
+                           table->skipped == 0 && !table->notation->header_rare;
     if (!table->header && table->first.fields == 1)
         add_note(table, "; no header found: the column is named column1");
     else if (!table->header)
