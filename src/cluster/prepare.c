@@ -1250,13 +1250,14 @@ bool sl_check_match_again(sl_connection *connection, const sl_target *target,
         sl_sharding_read(connection, target, &sharding, error) &&
         has_unique_index(connection, target, sharding.sharded, match, &unique, incomplete, error);
     sl_sharding_clear(&sharding);
-    return ok &&
-           (unique ||
-            sl_error_set(error, SL_EXIT_VERIFICATION,
-                         "verification failed: %.255s.%.255s %s: another program has dropped the "
-                         "unique index of %s during the load, so documents may have been stored "
-                         "or changed twice. Build it again: the server names such documents",
-                         target->database, target->collection,
-                         *incomplete ? incomplete : "has no unique index of the match fields",
-                         list(match->fields, match->count, given, sizeof given)));
+    return ok && (unique ||
+                  sl_error_set(
+                      error, SL_EXIT_VERIFICATION,
+                      "verification failed: %.255s.%.255s %s, %s: if another program has dropped "
+                      "it during the load, documents may have been stored or changed twice. "
+                      "Build it again: the server names such documents",
+                      target->database, target->collection,
+                      *incomplete ? incomplete
+                                  : "has no unique index, of its collation, of the match fields",
+                      list(match->fields, match->count, given, sizeof given)));
 }

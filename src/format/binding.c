@@ -73,7 +73,7 @@ static bool check_name(sl_text name, size_t index, sl_error *error) {
     sl_encoding_readings_write(name, readings, sizeof readings);
     return sl_error_set(error, SL_EXIT_SOURCE,
                         "the name of column %zu of the header is not UTF-8; give --encoding: %s; "
-                        "`iconv --list` shows more names",
+                        "`iconv --list` shows all names",
                         index + 1, readings);
 }
 
@@ -916,8 +916,12 @@ static bool check_rule(const sl_plan *plan, const sl_dialect *d, sl_text head, b
     size_t at = (size_t)d->body_offset;
     sl_text line;
     if (plan->schema_count > 0 || d->bare_escape || options->header == SL_HEADER_NO ||
-        options->columns || options->null_count > 0)
+        options->columns)
         return true;
+    for (size_t i = 0; i < options->null_count; i++) {
+        if (options->nulls[i][0] && options->nulls[i][strspn(options->nulls[i], "-=")] == '\0')
+            return true;
+    }
     for (int lines = d->header_length > 0 ? 1 : 2; lines > 0; lines--) {
         if (!sl_next_line(head, whole, &at, &line))
             return true;

@@ -369,16 +369,19 @@ bool sl_has_decimal_comma(sl_text value) {
     return commas == 1 && after > 0 && (after != 3 || *digit == '0') && value.bytes[0] != ',';
 }
 
-/* Is it %, a sign of a currency, its code of three letters, or the minus sign after a number? */
+/* Is it a unit of amounts with blanks, or nothing else? */
 static bool is_unit(const char *from, const char *to) {
-    size_t letters = 0, signs = 0;
-    for (; from < to; from++) {
-        letters += *from >= 'A' && *from <= 'Z';
-        signs += *from == '%' || *from == '$' || *from == '-' || (*from & 0x80) != 0;
-        if (!strchr("%$- ", *from) && (*from < 'A' || *from > 'Z') && (*from & 0x80) == 0)
-            return false;
+    static const char units[] = "%|-|€|EUR|CHF|DKK|SEK|NOK|PLN|CZK|HUF|RON|TRY|BRL|RUB|kr|zł|Kč|Ft";
+    static const char *const blanks[] = {" ", "\xC2\xA0", "\xE2\x80\xAF"}; /* of numbers */
+    for (size_t i = 0; i < 3 && from < to;) {
+        const size_t length = strlen(blanks[i]), left = (size_t)(to - from);
+        const bool first = left >= length && memcmp(from, blanks[i], length) == 0;
+        const bool last = left >= length && memcmp(to - length, blanks[i], length) == 0;
+        from += first ? length : 0;
+        to -= last && !first ? length : 0;
+        i = first || last ? 0 : i + 1;
     }
-    return (letters == 0 || letters == 3) && signs <= 5;
+    return from == to || sl_list_has(units, '|', (sl_text){from, (size_t)(to - from)});
 }
 
 /* Is it such a number with a unit before or after it: 12,5 % or EUR 1.234,50-? */

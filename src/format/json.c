@@ -841,7 +841,7 @@ static void doubt_wrapped(const parser *ps) {
     for (bool more = !count && bson_iter_init(&at, &document); more && bson_iter_next(&at);) {
         const char *name = bson_iter_key(&at);
         if (BSON_ITER_HOLDS_ARRAY(&at) && sl_container_at(&at, &array) &&
-            array.len > document.len / 4 * 3 && !strpbrk(name, "\"'\\") &&
+            array.len > document.len / 4 * 3 && strlen(name) < 100 && !strpbrk(name, "\"'\\") &&
             (count = documents_within(&array)) >= WRAPPED_LEAST)
             snprintf(record.reason, sizeof record.reason,
                      "\"%s\" of this document is an array of %u documents; to store each "

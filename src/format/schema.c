@@ -277,6 +277,15 @@ static uint64_t hash_of(sl_text name) {
     return hash;
 }
 
+/* Is alias number `i` the same as the column's name or an earlier alias? */
+static bool is_repeated(const sl_schema_column *column, size_t i) {
+    const sl_text alias = sl_text_of(column->aliases.words[i]);
+    bool found = sl_text_equal_ignoring_case(alias, sl_text_of(column->name));
+    for (size_t k = 0; k < i && !found; k++)
+        found = sl_text_equal_ignoring_case(alias, sl_text_of(column->aliases.words[k]));
+    return found;
+}
+
 /* So that the columns of a header are found in time that does not depend on the number of names. */
 static bool list_names(sl_schema *schema, sl_error *error) {
     size_t count = schema->column_count;
@@ -285,10 +294,12 @@ static bool list_names(sl_schema *schema, sl_error *error) {
     if (!sl_name_index_reset(&schema->index, count))
         return sl_error_memory(error, "reading a schema");
     for (size_t k = 0; k < schema->column_count; k++) {
-        sl_name_index_add(&schema->index, hash_of(sl_text_of(schema->columns[k].name)), k);
-        for (size_t i = 0; i < schema->columns[k].aliases.count; i++)
-            sl_name_index_add(&schema->index,
-                              hash_of(sl_text_of(schema->columns[k].aliases.words[i])), k);
+        const sl_schema_column *column = &schema->columns[k];
+        sl_name_index_add(&schema->index, hash_of(sl_text_of(column->name)), k);
+        for (size_t i = 0; i < column->aliases.count; i++) {
+            if (!is_repeated(column, i))
+                sl_name_index_add(&schema->index, hash_of(sl_text_of(column->aliases.words[i])), k);
+        }
     }
     return true;
 }

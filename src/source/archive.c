@@ -485,8 +485,8 @@ static const char *missing_target(const sl_archive *archive, struct archive_entr
     const char *target = archive_entry_hardlink(entry);
     return target && path && is_included(archive, path) && !is_hidden(path) &&
                    !sl_path_set_has(&archive->paths, target)
-               ? "a hard link to an entry with its contents that is not loaded: it is hidden, does "
-                 "not match --include, is a link too, or is not in the archive before the link"
+               ? "a hard link to an entry that is hidden, does not match --include, is a link too, "
+                 "or is not in the archive before the link"
                : NULL;
 }
 

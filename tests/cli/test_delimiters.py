@@ -144,7 +144,7 @@ class Delimiters(support.Case):
                                   ("| id | name |", "|---:|------|", "| 1 | a |\n"),
                                   ("id   name", "---- -----", "1    a\n2    b\n"), ("id;name", "---;---", "1;a\n")):
             path = self.file("t.csv", f"{names}\r\n{line}\r\n{rows}")
-            outcome = self.shardload("inspect", path, code=support.EXIT_SOURCE)
+            outcome = self.shardload("inspect", "--null", "NULL", path, code=support.EXIT_SOURCE)
             shown = line.replace("\t", "\\x09")
             self.assertIn(f"t.csv: line 2, `{shown}`, is no record, but a line below the names: remove it, from a "
                           "plain file with sed 2d FILE", outcome.err)

@@ -82,7 +82,7 @@ class Types(support.Case):
                     self.assertEqual([one["n"] for one in documents], values)
                     self.assertIn("'n=int:1.234,5'", (work / "shardload.log").read_text("utf-8"))
         for amount, comma in (("2,5 %", True), ("1.112,50 €", True), ("EUR 2,50-", True), ("2.5 %", False),
-                              ("5,250 %", False), ("(1,25)", False), ("p 1,20", False)):
+                              ("5,250 %", False), ("(1,25)", False), ("LOT 1,2", False), ("§ 1,2", False)):
             path = self.file("amounts.csv", f'n,p\n331.885,10 %\n126.329,"{amount}"\n')
             documents, _ = self.documents(path)
             self.assertEqual(documents[1], {"n": "126.329" if comma else 126.329, "p": amount})

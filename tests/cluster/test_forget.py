@@ -29,7 +29,7 @@ class Forget(support.ClusterCase):
         self.assertEqual(self.database.list_collection_names(), ["t"])
         self.assertEqual(self.database.t.count_documents({}), 500)
         self.assertEqual([path.name for path in work.iterdir()], ["mine.txt"])
-        self.assertIn("t: there is no registry with sources", self.forget(*self.target()).out)     # again
+        self.assertIn("t: there is no registry to remove", self.forget(*self.target()).out)     # again
 
     def test_work_directories_of_other_commands(self):
         self.dump("--work-dir", "wl", self.source, code=support.EXIT_REJECTS)

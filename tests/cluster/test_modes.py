@@ -331,7 +331,7 @@ class Standalone(Modes, support.ClusterCase):
         words = ("--mode", "upsert", "--match-fields", "id", "-j", 1, "--batch-size", 10,
                  self.file("a.csv", text_of(rows(0, 50))))
         _, work = self.load(*words, through=between, code=support.EXIT_VERIFICATION,
-                            message="t has no unique index of the match fields: another program has dropped")
+                            message="t has no unique index, of its collation, of the match fields, id: if another")
         self.database.t.create_index("id", unique=True)
         self.shardload(*self.load_words(work, "--resume", *words))
         self.assertEqual(self.database.t.count_documents({}), 50)
