@@ -216,8 +216,8 @@ typedef struct sl_matching {
 bool sl_check_match(sl_connection *connection, const sl_target *target, const sl_matching *match,
                     sl_error *error);
 
-/* At the end of the load: has the collection still a unique index of the fields? Without it, two
- * statements at the same time could have inserted two documents (SL_EXIT_VERIFICATION). */
+/* Checks at the end of the load that the collection still has a unique index of the fields. Fails
+ * with SL_EXIT_VERIFICATION without it: two threads could then insert the same document. */
 bool sl_check_match_again(sl_connection *connection, const sl_target *target,
                           const sl_matching *match, sl_error *error);
 

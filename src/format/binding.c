@@ -296,14 +296,14 @@ static bool accepts(sl_field_step step, const char *word, size_t length) {
     }
 }
 
-/* The last list of words that was tried with a fast conversion: most columns share one. */
+/* The result of accepts_any for one list of words, kept because most columns have the same list. */
 typedef struct tried_words {
     const char *const *words;
     size_t count;
     bool accepted;
 } tried_words;
 
-/* Would the fast conversion accept one of the words for a missing value? `tried`: for each step. */
+/* Would the fast conversion accept one of the words? `tried`: the last result of each step. */
 static bool accepts_any(const char *const *words, size_t count, sl_field_step step,
                         tried_words *tried) {
     tried_words *last = &tried[step];
@@ -907,8 +907,8 @@ static bool is_rule(const sl_dialect *d, sl_text line) {
     return three && fields > 1 && (d->blanks || fields + 2 * outer == d->column_count);
 }
 
-/* Refuses a line of dashes below the names, which sqlcmd, SQL*Plus and Markdown have, and which has
- * as many fields as a record. */
+/* Refuses a line of dashes between the names and the records, which sqlcmd, SQL*Plus and Markdown
+ * write. It has as many fields as a record, and would be stored as one. */
 static bool check_rule(const sl_plan *plan, const sl_dialect *d, sl_text head, bool whole,
                        sl_error *error) {
     const sl_format_options *options = &plan->options;

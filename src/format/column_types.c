@@ -369,7 +369,7 @@ bool sl_has_decimal_comma(sl_text value) {
     return commas == 1 && after > 0 && (after != 3 || *digit == '0') && value.bytes[0] != ',';
 }
 
-/* Is it a unit of amounts with blanks, or nothing else? */
+/* Is the text before or after a number empty, or a unit, perhaps with blanks? */
 static bool is_unit(const char *from, const char *to) {
     static const char units[] = "%|-|€|EUR|CHF|DKK|SEK|NOK|PLN|CZK|HUF|RON|TRY|BRL|RUB|kr|zł|Kč|Ft";
     static const char *const blanks[] = {" ", "\xC2\xA0", "\xE2\x80\xAF"}; /* of numbers */
@@ -384,7 +384,7 @@ static bool is_unit(const char *from, const char *to) {
     return from == to || sl_list_has(units, '|', (sl_text){from, (size_t)(to - from)});
 }
 
-/* Is it such a number with a unit before or after it: 12,5 % or EUR 1.234,50-? */
+/* Is it a number with a decimal comma and a unit: 12,5 % or EUR 1.234,50-? */
 static bool is_amount_with_comma(sl_text value) {
     const char *from = value.bytes, *to = from + value.length;
     if (value.length > 24 || !memchr(from, ',', value.length))

@@ -116,15 +116,14 @@ uint8_t *sl_encoding_put(const sl_encoding *encoding, uint8_t *to, sl_text text,
     return to;
 }
 
-/* ---- readings of a text ---- */
+/* ---- advice for text that is not UTF-8 ---- */
 
-#define READING_BYTES 40u /* of the text; the message shows fewer */
+#define READING_BYTES 40u /* of the text that are converted */
 
 void sl_encoding_readings_write(sl_text text, char *out, size_t room) {
     static const char *const names[] = {"windows-1252", "windows-1250", "windows-1251"};
     char quoted[SL_QUOTED_ROOM];
-    size_t used = 0;
-    size_t bad = 0;
+    size_t used = 0, bad = 0;
     sl_utf8_valid(text.bytes, text.length, &bad);
     bad -= bad < READING_BYTES / 2 ? bad : READING_BYTES / 2;
     text = (sl_text){text.bytes + bad, text.length - bad};

@@ -29,8 +29,8 @@ bool sl_encoding_create(const char *name, sl_encoding **encoding, sl_error *erro
  * NULL if a byte is undefined: then `*where` is its position. */
 uint8_t *sl_encoding_put(const sl_encoding *encoding, uint8_t *to, sl_text text, size_t *where);
 
-/* Writes how a text that is not UTF-8 reads in likely encodings: `windows-1252 for "Größe",
- * windows-1250 for "Größe", windows-1251 for "GrцЯe"`; or that a name is needed. */
+/* Ends the advice "give --encoding: " for a text that is not UTF-8: writes what it is in frequent
+ * encodings, `windows-1252 for "Größe", ...`; if it fits none, `the name of the encoding`. */
 #define SL_READINGS_ROOM 280
 void sl_encoding_readings_write(sl_text text, char *out, size_t room);
 

@@ -27,7 +27,7 @@
 #include "util/document_id.h"
 
 #define TEXT_MAX ((size_t)16 << 20) /* of a document; the reader also cuts longer lines */
-/* Prints the documents of a part of a file's document. jq before 1.7 would round integers. */
+/* Commands that print the documents within a document. (jq before 1.7 rounds large integers.) */
 #define UNWRAP                                                                                     \
     "load the output of: python3 -c 'import json; d = json.load(open(\"FILE\", \"rb\")); "
 #define UNWRAP_ARRAY(name) UNWRAP "[print(json.dumps(one)) for one in d[\"" name "\"]]'"

@@ -380,7 +380,8 @@ static bool has_pairs_of_json(sl_text head) {
     return true;
 }
 
-/* Does it look like COPY text, with times of PostgreSQL, no quotes and no missing numbers? */
+/* Is the text probably COPY text of PostgreSQL? It has times with a short offset such as +00, no
+ * quoted field, and no empty field in a column of numbers. */
 static bool is_copied(sl_text head) {
     bool timed = false;
     for (size_t at = 0; at < head.length; at++) {

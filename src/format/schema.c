@@ -264,7 +264,7 @@ static bool read_columns(sl_yaml *r, const yaml_node_t *node, void *into /* sl_s
     return true;
 }
 
-/* The same for names that differ only in capital and small letters. */
+/* Names that differ only in upper and lower case have the same hash. */
 static uint64_t hash_of(sl_text name) {
     uint64_t hash = sl_process_seed();
     char part[64];
@@ -286,7 +286,7 @@ static bool is_repeated(const sl_schema_column *column, size_t i) {
     return found;
 }
 
-/* So that the columns of a header are found in time that does not depend on the number of names. */
+/* Fills the index of names and aliases, by which sl_schema_find finds columns. */
 static bool list_names(sl_schema *schema, sl_error *error) {
     size_t count = schema->column_count;
     for (size_t k = 0; k < schema->column_count; k++)

@@ -74,15 +74,11 @@ static bool fits(const sl_typed_layout *layout, const sl_dialect *dialect) {
     return same;
 }
 
-static uint64_t hash_of(const char *name) {
-    return sl_seeded_hash(name, strlen(name), sl_process_seed());
-}
-
 sl_typed_layout *sl_typing_layout_of(const sl_typing *typing, const sl_dialect *dialect) {
     uint64_t at = 0;
     size_t found;
     for (size_t i = 0; i < dialect->column_count; i++)
-        at += hash_of(dialect->columns[i].published);
+        at += sl_process_hash(dialect->columns[i].published);
     while ((found = sl_name_index_next(&typing->index, &at)) != SIZE_MAX &&
            !fits(typing->layouts[found], dialect))
         continue;
@@ -95,7 +91,7 @@ static void list_layout(sl_typing *typing, size_t k) {
     sl_name_index_add(&typing->index, layout->hash, k);
     for (size_t i = 0; i < layout->count; i++) {
         if (layout->columns[i].first == k)
-            sl_name_index_add(&typing->index, hash_of(layout->columns[i].name), k);
+            sl_name_index_add(&typing->index, sl_process_hash(layout->columns[i].name), k);
     }
 }
 
@@ -106,7 +102,7 @@ static bool end_layout(sl_typing *typing, sl_error *error) {
     qsort(layout->columns, layout->count, sizeof *layout->columns, by_name);
     for (size_t i = 0; i < layout->count; i++) {
         sl_typed_column *column = &layout->columns[i];
-        uint64_t at = hash_of(column->name);
+        uint64_t at = sl_process_hash(column->name);
         layout->hash += at;
         column->first = last;
         for (size_t k; (k = sl_name_index_next(&typing->index, &at)) != SIZE_MAX;) {
@@ -474,7 +470,7 @@ static void put_options(FILE *out, const sl_format_options *options) {
 /* Is the column one of a dialect before number `own`? `written`: the dialects by their columns. */
 static bool is_written(const sl_dialect *const *dialects, const sl_name_index *written, size_t own,
                        const char *name) {
-    uint64_t at = hash_of(name);
+    uint64_t at = sl_process_hash(name);
     for (size_t k; (k = sl_name_index_next(written, &at)) != SIZE_MAX;) {
         for (size_t i = 0; k < own && i < dialects[k]->column_count; i++) {
             if (strcmp(dialects[k]->columns[i].published, name) == 0)
@@ -534,7 +530,7 @@ char *sl_typing_write_schema(const sl_plan *plan, const sl_dialect *const *diale
             if (is_written(dialects, &written, k, name_of_column))
                 continue;
             put_column(out, &dialects[k]->columns[i]);
-            sl_name_index_add(&written, hash_of(name_of_column), k);
+            sl_name_index_add(&written, sl_process_hash(name_of_column), k);
         }
     }
     sl_name_index_clear(&written);

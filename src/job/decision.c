@@ -190,28 +190,35 @@ static bool types_match(sl_job *job, const sl_destination *destination, sl_error
     return !refused;
 }
 
-/* With another mode than insert: can the documents be matched by the fields? `again`: the load has
- * ended; only the index is checked. */
-static bool check_match(sl_job *job, const sl_destination *destination, bool again,
-                        sl_error *error) {
+static bool matches(const sl_job *job) {
+    return job->keys && sl_modes[job->keys->mode].matches;
+}
+
+static sl_matching matching_of(sl_job *job) {
     const sl_key_fields *keys = job->keys;
-    if (!keys || !sl_modes[keys->mode].matches)
+    return (sl_matching){.fields = (const char *const *)keys->match.names,
+                         .count = keys->match.count,
+                         .must_exist = !sl_modes[keys->mode].creates,
+                         .indexes = job->config->indexes,
+                         .index_count = job->config->index_count,
+                         .records_have = records_have,
+                         .context = job};
+}
+
+/* With another mode than insert: can the documents be matched by the fields? */
+static bool may_match(sl_job *job, const sl_destination *destination, sl_error *error) {
+    if (!matches(job))
         return true;
-    const sl_matching match = {.fields = (const char *const *)keys->match.names,
-                               .count = keys->match.count,
-                               .must_exist = !sl_modes[keys->mode].creates,
-                               .indexes = job->config->indexes,
-                               .index_count = job->config->index_count,
-                               .records_have = records_have,
-                               .context = job};
-    if (again)
-        return sl_check_match_again(destination->connection, &destination->target, &match, error);
+    const sl_matching match = matching_of(job);
     return sl_check_match(destination->connection, &destination->target, &match, error) &&
            (job->resumed || destination->target.drop || types_match(job, destination, error));
 }
 
 bool sl_match_again(sl_job *job, const sl_destination *destination, sl_error *error) {
-    return check_match(job, destination, true, error);
+    if (!matches(job))
+        return true;
+    const sl_matching match = matching_of(job);
+    return sl_check_match_again(destination->connection, &destination->target, &match, error);
 }
 
 /* ---- where the _ids of the collection come from ----
@@ -368,8 +375,7 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
             (check_ids(job, destination, error) && sl_types_adopt(job, destination, false, error) &&
              sl_types_compare_fields(job, destination, error))) &&
            (destination->topology || sl_topology_read(connection, &destination->topology, error)) &&
-           sl_parts_find_shards(job, destination, error) &&
-           check_match(job, destination, false, error) &&
+           sl_parts_find_shards(job, destination, error) && may_match(job, destination, error) &&
            sl_indexes_may_be_built(connection, target, view->exists, config->indexes,
                                    config->index_count, error) &&
            sl_sources_look_for_target(job, destination, error);

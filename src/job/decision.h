@@ -18,8 +18,8 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
  * now, or stays unsharded, or is capped, or has or gets a TTL index. */
 void sl_decision_log(sl_job *job, const sl_destination *destination, const sl_target_view *view);
 
-/* At the end of a load with another mode than insert: do the match fields still identify one
- * document? SL_EXIT_VERIFICATION if their unique index was dropped. */
+/* Checks at the end of a load in another mode than insert that the match fields still identify one
+ * document. Fails with SL_EXIT_VERIFICATION if the fields no longer have a unique index. */
 bool sl_match_again(sl_job *job, const sl_destination *destination, sl_error *error);
 
 /* Warns that --id-field can store an _id on several shards of a collection with this shard key. */

@@ -25,7 +25,7 @@
 #define REJECTS_SHOWN 5
 
 typedef struct sl_inspection {
-    const char *types; /* the summary of all */
+    const char *types; /* the summary of the types of all columns */
     unsigned documents_max;
     unsigned documents_shown;
     unsigned rejects_shown;

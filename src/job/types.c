@@ -768,10 +768,6 @@ typedef struct recording {
     bool declared, contradicts, no_memory;
 } recording;
 
-static uint64_t hash_of(const char *column) {
-    return sl_seeded_hash(column, strlen(column), sl_process_seed());
-}
-
 /* The next added type of the column, from place *at on, which begins as the hash; NULL: no other
  * one. */
 static const known_type *next_added(const recording *r, const char *column, uint64_t *at) {
@@ -791,14 +787,14 @@ static bool make_room(recording *r) {
     if (!sl_name_index_reset(&r->index, r->added_count))
         return false;
     for (size_t i = 0; i < r->added_count; i++)
-        sl_name_index_add(&r->index, hash_of(added[i].column), i);
+        sl_name_index_add(&r->index, sl_process_hash(added[i].column), i);
     return true;
 }
 
 static void add_recorded(recording *r, const char *name, const char *type) {
     char *copy = strdup(type);
     if (copy && make_room(r)) {
-        sl_name_index_add(&r->index, hash_of(name), r->added_count);
+        sl_name_index_add(&r->index, sl_process_hash(name), r->added_count);
         r->added[r->added_count++] = (known_type){.column = name, .type = copy};
     } else {
         free(copy);
@@ -810,7 +806,7 @@ static void record_column(recording *r, const char *name, const sl_schema_column
     char type[SL_TYPE_ROOM];
     size_t count;
     known_type *types = known_of(r->known, name, &count);
-    uint64_t at = hash_of(name);
+    uint64_t at = sl_process_hash(name);
     bool found = next_added(r, name, &at) != NULL; /* in another source */
     for (size_t i = 0; i < count; i++) {
         types[i].present = true;
@@ -825,7 +821,7 @@ static void record_column(recording *r, const char *name, const sl_schema_column
         return; /* it has no type yet */
     else
         sl_column_type_write(schema, type);
-    at = hash_of(name);
+    at = sl_process_hash(name);
     const known_type *one = count > 0 ? types : next_added(r, name, &at);
     for (size_t i = 1; one && !found; i++) {
         sl_schema_column other = {0};

@@ -536,10 +536,8 @@ static void log_correction(const sl_load *load, const sl_load_counts *counts) {
     if (rejects * 2 > counts->records)
         sl_log_warning(
             "most records were rejected: %s of %s. If a type or another option is wrong, correct "
-            "it, "
-            "and load the same sources again with --again: stored documents are not changed, and "
-            "the "
-            "missing ones are inserted%s",
+            "it, and load the same sources again with --again: stored documents are not changed, "
+            "and the missing ones are inserted%s",
             sl_human_count(rejects, a), sl_human_count(counts->records, b),
             counts->server_rejects > counts->rejects && load->job.own_ids &&
                     !sl_load_mode(config)->matches

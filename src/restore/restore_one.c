@@ -682,10 +682,9 @@ static bool create(step *s, bool created, sl_error *error) {
     if (ok && facts.exists && s->item->replaced && !created && !begun)
         ok = sl_error_set(
             error, SL_EXIT_CLUSTER,
-            "%s exists, and the oplog drops or renames it, or renames another "
-            "collection to it: its documents would be lost. Restore under another "
-            "name with --ns-from and --ns-to, or, if they may be lost, give --drop and "
-            "another --work-dir",
+            "%s exists, and the oplog drops or renames it, or renames another collection to it: "
+            "its documents would be lost. Restore under another name with --ns-from and --ns-to, "
+            "or, if they may be lost, give --drop and another --work-dir",
             s->name);
     if (s->item->oplog_only) {
         s->outcome->existed = ok && facts.exists;

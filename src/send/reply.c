@@ -87,11 +87,12 @@ static sl_verdict verdict_of(int32_t code, bool *listed) {
     return SL_REPLY_UNKNOWN;
 }
 
-/* As verdict_of, for a reply. Match fields contain the shard key and no array, unless the shard key
- * has been changed during the load. */
+/* The verdict of a code in a reply. In modes that match documents, the errors about shard keys mean
+ * that the shard key was changed during the load: the records contained all fields of the earlier
+ * one, and no arrays in them. Such an error ends the load; no record is rejected for it. */
 static sl_verdict verdict_in(const sl_reply *reply, int32_t code, bool *listed) {
     sl_verdict verdict = verdict_of(code, listed);
-    bool of_key = code == 61 || code == 31025; /* without it, with another value of it */
+    bool of_key = code == 61 || code == 31025; /* the key is missing; its value would change */
     if (!of_key || !sl_modes[reply->mode].matches)
         return verdict;
     *listed = true;

@@ -239,7 +239,7 @@ static void note_transaction(sl_sql_dump *dump, const sl_sql_token *first) {
 /* ---- CREATE, ALTER ---- */
 
 static size_t hash_of(const char *name) {
-    return sl_seeded_hash(name, strlen(name), sl_process_seed()) % HASHES;
+    return sl_process_hash(name) % HASHES;
 }
 
 static sl_sql_table *table_named(const sl_sql_dump *dump, const char *name) {

@@ -54,8 +54,8 @@ bool sl_sql_table_name(sl_sql_text *text, sl_sql_token *token, char name[SL_SQL_
 /* Reads what follows on the name in CREATE TABLE, from `token` on, up to the closing parenthesis. A
  * statement without columns leaves the table without any. False with the text's error. */
 bool sl_sql_table_read(sl_sql_text *text, sl_sql_token *token, sl_sql_table *table);
-/* Adds the columns that a table of PostgreSQL inherits from a parent, before its own columns.
- * `*inherited`: the number of columns of its earlier parents. False with the text's error. */
+/* Adds the columns that a table of PostgreSQL inherits from a parent before its own ones, and their
+ * number to `*inherited`, which is 0 before the first parent. False with the text's error. */
 bool sl_sql_table_inherit(sl_sql_text *text, sl_sql_table *table, const sl_sql_table *parent,
                           size_t *inherited);
 /* Fails if a column has a name that no field can have. */

@@ -52,6 +52,10 @@ static inline uint64_t sl_hash_text(const char *bytes, size_t length) {
 uint64_t sl_seeded_hash(const void *bytes, size_t length, uint64_t seed);
 /* A random seed, drawn once, for tables that are not stored. */
 uint64_t sl_process_seed(void);
+/* The hash of a text with that seed. */
+static inline uint64_t sl_process_hash(const char *text) {
+    return sl_seeded_hash(text, strlen(text), sl_process_seed());
+}
 
 /* ---- MD5 ---- */
 
