@@ -1117,19 +1117,24 @@ static bool is_on_all_shards(sl_connection *connection, const sl_target *target,
     return ok;
 }
 
-/* `*has`: all shards have a unique index of the fields. Otherwise writes the name of one that only
- * some shards have. */
-static bool has_unique_index(sl_connection *connection, const sl_target *target, bool sharded,
-                             const sl_matching *match, bool *has, char incomplete[300],
-                             sl_error *error) {
-    bson_t indexes, by_id = BSON_INITIALIZER;
-    *has = false;
-    bool ok = sl_collection_indexes(connection, target, &indexes, error);
-    for (sl_walk walk = sl_walk_of(&indexes); sl_walk_next(&walk);) {
+/* Copies the index _id_ of these. */
+static void copy_by_id(const bson_t *indexes, bson_t *by_id) {
+    for (sl_walk walk = sl_walk_of(indexes); sl_walk_next(&walk);) {
         if (strcmp(sl_look_string(&walk.item, "name"), "_id_") == 0)
-            bson_concat(&by_id, &walk.item);
+            bson_concat(by_id, &walk.item);
     }
-    for (sl_walk walk = sl_walk_of(&indexes); ok && !*has && sl_walk_next(&walk);) {
+}
+
+/* `*has`: all shards have a unique index of the fields, among these. Otherwise writes the name of
+ * one that only some shards have. */
+static bool has_unique_index(sl_connection *connection, const sl_target *target, bool sharded,
+                             const bson_t *indexes, const sl_matching *match, bool *has,
+                             char incomplete[300], sl_error *error) {
+    bson_t by_id = BSON_INITIALIZER;
+    bool ok = true;
+    *has = false;
+    copy_by_id(indexes, &by_id);
+    for (sl_walk walk = sl_walk_of(indexes); ok && !*has && sl_walk_next(&walk);) {
         const char *name = sl_look_string(&walk.item, "name");
         *has = identifies(&walk.item, &by_id, match->fields, match->count);
         if (*has && sharded)
@@ -1138,18 +1143,25 @@ static bool has_unique_index(sl_connection *connection, const sl_target *target,
             snprintf(incomplete, 300, "has its unique index %.200s on some shards only", name);
     }
     bson_destroy(&by_id);
-    bson_destroy(&indexes);
     return ok;
 }
 
-/* Does an index of this load, or the unique index of its shard key, identify a document? */
-static bool will_be_identified(const sl_target *target, const sl_matching *match, bool sharded) {
-    const bson_t simple = BSON_INITIALIZER;
+/* Will an index of this load, or the unique index of its shard key, identify a document? `indexes`:
+ * of the collection. An index without a collation gets that of the collection. */
+static bool will_be_identified(const sl_target *target, const bson_t *indexes,
+                               const sl_matching *match, bool sharded) {
+    const bson_t none = BSON_INITIALIZER;
+    bson_t by_id = BSON_INITIALIZER;
     char lacks[300];
+    copy_by_id(indexes, &by_id);
     bool found = sharded && target->shard_key_unique && target->shard_key &&
                  lacking(target->shard_key, match->fields, match->count, lacks, sizeof lacks) == 0;
-    for (size_t i = 0; !found && i < match->index_count; i++)
-        found = identifies(match->indexes[i], &simple, match->fields, match->count);
+    for (size_t i = 0; !found && i < match->index_count; i++) {
+        const bson_t *index = match->indexes[i];
+        found = identifies(index, bson_has_field(index, "collation") ? &by_id : &none,
+                           match->fields, match->count);
+    }
+    bson_destroy(&by_id);
     return found;
 }
 
@@ -1217,6 +1229,7 @@ bool sl_check_match(sl_connection *connection, const sl_target *target, const sl
     sl_sharding sharding;
     char incomplete[300] = "";
     bool exists, unique = contains(match->fields, match->count, "_id");
+    bson_t indexes = BSON_INITIALIZER;
     if (!sl_target_exists(connection, target, &exists, error))
         return false;
     if (!exists && match->must_exist)
@@ -1231,10 +1244,14 @@ bool sl_check_match(sl_connection *connection, const sl_target *target, const sl
     bool sharded = exists && sharding.sharded;
     const bson_t *key = sharded ? &sharding.key : target->shard_key;
     bool ok = check_shard_key(target, key, !exists, match, error);
-    unique = unique || will_be_identified(target, match, !sharded);
     if (ok && exists && !unique)
-        ok = has_unique_index(connection, target, sharded, match, &unique, incomplete, error);
+        ok = sl_collection_indexes(connection, target, &indexes, error);
+    unique = unique || will_be_identified(target, &indexes, match, !sharded);
+    if (ok && exists && !unique)
+        ok = has_unique_index(connection, target, sharded, &indexes, match, &unique, incomplete,
+                              error);
     ok = ok && (unique || not_unique(connection, target, match, key, exists, incomplete, error));
+    bson_destroy(&indexes);
     sl_sharding_clear(&sharding);
     return ok;
 }
@@ -1244,11 +1261,14 @@ bool sl_check_match_again(sl_connection *connection, const sl_target *target,
     sl_sharding sharding;
     char incomplete[300] = "", given[300];
     bool unique = contains(match->fields, match->count, "_id");
+    bson_t indexes = BSON_INITIALIZER;
     if (unique)
         return true;
-    bool ok =
-        sl_sharding_read(connection, target, &sharding, error) &&
-        has_unique_index(connection, target, sharding.sharded, match, &unique, incomplete, error);
+    bool ok = sl_sharding_read(connection, target, &sharding, error) &&
+              sl_collection_indexes(connection, target, &indexes, error) &&
+              has_unique_index(connection, target, sharding.sharded, &indexes, match, &unique,
+                               incomplete, error);
+    bson_destroy(&indexes);
     sl_sharding_clear(&sharding);
     return ok && (unique ||
                   sl_error_set(

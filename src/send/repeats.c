@@ -6,8 +6,11 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bson/bson_lookup.h"
+#include "bson/bson_number.h"
+#include "bson/bson_writer.h"
 #include "util/grow.h"
 #include "util/hash.h"
 #include "util/text.h"
@@ -84,13 +87,32 @@ static void thin_out(sl_repeats *repeats) {
     repeats->slots = kept;
 }
 
+/* A number in one form, as servers match equal numbers of all types. */
+static sl_number number_at(const uint8_t *document, const char *path, const uint8_t *value) {
+    const char *dot = strrchr(path, '.');
+    const uint32_t name = (uint32_t)strlen(dot ? dot + 1 : path);
+    bson_iter_t at;
+    if (!bson_iter_init_from_data_at_offset(&at, document, sl_bson_length(document),
+                                            (uint32_t)(value - document) - name - 2, name))
+        return (sl_number){0};
+    return sl_number_of(&at);
+}
+
 static uint64_t key_of(const sl_key_names *match, const uint8_t *document) {
     uint64_t hash = SL_HASH_A;
     for (size_t i = 0; i < match->count; i++) {
         uint8_t type = 0;
         const uint8_t *value = NULL;
         size_t length = 0;
-        sl_key_field_find(document, match->names[i], &type, &value, &length);
+        sl_number number = {0};
+        if (sl_key_field_find(document, match->names[i], &type, &value, &length))
+            number = number_at(document, match->names[i], value);
+        if (number.kind) {
+            type = (uint8_t)(0x80 + number.kind);
+            value = (const uint8_t *)&number.value;
+            length = number.kind == SL_NUMBER_DECIMAL ? sizeof number.value.decimal
+                                                      : sizeof number.value.integer;
+        }
         hash = sl_hash_mix(hash ^ sl_hash_text((const char *)value, length), SL_HASH_B ^ type);
     }
     return hash ? hash : 1;

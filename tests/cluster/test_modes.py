@@ -207,6 +207,9 @@ class Modes:
         figures = support.run_record(work)["accounting"]
         self.assertEqual((figures["records"], figures["inserted"]), (3000, 0))
         self.assertRegex(self.database.t.find_one({"_id": 5})["t"], "^version")
+        equal = self.file("equal.json", b'{"_id":7,"t":1}\n{"_id":7.0,"t":2}\n{"_id":0.5}\n{"_id":{"$numberDecimal":"0.50"},"t":3}\n')
+        outcome, _ = self.load("--mode", "upsert", equal)
+        self.assertIn("2 records of this run have the same match fields", outcome.err)
         lines = [f"{1000 + number % 3},1,new" for number in range(6000)]
         outcome, work = self.run_mode("upsert", lines)
         self.assertNotIn("not defined", outcome.err)
@@ -284,6 +287,10 @@ class Standalone(Modes, support.ClusterCase):
         self.database.t.create_index("k", unique=True, collation={"locale": "simple"})
         self.database.t.insert_many([{"k": "abc"}, {"k": "ABC"}])
         outcome, _ = self.run_mode("delete", ["1,Abc,x"], "--match-fields", "k", code=support.EXIT_USAGE)
+        self.assertIn("has no unique index of these fields", outcome.err)
+        simple = '{"key": {"k": 1}, "unique": true, "name": "simple", "collation": {"locale": "simple"}}'
+        outcome, _ = self.run_mode("upsert", ["1,Abc,x"], "--match-fields", "k", "--index", simple,
+                                   code=support.EXIT_USAGE)
         self.assertIn("has no unique index of these fields", outcome.err)
         self.database.t.delete_many({})
         self.database.t.create_index("k", name="same", unique=True)
