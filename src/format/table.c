@@ -469,20 +469,29 @@ bool sl_table_set_names(sl_table *table, const sl_text *given, size_t count, sl_
         return sl_error_memory(error, "reading a header");
     char *at = table->memory;
     size_t empty = 0, repeated = 0, numbered = 0; /* `numbered`: the first repeated column */
+    /* The names of the header first: a name that is made up takes none of them. */
+    for (size_t i = 0; given && i < count; i++) {
+        if (given[i].length == 0 || name_is_taken(table, &taken, given[i]))
+            continue;
+        table->names[i] = (sl_text){memcpy(at, given[i].bytes, given[i].length), given[i].length};
+        at += given[i].length;
+        sl_name_index_add(&taken, hash_of(given[i]), i);
+    }
     for (size_t i = 0; i < count; i++) {
-        sl_text name = given ? given[i] : (sl_text){NULL, 0};
-        char *begin = at;
-        if (name.length > 0) {
-            memcpy(at, name.bytes, name.length);
-            at += name.length;
+        char *begin = at, *base = at;
+        if (table->names[i].bytes)
+            continue;
+        if (given && given[i].length > 0) {
+            base += given[i].length;
+            memcpy(at, given[i].bytes, given[i].length);
         } else {
-            at += snprintf(at, 32, "column%zu", i + 1);
+            base += snprintf(at, 32, "column%zu", i + 1);
             empty++;
         }
-        char *base = at;
+        at = base;
         size_t earlier = 1; /* columns of this name */
         for (size_t k = 0; given && k < i; k++)
-            earlier += name.length > 0 && sl_text_equal(given[k], name);
+            earlier += given[i].length > 0 && sl_text_equal(given[k], given[i]);
         for (size_t number = earlier > 2 ? earlier : 2;
              name_is_taken(table, &taken, (sl_text){begin, (size_t)(at - begin)}); number++) {
             at = base + snprintf(base, 24, "_%zu", number);

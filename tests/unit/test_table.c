@@ -54,6 +54,11 @@ TEST(tables_are_found) {
          "{ \"a\" : \"1\", \"a_b\" : \"2\", \"c[1]\" : \"3\" }", 1},
         {"a,b,a,a\n1,2,3,4\n", "2 repeated names numbered, as a_2",
          "{ \"a\" : \"1\", \"b\" : \"2\", \"a_2\" : \"3\", \"a_3\" : \"4\" }", 1},
+        {"a,a,a_2,,column4\n1,2,3,4,5\n",
+         "2 repeated names numbered, as a_3", /* real names remain */
+         "{ \"a\" : \"1\", \"a_3\" : \"2\", \"a_2\" : \"3\", \"column4_2\" : \"4\", \"column4\" : "
+         "\"5\" }",
+         1},
         {"Report of stations\nMade 2020-01-01\n\nid,name,lat\n1,x,2.5\n2,y,3.5\n",
          "3 lines before the table skipped",
          "{ \"id\" : \"1\", \"name\" : \"x\", \"lat\" : \"2.5\" }", 2},
