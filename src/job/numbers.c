@@ -147,7 +147,8 @@ bool sl_parts_each(const sl_job *job, sl_destination *destination, sl_parts_func
     do {
         if (part > 0)
             sl_registry_set_part(destination->registry, division, part,
-                                 job->config->again && !job->resumed);
+                                 (job->config->again || sl_load_mode(job->config)->matches) &&
+                                     !job->resumed);
         ok = function(job, destination, context, part, entries, count, error);
         part = part > 0 ? next_part(job, part) : 0;
     } while (ok && part > 0);

@@ -170,6 +170,17 @@ class Parts(support.ClusterCase):
         self.part(2, 2, *sources, code=support.EXIT_SOURCE, message="been loaded into")
         self.assertGreater(self.figures(third)["records"], 0)
 
+    def test_a_second_round_of_upserts_needs_all_parts(self):
+        sources = [self.file("t.csv", "_id,v\n" + "".join(f"{n},{'x' * 100}\n" for n in range(12000)))]
+        words = "--mode", "upsert", "--id-field", "_id", *sources
+        for number in (1, 2):
+            self.part(number, 2, *words)
+        self.database.t.delete_many({})
+        self.part(1, 2, *words, message="part 1 of 2 is loaded; 1 of 1 sources wait")
+        self.assertEqual({one["state"] for one in self.registered()}, {"started"})
+        self.part(2, 2, *words, message="all 2 parts are loaded")
+        self.assertEqual(self.database.t.count_documents({}), 12000)
+
     def test_the_last_part_notices_a_missing_document_of_another_part(self):
         sources = [self.wide(300)]
         self.part(1, 2, *sources)
