@@ -496,12 +496,16 @@ static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run,
 
 /* The more severe code. */
 static sl_exit worse(sl_exit a, sl_exit b) {
-    static const sl_exit order[] = {SL_EXIT_REJECTS, SL_EXIT_VERIFICATION, SL_EXIT_SOURCE,
-                                    SL_EXIT_USAGE,   SL_EXIT_CLUSTER,      SL_EXIT_INTERRUPTED};
+    static const sl_exit order[] = {SL_EXIT_OK,      SL_EXIT_REJECTS,    SL_EXIT_VERIFICATION,
+                                    SL_EXIT_SOURCE,  SL_EXIT_USAGE,      SL_EXIT_RESOURCES,
+                                    SL_EXIT_CLUSTER, SL_EXIT_INTERRUPTED};
+#define ONE(...) +1
+    _Static_assert(sizeof order / sizeof order[0] == SL_EXITS(ONE), "each code has its place");
+#undef ONE
     sl_exit worst = SL_EXIT_OK;
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
         worst = a == order[i] || b == order[i] ? order[i] : worst;
-    return worst != SL_EXIT_OK ? worst : a != SL_EXIT_OK ? a : b;
+    return worst;
 }
 
 static void log_outcomes(const tables *all) {
@@ -540,7 +544,7 @@ static sl_exit run_all(tables *all, bool loads, sl_table_run *run, void *context
     for (size_t i = 0; i < all->count; i++) {
         if (sl_interrupt_requested())
             code = SL_EXIT_INTERRUPTED;
-        if (code == SL_EXIT_INTERRUPTED || code == SL_EXIT_CLUSTER)
+        if (code == SL_EXIT_INTERRUPTED || code == SL_EXIT_CLUSTER || code == SL_EXIT_RESOURCES)
             break;
         table *item = &all->items[i];
         item->begun = true;

@@ -299,6 +299,13 @@ class Dumps(support.ClusterCase):
         self.assertEqual(self.found("other"), [{"a": 7}])
         self.assertTrue(work.exists())
 
+    def test_a_table_that_cannot_be_completed(self):
+        """Rejects of a later table do not hide it."""
+        first = "CREATE TABLE a (id int);\n" + "INSERT INTO a VALUES ('no number');\n" * 3000
+        dump = self.file("d.sql", first + "CREATE TABLE b (id int);\nINSERT INTO b VALUES (1), ('x');\n")
+        self.run_load("--max-rejects", 10000, dump, code=support.EXIT_RESOURCES, message="File too large",
+                      through=["sh", "-c", 'ulimit -f 64; exec "$0" "$@"'])
+
     def test_same_name(self):
         self.file("d/a.csv", "x\n1\n")
         self.file("d/a.json", '{"x": 1}\n')
