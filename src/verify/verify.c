@@ -529,7 +529,6 @@ static bool check_documents(sl_checker *checker, int64_t maximum);
 /* Makes room for the offsets of more documents. */
 static bool grow_offsets(sl_checker *checker) {
     sl_sink *sink = &checker->sink;
-    sink->unchanged = true;
     if (!checker->job->own_ids || sink->documents < checker->offsets_room)
         return true;
     uint32_t room = checker->offsets_room ? checker->offsets_room * 2 : 4096;
@@ -583,6 +582,7 @@ static bool parse(sl_checker *checker, const sl_source_block *block, sl_parse_co
     checker->sink = (sl_sink){.cursor = checker->bytes,
                               .limit = checker->bytes + checker->room,
                               .documents_limit = UINT32_MAX,
+                              .unchanged = job->config->unregistered, /* as a restore stores it */
                               .offsets = checker->offsets,
                               .full = on_full,
                               .reject = on_reject,

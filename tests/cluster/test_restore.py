@@ -523,6 +523,10 @@ class Standalone(Restoring):
     def test_documents_with_an_empty_timestamp(self):
         """Alone in their collection; stored before, equal and different; resumed."""
         made = [{"_id": n, "t": bson.Timestamp(0, 0), "n": n} for n in range(3)]
+        many = [{"_id": n, "t": bson.Timestamp(0, n % 9), "pad": "x" * 1000} for n in range(3000)]
+        dump = self.dump_folder(self.namespace("many", many))       # of several blocks
+        self.restore(dump)
+        self.shardload("verify", "--uri", self.uri, "--content", "--dump", dump, "-j", 1)
         dump = self.dump_folder(self.namespace("t", made))
         work = self.scratch / "work"
         keys = self.file("keys.yaml", f"{self.db}.t: {{key: {{n: hashed}}}}\n")
