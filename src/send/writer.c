@@ -465,7 +465,8 @@ static sl_scan_result find_refused(const sl_outlet *outlet, bson_iter_t errors,
     }
     if (count == 0)
         return SL_SCAN_DONE;
-    if (!sl_duplicates_init(found, documents, count, outlet->sending->own_ids)) {
+    /* One by one also where _ids ascend: other documents of the batch are between these. */
+    if (!sl_duplicates_init(found, documents, count, true)) {
         sl_error_memory(error, "looking for documents");
         return SL_SCAN_FAILED;
     }

@@ -116,6 +116,10 @@ class Replies(SmallBatches):
         self.begin("--drop", "--retry-timeout", 5).wait().expect(
             support.EXIT_REJECTS, "an error without a message (code 11000)")
         self.assert_accounting(self.work, rejectedByServer=BATCH, undelivered=0)
+        mixed = refused(*(error(i, *((11000, ""), (121, "no"))[i % 2]) for i in range(BATCH)), n=0)
+        self.proxy.on_batch(3, proxy.answer(mixed))
+        self.begin("--drop", "--retry-timeout", 5).wait().expect(support.EXIT_REJECTS, "(code 121)", "(code 11000)")
+        self.assert_accounting(self.work, rejectedByServer=BATCH, undelivered=0)
 
     def test_a_server_that_inserts_nothing_and_reports_no_error_ends_the_load(self):
         """Replies of `n: 0` without an error do not count as delivered, even with --no-verify."""
