@@ -65,15 +65,18 @@ const char *sl_key_names_read(const char *list, sl_key_names *names) {
 
 void sl_key_names_clear(sl_key_names *names) {
     for (size_t i = 0; i < names->count; i++)
-        free(names->names[i]);
-    names->count = 0;
+        free(names->names[i]), free(names->given[i]);
+    *names = (sl_key_names){.count = 0};
 }
 
 bool sl_key_names_rename(sl_key_names *names, size_t index, const char *key) {
     char *copy = strdup(key);
     if (!copy)
         return false;
-    free(names->names[index]);
+    if (!names->given[index])
+        names->given[index] = names->names[index];
+    else
+        free(names->names[index]);
     names->names[index] = copy;
     return true;
 }

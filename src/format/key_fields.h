@@ -18,6 +18,7 @@
 typedef struct sl_key_names {
     size_t count;
     char *names[SL_KEY_FIELDS_MAX]; /* owned */
+    char *given[SL_KEY_FIELDS_MAX]; /* the names before they were renamed, or NULL; owned */
 } sl_key_names;
 
 /* Does not change once threads have been started. */

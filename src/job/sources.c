@@ -309,51 +309,66 @@ static bool unknown_format(const char *path, sl_text head, const sl_misfit *misf
         named ? "\nNor is it one of these (--format NAME shows why): " : "", others);
 }
 
-/* Checks that a text has the columns that identify a document. */
+/* Checks that a text has the columns that identify a document, under the keys of the other texts. */
 static bool check_key_fields(const sl_job *job, const sl_format *format, const sl_dialect *dialect,
                              const char *shown, sl_error *error) {
     size_t ids = job->keys ? job->keys->id.count : 0;
     size_t count = job->keys ? ids + job->keys->match.count : 0;
     for (size_t k = 0; k < count; k++) {
         bool of_id = k < ids;
-        const char *name = of_id ? job->keys->id.names[k] : job->keys->match.names[k - ids];
+        const sl_key_names *list = of_id ? &job->keys->id : &job->keys->match;
+        const size_t at = of_id ? k : k - ids;
+        const char *given = list->given[at], *name = given ? given : list->names[at];
         const char *option = of_id ? "id-field" : "match-fields";
         char column[80];
         bool made = !of_id && strcmp(name, "_id") == 0;
-        if (!format->key_of && !strchr("$.", *name))
-            continue;
-        if (!format->key_of)
+        if (!format->key_of && strchr("$.", *name))
             return sl_error_set(error, SL_EXIT_USAGE, "--%s: the name of a field begins with %c",
                                 option, *name);
-        if (made && ids == 0)
+        if (format->key_of && made && ids == 0)
             return sl_error_set(error, SL_EXIT_USAGE,
                                 "%s: its records have no _id by which stored documents could "
                                 "be matched: name the columns with --id-field or "
                                 "--match-fields",
                                 shown);
         sl_text_printable(sl_text_of(name), column, sizeof column);
-        if (!made && !format->key_of(dialect, name))
+        const char *key = made || !format->key_of ? name : format->key_of(dialect, name);
+        if (!key)
             return sl_error_set(error, SL_EXIT_USAGE,
                                 "%s has no column %s, which --%s names; shardload inspect "
                                 "shows the columns",
                                 shown, column, option);
+        if (given && strcmp(key, list->names[at]) != 0)
+            return sl_error_set(error, SL_EXIT_USAGE,
+                                "--%s: %s stores %s as the field %s, and other sources of this "
+                                "load store it as %s: load it in a command of its own",
+                                option, shown, column, key, list->names[at]);
     }
     return true;
 }
 
-/* Replaces the names of columns that identify a document by their keys. */
+/* Replaces the names of columns that identify a document by their keys, which are the same in all
+ * sources. */
 static bool name_keys(const sl_job *job, sl_error *error) {
     const sl_job_source *source = job->sources;
     while (source->skipped)
         source++;
     sl_key_names *const lists[] = {job->keys ? &job->keys->id : NULL,
                                    job->keys ? &job->keys->match : NULL};
-    for (size_t k = 0; job->keys && source->format->key_of && k < 2; k++) {
+    for (size_t k = 0; job->keys && k < 2; k++) {
         for (size_t i = 0; i < lists[k]->count; i++) {
-            const char *key = source->format->key_of(source->dialect, lists[k]->names[i]);
+            const char *key = lists[k]->names[i];
+            if (source->format->key_of)
+                key = source->format->key_of(source->dialect, key);
             if (key && !sl_key_names_rename(lists[k], i, key))
                 return sl_error_memory(error, "examining the sources");
         }
+    }
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        source = &job->sources[i];
+        if (!source->skipped && !check_key_fields(job, source->format, source->dialect,
+                                                  sl_source_set_at(job->set, i)->shown, error))
+            return false;
     }
     return true;
 }

@@ -749,14 +749,16 @@ static uint8_t *put_bytes(uint8_t *to, const void *bytes, size_t length) {
     return to + length;
 }
 
-/* The maximum number of bytes of a document's match. */
+/* The maximum number of bytes of a document's match. 0: it lacks a field, so that the match would
+ * be that of other documents; the format should have rejected it. */
 static size_t match_room(const sl_key_names *match, const uint8_t *document) {
     size_t room = OVERHEAD;
     for (size_t i = 0; i < match->count; i++) {
         uint8_t type;
         const uint8_t *value;
-        size_t length = 0;
-        sl_key_field_find(document, match->names[i], &type, &value, &length);
+        size_t length;
+        if (!sl_key_field_find(document, match->names[i], &type, &value, &length))
+            return 0;
         room += strlen(match->names[i]) + length + 32;
     }
     return room;
@@ -766,11 +768,10 @@ static uint8_t *put_match(uint8_t *to, const sl_key_names *match, const uint8_t 
     uint8_t *start, *inner;
     to = begin_document(to, "q", &start);
     for (size_t i = 0; i < match->count; i++) {
-        uint8_t type;
-        const uint8_t *value;
-        size_t length;
-        if (!sl_key_field_find(document, match->names[i], &type, &value, &length))
-            continue; /* the format has rejected records without this field */
+        uint8_t type = 0;
+        const uint8_t *value = NULL;
+        size_t length = 0;
+        sl_key_field_find(document, match->names[i], &type, &value, &length);
         to = begin_document(to, match->names[i], &inner);
         to = sl_bson_put_key(to, (sl_bson_type)type, "$eq");
         to = put_bytes(to, value, length);
@@ -855,10 +856,10 @@ static bool make_room(sl_statements *statements, size_t need) {
 
 bool sl_statements_write(sl_statements *statements, const sl_key_fields *keys, const bson_t *head,
                          const bson_t *documents, const uint32_t *places, uint32_t count,
-                         uint32_t *taken, bson_t *command) {
+                         uint32_t *taken, bson_t *command, sl_error *error) {
     size_t used = head->len - 1; /* without its final NUL */
     if (!make_room(statements, used + OVERHEAD))
-        return false;
+        return sl_error_memory(error, "sending a batch");
     memcpy(statements->bytes, bson_get_data(head), used);
     uint8_t *to =
         sl_bson_put_key(statements->bytes + used, SL_BSON_ARRAY, sl_modes[keys->mode].statements);
@@ -868,11 +869,15 @@ bool sl_statements_write(sl_statements *statements, const sl_key_fields *keys, c
     for (uint32_t i = 0; i < count; i++) {
         const bson_t *document = &documents[places[i]];
         size_t need = match_room(&keys->match, bson_get_data(document));
+        if (need == 0)
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "a record lacks a field of --match-fields, so any document could "
+                                "match: the batch is not sent");
         need += sl_modes[keys->mode].removes ? 0 : document->len;
         if (i > 0 && used + need > SL_STATEMENTS_BYTES_MAX)
             break;
         if (!make_room(statements, used + need + OVERHEAD))
-            return false;
+            return sl_error_memory(error, "sending a batch");
         char key[12];
         snprintf(key, sizeof key, "%u", i);
         to = sl_bson_put_key(statements->bytes + used, SL_BSON_DOCUMENT, key);
@@ -1004,9 +1009,8 @@ static sl_outcome send_command(sl_outlet *outlet, const uint32_t *places, uint32
     outlet->why = (bson_error_t){0};
     *taken = count;
     if (!sl_statements_write(&outlet->statements, sending->keys, outlet->head, outlet->views,
-                             places, count, taken, &command)) {
+                             places, count, taken, &command, error)) {
         bson_init(body);
-        sl_error_memory(error, "sending a batch");
         return UNDELIVERABLE;
     }
     bool ok = mongoc_client_write_command_with_opts(outlet->client, target->database, &command,

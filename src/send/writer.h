@@ -43,13 +43,13 @@ typedef struct sl_statements {
 /* Writes the command for as many of the `count` documents as fit, at least one: `head` (its first
  * field is the command's name) with the statements. documents[places[i]] is document i. `*taken`:
  * the number of documents whose statements fit. `command` is a view of the bytes, valid until the
- * next call. False without memory.
+ * next call. False without memory, or if a document lacks a match field.
  *
  * Each statement matches by {name: {$eq: value}} for each of the keys' match fields, so a value is
  * never interpreted as an operator. */
 bool sl_statements_write(sl_statements *statements, const sl_key_fields *keys, const bson_t *head,
                          const bson_t *documents, const uint32_t *places, uint32_t count,
-                         uint32_t *taken, bson_t *command);
+                         uint32_t *taken, bson_t *command, sl_error *error);
 
 /* ---- repeats.c ---- */
 

@@ -3,6 +3,7 @@
 and what is refused before anything is sent."""
 
 import re
+import subprocess
 
 import proxy
 import support
@@ -271,6 +272,21 @@ class Standalone(Modes, support.ClusterCase):
             _, work = self.load("--mode", mode, "--match-fields", "a.b", source, code=support.EXIT_REJECTS)
             self.assert_accounting(work, rejectedByParser=2)
         self.check_stored([{"_id": 1, "a": {"b": 5}}])
+
+    def test_a_match_field_has_one_key_in_all_files(self):
+        """A name is not nested in a file whose names contradict it; a record without the field would match any
+        document. Texts in archives are read later."""
+        self.database.t.create_index("k.id", unique=True)
+        self.database.t.insert_many([{"k": {"id": n}} for n in (1, 2, 9)])
+        nested, flat = self.file("a.csv", b"k.id,v\n1,a\n"), self.file("b.csv", b"k.id,v,v.y\n3,c,1\n")
+        pack = self.scratch / "p.tar"
+        subprocess.run(["tar", "cf", pack, "-C", self.scratch, "a.csv", "b.csv"], check=True)
+        for sources, code in (([nested, flat], support.EXIT_USAGE), ([flat, nested], support.EXIT_USAGE),
+                              ([pack], support.EXIT_SOURCE)):
+            for mode in "delete", "merge":
+                self.load("--mode", mode, "--match-fields", "k.id", *sources, code=code,
+                          message="stores k.id as the field k")
+        self.assertEqual(self.database.t.count_documents({"k.id": {"$in": [2, 9]}, "v": {"$exists": False}}), 2)
 
     def test_a_sparse_or_partial_index_identifies_no_document(self):
         self.database.t.create_index("k", unique=True, sparse=True)
