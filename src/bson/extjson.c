@@ -162,7 +162,8 @@ const char *sl_extjson_number(sl_extjson *x, const char *p, uint8_t *type, uint8
     if (!read_number(&n, p, &where, &reason))
         return extjson_expected(x, where, reason);
     const bool many = !n.exact || has_many_digits(n.digits);
-    if (x->lossless && (n.real ? many : !n.exact || n.exponent != 0 || n.digits > INT64_MAX)) {
+    const bool wide = !n.exact || n.exponent != 0 || n.digits > (uint64_t)INT64_MAX + n.negative;
+    if (x->lossless && (n.real ? many : wide)) {
         uint8_t *after = sl_bson_put_decimal(*to, p, (size_t)(n.end - p));
         if (!after)
             return extjson_fail_with(x, p, "a number of more than 34 digits", p,
@@ -181,7 +182,7 @@ const char *sl_extjson_number(sl_extjson *x, const char *p, uint8_t *type, uint8
         *to = sl_bson_put_double(*to, value);
         return n.end;
     }
-    if (!n.exact || n.exponent != 0 || n.digits > (uint64_t)INT64_MAX + n.negative)
+    if (wide)
         return extjson_fail_with(x, p,
                                  "an integer beyond 64 bits; write it with a decimal point, or as "
                                  "$numberDecimal",
@@ -485,7 +486,7 @@ static const char *take_converted(sl_extjson *x, const char *p, uint8_t **to, ex
 
 /* ---- dates, timestamps ---- */
 
-/* The integer at `p`, which is not in quotes. `scratch`: room for 8 bytes. */
+/* The integer at `p`, which is not in quotes. `scratch`: room for 16 bytes. */
 static const char *take_integer(sl_extjson *x, const char *p, uint8_t *scratch, int64_t *value,
                                 const char *expected) {
     uint8_t type = 0, *end = scratch;
@@ -497,9 +498,8 @@ static const char *take_integer(sl_extjson *x, const char *p, uint8_t *scratch, 
     int32_t small;
     memcpy(&small, scratch, sizeof small);
     memcpy(value, scratch, sizeof *value);
-    if (type == SL_BSON_INT32)
-        *value = small;
-    return type == SL_BSON_DOUBLE ? extjson_fail(x, at, expected) : p;
+    *value = type == SL_BSON_INT32 ? small : *value;
+    return type == SL_BSON_INT32 || type == SL_BSON_INT64 ? p : extjson_fail(x, at, expected);
 }
 
 #define INT64_REASON "$numberLong is a text of decimal digits, within 64 bits"

@@ -1117,10 +1117,11 @@ static bool is_on_all_shards(sl_connection *connection, const sl_target *target,
     return ok;
 }
 
-/* Copies the index _id_ of these. */
+/* Copies the index of the _ids. */
 static void copy_by_id(const bson_t *indexes, bson_t *by_id) {
     for (sl_walk walk = sl_walk_of(indexes); sl_walk_next(&walk);) {
-        if (strcmp(sl_look_string(&walk.item, "name"), "_id_") == 0)
+        if (strcmp(sl_look_string(&walk.item, "name"), "_id_") == 0 ||
+            sl_look_flag(&walk.item, "clustered"))
             bson_concat(by_id, &walk.item);
     }
 }

@@ -129,6 +129,11 @@ static void warn_of_rows(const table *item) {
                        item->path, shown, (unsigned long long)rows->lines + 1);
 }
 
+static bool wants_primary_key(const sl_load_config *config) {
+    const char *id = config->format_options.id_fields;
+    return id && strcmp(id, SL_PRIMARY_KEY) == 0;
+}
+
 /* Adds the tables of a dump that have rows. */
 static bool add_tables(tables *all, sl_sql_dump *dump, const char *path, sl_error *error) {
     sl_reader_times times = {0};
@@ -323,10 +328,9 @@ static bool check_types(const tables *all, sl_error *error) {
 
 /* With --id-field primary-key, each table needs one. */
 static bool check_keys(const tables *all, sl_error *error) {
-    const char *given = all->config->format_options.id_fields;
     char list[500] = "";
     size_t used = 0;
-    for (size_t i = 0; i < all->count && given && strcmp(given, SL_PRIMARY_KEY) == 0; i++) {
+    for (size_t i = 0; i < all->count && wants_primary_key(all->config); i++) {
         if (!all->items[i].id_fields)
             used += sl_print_text(list + used, sizeof list - used, "%s%s", used ? ", " : "",
                                   all->items[i].name);
@@ -362,23 +366,24 @@ static bool check_alike(const tables *all, sl_error *error) {
     bool alike = true;
     for (size_t i = 0; i < all->count; i++) {
         const table *item = &all->items[i];
-        alike = alike && (!item->of_dump || strcmp(item->schema, all->items[0].schema) == 0);
+        alike = alike && (!item->of_dump || strcmp(item->schema, all->items[0].schema) == 0) &&
+                (!wants_primary_key(all->config) ||
+                 strcmp(item->id_fields, all->items[0].id_fields) == 0);
         used +=
             sl_print_text(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", item->name);
     }
     return alike || sl_error_set(error, SL_EXIT_USAGE,
-                                 "these tables have different columns: %s. Select one with "
+                                 "these tables have different columns%s: %s. Select one with "
                                  "--include, or leave out --collection: then each table becomes a "
                                  "collection of its name",
-                                 list);
+                                 wants_primary_key(all->config) ? " or primary keys" : "", list);
 }
 
 /* ---- the loads ---- */
 
 /* Sets the fields by which documents get their _id. */
 static void set_id_fields(const table *item, sl_load_config *config) {
-    const char *given = config->format_options.id_fields;
-    if (given && strcmp(given, SL_PRIMARY_KEY) == 0)
+    if (wants_primary_key(config))
         config->format_options.id_fields = item->id_fields;
 }
 
@@ -622,8 +627,7 @@ bool sl_tables_in_dump(const sl_load_config *config) {
 }
 
 bool sl_tables_are_many(const sl_load_config *config) {
-    const char *id = config->format_options.id_fields;
-    bool primary = id && strcmp(id, SL_PRIMARY_KEY) == 0;
+    const bool primary = wants_primary_key(config);
     if (config->sink != SL_SINK_CLUSTER || config->path_count == 0)
         return primary;
     return !config->collection || primary || sl_tables_in_dump(config);

@@ -470,6 +470,11 @@ frame.to_csv("p.tsv", index=False, sep="\\t")
         self.assertEqual([{key: one.get(key) for key in "jahf"} for one in found],
                          [{"j": {"n": [1]}, "a": [1, None, "b c"], "h": b"\0\xff", "f": True},
                           {"j": 5, "a": [], "h": None, "f": False}])
+        path = self.file("t.csv", 'j,n\n"{""$date"": 18446744073709551617}",1\n-9223372036854775808,3\n')
+        _, work = self.parse("--types", "j=json", path, code=support.EXIT_REJECTS)
+        self.assertEqual([row["line"] for row in support.reject_rows(work)], ["2"])
+        path = self.file("u.csv", "j,n\n-9223372036854775808,3\n9223372036854775807,3\n")
+        self.assertEqual([one["j"] for one in self.documents("--types", "j=json", path)], [-1 << 63, (1 << 63) - 1])
         self.shardload("load", "--types", "j=jsn", path, code=support.EXIT_USAGE, message="a type: text, int")
         self.shardload("inspect", "--types", "z=int", path, code=support.EXIT_SOURCE, message="names the column z")
 

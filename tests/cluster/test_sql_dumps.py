@@ -239,6 +239,10 @@ class Dumps(support.ClusterCase):
         self.shardload("verify", "--content", *self.target("x"), "--include", "orders", packed)
         self.shardload("verify", "--uri", self.uri, "-d", self.database_name, "--include", "ord*", packed,
                        code=support.EXIT_SOURCE, message="has never been loaded")
+        other = self.file("keys.sql", "CREATE TABLE a (x int PRIMARY KEY, y int);\nINSERT INTO a VALUES (1, 2);\n"
+                          "CREATE TABLE b (x int, y int PRIMARY KEY);\nINSERT INTO b VALUES (1, 3);\n")
+        self.load("--id-field", "primary-key", other, collection="x", code=support.EXIT_USAGE,
+                  message="different columns or primary keys: a, b")
         text = self.shardload("inspect", path).text
         self.assertIn('"key" : "a\\tb\\\\"', text)
         self.assertIn('"b c" : "infinity"', text)
