@@ -64,7 +64,8 @@ typedef struct sl_namespace {
     char *conversions;          /* what was changed for current servers; NULL: nothing */
     bool capped, collated;      /* collated: the collection has a default collation */
     bool left_out;              /* by a filter */
-    bool oplog_only;            /* the dump does not have it, its oplog creates it */
+    bool oplog_only;            /* the dump does not have it, but its oplog */
+    bool made;                  /* the oplog creates it, or renames another one to it */
     bool replaced;              /* the oplog drops or renames it, or renames another one to it */
     bool gone;                  /* of `after`: it is dropped, renamed, or not created yet */
     struct sl_namespace *after; /* its options, `later` and indexes after the oplog; NULL: the oplog

@@ -222,6 +222,7 @@ static bool plan_create(planning *p, const sl_oplog_operation *o, const char *da
     sl_namespace *state = item ? after(p, item, error) : NULL;
     if (!state || !state->gone)
         return state != NULL;
+    item->made = true;
     bson_reinit(state->options);
     bson_reinit(state->later);
     bson_reinit(state->indexes);
@@ -311,7 +312,7 @@ static bool plan_rename(planning *p, const sl_oplog_operation *o, const char *da
     state->index_count = was->index_count;
     state->collated = was->collated;
     state->gone = false;
-    other->replaced = true;
+    other->replaced = other->made = true;
     return mark_gone(p, item, error);
 }
 
@@ -465,6 +466,7 @@ static bool plan_view(planning *p, const sl_oplog_operation *o, sl_error *error)
         return mark_gone(p, item, error);
     if (item->oplog_only && bson_empty(item->options))
         item->kind = SL_NAMESPACE_VIEW;
+    item->made = item->made || o->kind == 'i';
     sl_namespace *state = after(p, item, error);
     if (state)
         state->gone = false;

@@ -671,10 +671,20 @@ static bool check_created(const step *s, sl_error *error) {
 static bool create(step *s, bool created, sl_error *error) {
     sl_connection *connection = s->connection;
     sl_collection_facts facts;
+    char name[2 * SL_NAME_ROOM], word[SL_WORD_ROOM(sizeof name)];
     bool begun = has_file(s, SL_WORK_JOURNAL), empty = true;
-    if (!created && !begun && s->restore->config->load->drop && !drop(s, error))
+    const bool foreign = s->item->oplog_only && !s->item->made;
+    if (!created && !begun && !foreign && s->restore->config->load->drop && !drop(s, error))
         return false;
     bool ok = sl_collection_read(connection, &s->target, &facts, error);
+    if (ok && foreign && facts.exists)
+        ok = sl_error_set(error, SL_EXIT_CLUSTER,
+                          "%s exists and is not in the dump, and the oplog changes its documents "
+                          "without creating it: the oplog is of more collections than the dump. "
+                          "Leave it out with --ns-exclude %s, or select those of the dump with "
+                          "--ns-include, and give another --work-dir",
+                          s->name,
+                          sl_shell_word(sl_namespace_name(s->item, name), word, sizeof word));
     /* Documents before the load began: another program has created the collection. */
     if (ok && created && !begun && facts.exists && s->item->kind != SL_NAMESPACE_VIEW)
         ok = sl_collection_is_empty(connection, &s->target, &empty, error);

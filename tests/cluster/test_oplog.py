@@ -96,6 +96,18 @@ class Standalone(Oplogs):
                 self.replay(dump, "--drop")
                 self.assertNotIn({"_id": "mine"}, list(self.database[name].find()))
 
+    def test_a_collection_that_is_in_the_oplog_only_is_not_changed(self):
+        """An oplog of all databases beside a dump of one: what it does not create existed before it."""
+        index = command("createIndexes", "other", v=2, key={"f": 1}, name="f_1")
+        for entries in ([insert({"_id": 2}, "DB.other")], [index], [delete("mine", "DB.other"), insert({"_id": 2}, "DB.other")]):
+            self.database.other.drop()
+            self.database.other.insert_one({"_id": "mine"})
+            for words in ([], ["--drop"]):
+                self.replay(self.dump(self.namespace("t", [A]), oplog=entries), *words, code=support.EXIT_CLUSTER,
+                            message="other exists and is not in the dump")
+                self.assertEqual(list(self.database.other.find()), [{"_id": "mine"}])
+            self.replay(self.dump(self.namespace("t", [A]), oplog=entries), "--drop", "--ns-exclude", f"{self.db}.other")
+
     def test_patterns_select_and_rename_operations(self):
         def made():
             return self.dump(self.namespace("t", [A]), self.namespace("u", [A]), oplog=[
