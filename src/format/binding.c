@@ -340,7 +340,6 @@ static sl_field_step step_of(const sl_dialect *d, const sl_schema_column *schema
 
 bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
     tried_words tried[2][SL_STEP_END] = {{{0}}};
-    bool all_text = true;
     d->fixed_bytes = SL_BSON_HEAD_BYTES + 1;
     d->grows = false;
     for (size_t i = 0; i < d->column_count; i++) {
@@ -372,8 +371,6 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
             converter->int64_limit > INT32_MAX ? (uint64_t)INT32_MAX + 1 : converter->int64_limit;
         d->fixed_bytes += length + type->value_bytes;
         d->grows = d->grows || type->grows;
-        /* If all columns are text, a repeated header would be parsed as a record. */
-        all_text &= type->any_text || schema->invalid != SL_INVALID_REJECT;
     }
     if (!d->nesting && !d->contradict && !sl_nesting_create(d, &d->nesting, &d->contradict, error))
         return false;
@@ -384,14 +381,12 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
                             "the columns' names are too long: %zu bytes a "
                             "document, and 65536 are allowed",
                             d->fixed_bytes);
-    if (all_text || d->inferable) {
-        d->watched_length = d->header_length;
-        while (d->watched_length > 0 && strchr("\r\n", d->header[d->watched_length - 1]))
-            d->watched_length--;
-        d->requoted_length = sl_header_unquoted_length(d);
-        if (d->requoted_length == d->watched_length)
-            d->requoted_length += 2 * d->column_count;
-    }
+    d->watched_length = d->header_length;
+    while (d->watched_length > 0 && strchr("\r\n", d->header[d->watched_length - 1]))
+        d->watched_length--;
+    d->requoted_length = sl_header_unquoted_length(d);
+    if (d->requoted_length == d->watched_length)
+        d->requoted_length += 2 * d->column_count;
     return true;
 }
 
@@ -609,10 +604,7 @@ static bool dialect_bind_table(const sl_plan *plan, const sl_table *table, sl_di
 }
 
 void sl_dialect_move(sl_dialect *dialect, uint64_t offset) {
-    bool preceded = dialect->body_offset > dialect->header_length; /* for example by a byte order
-                                                                      mark */
-    if (preceded || dialect->skip_lines > 0 || offset < dialect->body_offset)
-        dialect->body_offset += offset;
+    dialect->body_offset += offset;
 }
 
 const char *sl_delimited_record_kind(const sl_dialect *dialect) {

@@ -61,7 +61,8 @@ size_t sl_quoted_end(const sl_dialect *d, const char *text, size_t at, size_t le
 
 static size_t find_end(sl_split *split, sl_text text, size_t least, bool ended) {
     const sl_dialect *d = split->context;
-    sl_quote_state state = (sl_quote_state)split->inside[0];
+    const bool within = split->at == 0 && split->state > 0; /* a record that is too large */
+    sl_quote_state state = (sl_quote_state)(within ? split->state - 1 : split->inside[0]);
     size_t stop = least < text.length ? least : text.length;
     while (split->at + SL_SCAN_BYTES < stop) {
         split->at = d->simd->pass_quotes(d, text.bytes, split->at, stop - 1, &state);
@@ -73,10 +74,13 @@ static size_t find_end(sl_split *split, sl_text text, size_t least, bool ended) 
     size_t end = sl_quoted_end(d, text.bytes, split->at, text.length, least, &state);
     split->at = text.length;
     split->inside[0] = state;
-    if (end > 0)
-        return end;
-    /* The parser refuses a field that is still open after this much text. */
-    return ended || text.length > least + SL_BSON_DOCUMENT_MAX ? text.length : 0;
+    if (end == 0 && !ended && text.length <= least + SL_BSON_DOCUMENT_MAX)
+        return 0;
+    /* After this much text, the parser refuses a field whose quote is not closed, and rejects any
+     * other record, whose rest it passes over. */
+    const bool quoted = state == SL_IN_QUOTES || state == SL_AFTER_ESCAPE;
+    split->state = end > 0 || ended || quoted ? 0 : 1 + (uint64_t)state;
+    return end > 0 ? end : text.length;
 }
 
 const sl_splitter sl_quoted_splitter = {.find_end = find_end};
@@ -257,6 +261,16 @@ uint32_t sl_delimited_record_end(const sl_parser *parser, uint32_t start) {
     return (uint32_t)(end > 0 ? end - 1 : text.length);
 }
 
+/* The position after the rest of a record that began in the block before. */
+static uint32_t pass_rest(sl_parser *parser) {
+    const sl_text text = parser->block->text;
+    sl_quote_state state = (sl_quote_state)(parser->block->split_state - 1);
+    size_t end = sl_quoted_end(parser->dialect, text.bytes, 0, text.length, 0, &state);
+    const uint32_t start = (uint32_t)(end > 0 ? end : text.length);
+    parser->counts.lines += sl_line_feeds(text.bytes, text.bytes + start) - (end > 0);
+    return start;
+}
+
 /* Parses the line at *start byte by byte, and moves *start after it. */
 static bool take_long_line(sl_parser *parser, uint32_t *start) {
     const sl_text text = parser->block->text;
@@ -323,7 +337,7 @@ static bool parse_text(sl_parser *parser, sl_marks *m) {
     const sl_dialect *d = parser->dialect;
     const sl_simd *simd = parser->simd;
     const bool divided = parser->block->divided;
-    uint32_t start = body_start(parser);
+    uint32_t start = parser->block->split_state > 0 ? pass_rest(parser) : body_start(parser);
     bool go_on = true;
     const bool by_byte = d->blanks || d->nesting || (d->bare_escape && d->quote);
     while (start < length && go_on && by_byte)

@@ -117,9 +117,8 @@ struct sl_dialect {
     char *header;   /* the header line with its line end; "" when there is none. Owned */
     size_t header_length;
     char *preamble; /* blank lines that a schema skips, and the header; NULL: it skips none */
-    size_t watched_length;  /* the header's length without line end if all columns are text or have
-                              inferred types: lines of this length are compared with the header;
-                              else 0 */
+    size_t watched_length;  /* the header's length without line end: lines of this length are
+                               compared with the header */
     size_t requoted_length; /* the same, with quotes if the header has none, or without them */
     uint64_t body_offset;   /* of the first record in the source */
     size_t column_count;

@@ -72,8 +72,9 @@ static bool is_header(const sl_parser *parser, const sl_record *record) {
     const sl_dialect *d = parser->dialect;
     sl_text line = {parser->block->text.bytes + record->start, record->end - record->start};
     bool same_order;
-    if (d->watched_length > 0 || d->inferable)
-        return sl_line_is_header(d, line, &same_order) && same_order;
+    const bool repeated = sl_line_is_header(d, line, &same_order);
+    if (repeated || d->inferable)
+        return repeated && same_order;
     sl_text names[SL_COLUMNS_MAX];
     size_t count = sl_header_split(line, d->delimiter, d->quote, names, d->column_count), i = 0;
     while (i < count && i < d->column_count &&

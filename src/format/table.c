@@ -943,11 +943,13 @@ static void find_other(const sl_format_options *options, sl_table *table, sl_tex
     table->other_fields = other.first.fields;
 }
 
-/* Do all lines of a text, at least one, end in CR LF? */
+/* Do all lines of a text, at least one, end in CR LF? An escaped line feed ends no line. */
 static bool has_cr_lines(sl_text head) {
     size_t lines = 0;
     for (const char *at = head.bytes, *end = at + head.length;
          (at = memchr(at, '\n', (size_t)(end - at))) != NULL; at++) {
+        if (sl_is_escaped(head.bytes, at, '\\'))
+            continue;
         if (at == head.bytes || at[-1] != '\r')
             return false;
         lines++;

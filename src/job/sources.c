@@ -37,10 +37,13 @@ static bool line_ends_is_binary(sl_text head) {
 
 /* If the lines of a source end in CR alone, declares that, and replaces the CRs in its head. In
  * archives such lines are not supported. */
-static void line_ends_detect(const sl_job *job, size_t index, char *head, size_t length) {
+static void line_ends_detect(const sl_job *job, size_t index, const char *name, char *head,
+                             size_t length) {
+    const sl_source *source = sl_source_set_at(job->set, index);
     sl_text text = {head, length};
     if (length == 0 || memchr(head, '\n', length) || !memchr(head, '\r', length) ||
-        line_ends_is_binary(text) || sl_source_set_at(job->set, index)->kind == SL_SOURCE_ARCHIVE)
+        line_ends_is_binary(text) || source->kind == SL_SOURCE_ARCHIVE ||
+        strcmp(name, source->path) != 0) /* an archive in a pipe */
         return;
     sl_source_set_cr_lines(job->set, index);
     sl_source_replace_cr(head, length);
@@ -468,7 +471,7 @@ static bool recognise(sl_job *job, size_t index, char *head, bool *damaged, bool
         return false;
     }
     sl_text text = {head, length};
-    line_ends_detect(job, index, head, length);
+    line_ends_detect(job, index, name, head, length);
     sl_misfit misfits[SL_FORMATS(ONE) 0];
     size_t misfit_count = 0;
     bool any = strcmp(job->config->format, "auto") == 0;
@@ -683,7 +686,7 @@ static bool read_again(sl_job *job, size_t index, char *head, sl_error *error) {
                             shown);
     if (!sl_source_head(job->set, index, head, SL_SNIFF_BYTES, &length, &whole, &name, error))
         return false;
-    line_ends_detect(job, index, head, length);
+    line_ends_detect(job, index, name, head, length);
     sl_text text = {head, length};
     sl_format_dialect_destroy(source->format, source->dialect);
     if (!sl_sources_read_text(job, source->format, index, name, text, whole, &source->dialect,

@@ -128,6 +128,8 @@ class CarriageReturns(LineEndCase):
                 if name != "isd-lite":     # whose file name matters
                     documents, _ = self.dump("-", stdin=text.encode())
                     self.assertEqual(len(documents), count)
+        entries = [("a.csv", b"a,b\r1,2\r"), ("b.csv", b'a,b\r\n3,"x\r\ny"\r\n')]
+        self.shardload("load", "--sink", "null", "-", stdin=making.tar(entries), code=support.EXIT_SOURCE)
         text = "a,b\r" + rows * 2 + '1,"2\r3"\r'
         self.assertIn("line 40002", self.load(self.file("q.csv", text.encode())))
 

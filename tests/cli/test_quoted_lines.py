@@ -63,6 +63,16 @@ class LineNumbers(QuotedLinesCase):
                              [13 * n + 1 for n in range(1, 29)], dialect)
 
 
+class LargeRecords(QuotedLinesCase):
+    def test_the_rest_of_a_record_that_is_too_large_is_no_record(self):
+        for size in 20, 40:
+            text = '"x\ny",1,2\nxy,1,2\n' + "Z" * (size * MIB) + ',7,8\nok,3,4\nbad\n'
+            path = self.zipped("large.csv.gz", "a,b,c\n" + text)
+            raw, work = self.dump("--format", "delimited", path, code=support.EXIT_REJECTS)
+            self.assertEqual({support.bson.decode(one)["a"] for one in raw}, {"x\ny", "xy", "ok"})
+            self.assertEqual([int(row["line"]) for row in support.reject_rows(work)], [5, 7])
+
+
 class HiddenRecords(QuotedLinesCase):
     """An unclosed quote and a later inch mark are valid CSV: one field with many records."""
 

@@ -301,6 +301,17 @@ class Types(support.Case):
                     self.assertEqual(documents[-3:], [{"name": "a8", "town": "b8"}, {"name": "c1", "town": "d1"},
                                                       {"name": "c2", "town": "d2"}])
 
+    def test_a_repeated_header_whose_names_fit_the_types(self):
+        """Years as columns, with a schema: in joined files and in entries of an archive."""
+        texts = ["land,2019,2020\nDE,10,20\nFR,30,40\n", "land,2019,2020\nIT,11,21\n"]
+        schema = self.file("s.yaml", "name: s\ncolumns: [{name: land}, {name: '2019', type: int}, {name: '2020', type: int}]\n")
+        for path in self.file("joined.csv", "".join(texts)), self.tar(texts):
+            documents, _ = self.documents("--schema", schema, path)
+            self.assertEqual([one["land"] for one in documents], ["DE", "FR", "IT"])
+        self.shardload("load", "--sink", "null", "--schema", schema,
+                       self.file("o.csv", texts[0] + "land,2020,2019\nIT,21,11\n"),
+                       code=support.EXIT_SOURCE, message="names of the header in another order")
+
     def test_types_text_loads_text(self):
         documents, work = self.documents("--types", "text", self.file("a.csv", "a,b\n1,-\n"))
         self.assertEqual(documents, [{"a": "1", "b": "-"}])

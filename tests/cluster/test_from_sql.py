@@ -478,6 +478,10 @@ frame.to_csv("p.tsv", index=False, sep="\\t")
         self.shardload("load", "--types", "j=jsn", path, code=support.EXIT_USAGE, message="a type: text, int")
         self.shardload("inspect", "--types", "z=int", path, code=support.EXIT_SOURCE, message="names the column z")
 
+    def test_escaped_line_feeds_do_not_hide_line_ends_of_windows(self):
+        path = self.file("t.txt", b"1\ta\\\nb\t5\r\n2\tc\t6\r\n3\t\\N\t7\r\n")
+        self.assertEqual([one["column3"] for one in self.documents(path)], [5, 6, 7])
+
     def test_files_of_one_table_share_a_dialect(self):
         self.file("d/1.txt", "1\tx\ty\n2\tz\tw\n")
         self.file("d/2.txt", "5\ta\\\\b\t\\N\n6\tq\tr\n")
