@@ -137,7 +137,9 @@ int sl_command_forget(const sl_options *options) {
         sl_option_memory(&error, "starting");
     for (size_t i = 0; directories && i < count; i++)
         directories[i] = sl_options_argument(options, i);
-    if (count == 0 || sl_option_given(options, "db") || sl_option_given(options, "collection"))
+    /* Beside folders, a collection from the environment or a file is meant for loads. */
+    if (count == 0 || sl_option_origin_of(options, "db") == SL_FROM_COMMAND_LINE ||
+        sl_option_origin_of(options, "collection") == SL_FROM_COMMAND_LINE)
         sl_set_up_target(&setup, options, &error);
     sl_exit code = error.code ? error.code : sl_forget_run(&setup.config, directories, count);
     free(directories);

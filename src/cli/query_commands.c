@@ -325,7 +325,11 @@ static bool run_step(measuring *m, const sl_load_plan *plan, const char *name, c
     if (!ok)
         return false;
     const sl_load_figures *all = &one->outcome.figures[one->outcome.count];
-    m->session->failed = m->session->failed || (all->failed > 0 && all->succeeded == 0);
+    m->session->failed = m->session->failed || (all->attempted > 0 && all->succeeded == 0);
+    if (all->attempted == 0 && !atomic_load(&m->session->stop))
+        sl_log_warning("%s: no operation was measured: each began before the measurement and ended "
+                       "after it; give a longer --duration",
+                       one->name);
     const sl_load_step record = {.suite = m->suite,
                                  .plan = &one->plan,
                                  .outcome = &one->outcome,

@@ -364,9 +364,11 @@ static void note_entries(FILE *out, const char *label, const bson_t *old, const 
                     before, after);
 }
 
-/* Notes the conditions that differ between the first reports of the two sides. */
-static void note_conditions(FILE *out, const side *old, const side *new) {
+/* Notes the conditions that differ between the first reports of the two sides. False: a query of
+ * the old side was not measured on the new one. */
+static bool note_conditions(FILE *out, const side *old, const side *new) {
     char key[KEY_ROOM], label[LABEL_ROOM];
+    bool all = true;
     for (sl_walk walk = sl_walk_start(new->reports[0], "queries"); sl_walk_next(&walk);) {
         sl_walk other = sl_walk_start(old->reports[0], "queries");
         key_of(new, &walk.item, key);
@@ -380,9 +382,25 @@ static void note_conditions(FILE *out, const side *old, const side *new) {
         sl_walk other = sl_walk_start(new->reports[0], "queries");
         key_of(old, &walk.item, key);
         sl_text_printable(sl_text_of(key), label, sizeof label);
-        if (!find_key(new, &other, key))
-            sl_print_to(out, "%s: only in the old report.\n", label);
+        if (find_key(new, &other, key))
+            continue;
+        sl_print_to(out, "%s: only in the old report.\n", label);
+        all = false;
     }
+    return all;
+}
+
+/* Notes reports of runs that have not ended. False: there is one. */
+static bool note_incomplete(FILE *out, const side *s) {
+    bool all = true;
+    for (size_t i = 0; i < s->count; i++) {
+        if (sl_look_truth(s->reports[i], "complete") != 0)
+            continue;
+        sl_print_to(out, "The run of the %s file (number %zu of its side) has not ended.\n",
+                    s->name, i + 1);
+        all = false;
+    }
+    return all;
 }
 
 static void print_legend(FILE *out, const row *rows, size_t count, bool paired) {
@@ -459,6 +477,10 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
     old.preferences = new.preferences = has_preferences(&old) || has_preferences(&new);
     row *rows = calloc(ROWS_MAX, sizeof *rows);
     size_t count = rows ? fill_rows(rows, &old, &new, options) : 0;
+    if (rows && count == 0) {
+        free(rows);
+        return sl_error_set(error, SL_EXIT_SOURCE, "the two sides have no query in common");
+    }
     bool ok = rows && correct_verdicts(rows, count);
     sl_text_table *table = sl_text_table_create(columns);
     for (size_t i = 0; ok && i < count; i++) {
@@ -475,7 +497,9 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
         print_legend(out, rows, count, options->paired);
         for (size_t i = 0; i < count; i++)
             note_row(out, &rows[i]);
-        note_conditions(out, &old, &new);
+        const bool common = note_conditions(out, &old, &new), complete = note_incomplete(out, &old);
+        if (!note_incomplete(out, &new) || !complete || !common)
+            *verdict = SL_EXIT_VERIFICATION;
     }
     ok = ok && (!record || record_rows(record, rows, count, options->paired));
     free(rows);

@@ -154,11 +154,8 @@ static const char *step_of(sl_page *page, const sl_series *series) {
 
 /* ---- totals ---- */
 
-/* The inserted, changed and already stored documents; NAN if the record has no totals. */
 static double documents_of(const bson_t *record) {
-    return sl_look_number(record, "accounting.inserted") +
-           sl_look_amount(record, "accounting.alreadyStored", 0) +
-           sl_look_amount(record, "accounting.changed", 0);
+    return sl_look_documents(record, "accounting");
 }
 
 /* Records that the parser or the server rejected. */
@@ -176,10 +173,8 @@ static double load_seconds(const bson_t *record) {
 /* The documents of this run per second of the load phase; NAN if unknown. */
 static double rate_of(const bson_t *record) {
     double seconds = load_seconds(record);
-    double documents = documents_of(record) -
-                       sl_look_amount(record, "accounting.earlierRuns.inserted", 0) -
-                       sl_look_amount(record, "accounting.earlierRuns.alreadyStored", 0) -
-                       sl_look_amount(record, "accounting.earlierRuns.changed", 0);
+    double earlier = sl_look_documents(record, "accounting.earlierRuns");
+    double documents = documents_of(record) - (isnan(earlier) ? 0 : earlier);
     return seconds > 0 && documents >= 0 ? documents / seconds : NAN;
 }
 

@@ -44,18 +44,29 @@ bool sl_option_matters(const char *name) {
 
 /* ---- queries ---- */
 
+double sl_look_documents(const bson_t *record, const char *path) {
+    bson_t totals;
+    if (!sl_look_inside(record, path, &totals))
+        return NAN;
+    return sl_look_number(&totals, "inserted") + sl_look_amount(&totals, "alreadyStored", 0) +
+           sl_look_amount(&totals, "changed", 0);
+}
+
 #define IGNORED_SHARE 0.001 /* a tenth of the operations that are slower than the p99 */
 
 bool sl_look_unsound(const bson_t *entry, char why[SL_UNSOUND_ROOM]) {
     const char *answer = sl_look_string(entry, "answer");
-    double attempted = sl_look_amount(entry, "attempted", 0);
     double failed = sl_look_amount(entry, "failed", 0);
     double skipped = sl_look_amount(entry, "skipped", 0);
+    double attempted = sl_look_amount(entry, "attempted",
+                                      sl_look_amount(entry, "succeeded", 0) + failed + skipped);
     why[0] = '\0';
     if (strcmp(answer, "WRONG") == 0)
         snprintf(why, SL_UNSOUND_ROOM, "the answer is wrong");
     else if (strcmp(answer, "FAILED") == 0)
         snprintf(why, SL_UNSOUND_ROOM, "the query failed");
+    else if (sl_look_number(entry, "attempted") == 0)
+        snprintf(why, SL_UNSOUND_ROOM, "no operation was measured: give a longer --duration");
     else if (failed + skipped > IGNORED_SHARE * attempted)
         snprintf(why, SL_UNSOUND_ROOM, "of %.0f operations, %.0f failed and %.0f were skipped",
                  attempted, failed, skipped);

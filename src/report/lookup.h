@@ -9,6 +9,10 @@
  * it is NULL. NAN if there is no such phase. */
 double sl_look_phase_seconds(const bson_t *record, const char *path, const char *name);
 
+/* The inserted, changed and already stored documents in the totals at `path`, such as "accounting";
+ * NAN if there are none. */
+double sl_look_documents(const bson_t *record, const char *path);
+
 /* Finds an option of a record. */
 bool sl_option_find(const bson_t *record, const char *name, bson_iter_t *at);
 /* Are the values of an option in two records equal lists? *both is false unless both are lists. */
@@ -19,8 +23,8 @@ bool sl_option_lists_equal(const bson_t *a, const bson_t *b, const char *name, b
 bool sl_look_drill_ended(const bson_t *record);
 
 /* Why do the figures of an entry of `queries`, of shardquery run or a drill, not count? Because its
- * answer is wrong, it failed, or more than 0.1 % of its operations failed or were skipped: the
- * figures are those of the other operations. False: they count. */
+ * answer is wrong, it failed, no operation ended in time, or more than 0.1 % of its operations
+ * failed or were skipped: the figures are those of the other operations. False: they count. */
 #define SL_UNSOUND_ROOM 100
 bool sl_look_unsound(const bson_t *entry, char why[SL_UNSOUND_ROOM]);
 

@@ -211,13 +211,16 @@ static void add_loads(sl_page *page, const bson_t *record) {
 }
 
 static void add_verdict(sl_page *page, const bson_t *record) {
-    size_t wrong = 0, failed = 0, entries = 0;
+    size_t wrong = 0, failed = 0, entries = 0, unsound = 0;
     double operations = 0;
+    char why[SL_UNSOUND_ROOM], first[SL_UNSOUND_ROOM] = "";
     for (sl_walk walk = sl_walk_start(record, "queries"); sl_walk_next(&walk); entries++) {
         const char *answer = sl_look_text(&walk.item, "answer");
         wrong += answer && strcmp(answer, "WRONG") == 0;
         failed += answer && strcmp(answer, "FAILED") == 0;
         operations += sl_look_amount(&walk.item, "failed", 0);
+        if (sl_look_unsound(&walk.item, why) && unsound++ == 0)
+            memcpy(first, why, sizeof first);
     }
     if (sl_look_truth(record, "complete") == 0)
         sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
@@ -225,6 +228,10 @@ static void add_verdict(sl_page *page, const bson_t *record) {
     if (wrong + failed > 0)
         sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
                          "%zu answers are wrong, %zu queries failed.", wrong, failed);
+    else if (unsound > 0)
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_BAD,
+                         "The figures of %zu of %s do not count: %s.", unsound,
+                         sl_plural(entries, "measurement"), first);
     else if (operations > 0)
         sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING, "%.0f operations failed.",
                          operations);

@@ -128,7 +128,8 @@ static void take_phases(const bson_t *record, double documents, sl_rates *rates)
 }
 
 static bool from_load(const bson_t *record, const char *path, sl_rates *rates, sl_error *error) {
-    double documents = sl_look_number(record, "accounting.inserted");
+    double documents = sl_look_documents(record, "accounting");
+    double stored = sl_look_amount(record, "accounting.alreadyStored", 0);
     double bytes = sl_look_number(record, "accounting.bsonBytes");
     double seconds = phase_seconds(record, SL_PHASE_LOAD),
            code = sl_look_number(record, "exitCode");
@@ -139,8 +140,10 @@ static bool from_load(const bson_t *record, const char *path, sl_rates *rates, s
         return unusable(path, "its load did not complete", error);
     if (sink && strcmp(sink, "cluster") != 0)
         return unusable(path, "its load did not write to a cluster", error);
-    if (sl_look_number(record, "accounting.earlierRuns.inserted") > 0)
+    if (sl_look_documents(record, "accounting.earlierRuns") > 0)
         return unusable(path, "its load was completed by --resume: its rate is unknown", error);
+    if (stored > documents / 2)
+        return unusable(path, "most of its documents were stored before", error);
     rates->documents = rate_of(record, "documents", documents, seconds);
     rates->bson_bytes = rate_of(record, "bsonBytes", bytes, seconds);
     take_phases(record, documents, rates);
@@ -170,8 +173,11 @@ static bool from_tune(const bson_t *record, const char *path, sl_rates *rates, s
         double each = sl_look_number(record, "sample.bsonBytes") / records;
         if (each > 0)
             rates->bson_bytes = sl_estimate_scaled(rates->documents, each);
-        if (rate > 0)
-            return true;
+        if (!(rate > 0))
+            continue;
+        snprintf(rates->write_concern, sizeof rates->write_concern, "%s",
+                 sl_look_string(&setting, "writeConcern"));
+        return true;
     }
     return unusable(path, "it recommends no setting", error);
 }
@@ -195,8 +201,9 @@ static bool check_rates(const sl_rates *rates, const char *path, sl_error *error
 static void take_conditions(const bson_t *record, sl_rates *rates) {
     snprintf(rates->deployment, sizeof rates->deployment, "%s",
              sl_look_string(record, "server.deployment"));
-    snprintf(rates->write_concern, sizeof rates->write_concern, "%s",
-             sl_look_string(record, "options.write-concern"));
+    if (!rates->write_concern[0])
+        snprintf(rates->write_concern, sizeof rates->write_concern, "%s",
+                 sl_look_string(record, "options.write-concern"));
 }
 
 bool sl_rates_from_record(const bson_t *record, const char *path, sl_rates *rates,
@@ -800,7 +807,7 @@ bool sl_model_use_record(sl_capacity_model *model, const char *path, sl_error *e
     if (!read_record(path, &record, &rates, error))
         return false;
     double shards = (double)sl_walk_count(record, "shards");
-    double documents = sl_look_number(record, "accounting.inserted");
+    double documents = sl_look_documents(record, "accounting");
     double each = sl_look_number(record, "accounting.bsonBytes") / documents;
     bson_destroy(record);
     shards = shards > 0 ? shards : 1;

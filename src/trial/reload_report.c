@@ -293,8 +293,8 @@ static const char *text_of(const bson_t *record, const char *path) {
 }
 
 static double documents_of(const bson_t *record) {
-    return sl_look_amount(record, "accounting.inserted", 0) +
-           sl_look_amount(record, "accounting.alreadyStored", 0);
+    const double documents = sl_look_documents(record, "accounting");
+    return isnan(documents) ? 0 : documents;
 }
 
 /* ---- differences of options, servers and hosts ---- */

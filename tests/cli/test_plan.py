@@ -196,6 +196,15 @@ class Plan(support.Case):
         plan, _ = self.plan("--from", self.record(), "--no-verify", *words)
         self.assertEqual(set(self.phases(plan)), {"prepare", "load"})
 
+    def test_times_by_an_earlier_load_of_updates(self):
+        """All its documents count, not only the inserted ones."""
+        words = ("--format", "ycsb", "--records", 50000)
+        plan, _ = self.plan("--from", self.record(), *words)
+        record = json.loads(self.record().read_text())["accounting"]
+        updates = {**record, "inserted": 10, "changed": record["inserted"] - 10}
+        again, _ = self.plan("--from", self.record(accounting=updates), *words)
+        self.assertEqual(again["predicted"]["seconds"], plan["predicted"]["seconds"])
+
     def test_times_by_a_reload_and_a_tune(self):
         words = ("--format", "ycsb", "--records", 50000)
         load = json.loads(self.record().read_text())
@@ -270,6 +279,7 @@ class Plan(support.Case):
                             "settings": [{"rate": 900, "low": 800, "high": 990}]},
                            "did not complete"),
                           ({"command": "reload"}, "contains no load"),
+                          ({"accounting": {"inserted": 5, "alreadyStored": 6, "bsonBytes": 5}}, "stored before"),
                           ({"accounting": {"inserted": 5, "bsonBytes": 5,
                                            "earlierRuns": {"inserted": 3}}}, "--resume")):
             self.refused("--from", self.record(**more), "--format", "ycsb", "--records", 5, contains=[why])

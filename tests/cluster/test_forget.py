@@ -31,6 +31,13 @@ class Forget(support.ClusterCase):
         self.assertEqual([path.name for path in work.iterdir()], ["mine.txt"])
         self.assertIn("t: there is no registry to remove", self.forget(*self.target()).out)     # again
 
+    def test_a_collection_of_the_environment_is_not_meant(self):
+        _, work = self.load(self.source, code=support.EXIT_REJECTS)
+        names = {"SHARDLOAD_URI": self.uri, "SHARDLOAD_DB": self.database_name, "SHARDLOAD_COLLECTION": "t"}
+        self.shardload("forget", work, environment=support.clean_environment(**names))
+        self.assertFalse(work.exists())
+        self.assertIn("t.sources", self.database.list_collection_names())
+
     def test_work_directories_of_other_commands(self):
         self.dump("--work-dir", "wl", self.source, code=support.EXIT_REJECTS)
         self.shardload("tune", *self.target(), "--max-trials", 1, "--work-dir", "wt", self.file("u.csv", ROWS))

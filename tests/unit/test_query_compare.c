@@ -40,9 +40,10 @@ static bson_t *report_of(const measured *queries, unsigned count, bool new, unsi
     return unit_json(json);
 }
 
+static const sl_comparison_options usual = {.threshold = 0, .seed = 1};
+
 /* Compares reports with these queries. */
 static void compare(const measured *queries, unsigned count) {
-    static const sl_comparison_options options = {.threshold = 0, .seed = 1};
     char *printed;
     size_t length;
     sl_error error = {0};
@@ -56,7 +57,7 @@ static void compare(const measured *queries, unsigned count) {
     FILE *out = open_memstream(&printed, &length);
     assert_non_null(out);
     record = unit_keep_bson(bson_new());
-    assert_true(sl_reports_compare(reports[0], runs, reports[1], runs, &options, out, record,
+    assert_true(sl_reports_compare(reports[0], runs, reports[1], runs, &usual, out, record,
                                    &verdict, &error));
     fclose(out);
     text = unit_keep(printed);
@@ -149,7 +150,8 @@ TEST(a_query_with_a_wrong_answer_or_failures_is_not_compared) {
          "in 0 old and 1 new runs, of 1000 operations, 1 failed and 1 were skipped"},
         {"\"attempted\": 1000, \"failed\": 1, \"skipped\": 0",
          "\"attempted\": 5000, \"failed\": 3, \"skipped\": 2", NULL},
-        {"\"attempted\": 0, \"failed\": 0", "\"attempted\": 100", NULL},
+        {"\"attempted\": 0, \"failed\": 0", "\"attempted\": 100",
+         "in 1 old and 0 new runs, no operation was measured: give a longer --duration"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const measured queries[] = {
@@ -181,6 +183,36 @@ TEST(a_query_that_is_not_compared_is_no_test) {
     compare(queries, 2);
     assert_verdict(0, "not comparable");
     assert_verdict(1, "slower"); /* p 0.029, as the only row */
+    assert_int_equal(verdict, SL_EXIT_VERIFICATION);
+}
+
+/* Compares two reports, and returns what was printed; "": an error is set. */
+static const char *compare_two(const bson_t *old, const bson_t *new, sl_error *error) {
+    char *printed;
+    size_t length;
+    FILE *out = open_memstream(&printed, &length);
+    assert_non_null(out);
+    *error = (sl_error){0};
+    sl_reports_compare(&old, 1, &new, 1, &usual, out, NULL, &verdict, error);
+    fclose(out);
+    return unit_keep(printed);
+}
+
+TEST(what_was_not_measured_again_is_not_comparable) {
+    const measured queries[] = {{1, 1, NULL, NULL}, {1, 1, NULL, NULL}};
+    const bson_t *one = report_of(queries, 1, true, 0), *two = report_of(queries, 2, true, 0);
+    sl_error error;
+    assert_contains(compare_two(two, one, &error), "s/q1: only in the old report");
+    assert_int_equal(verdict, SL_EXIT_VERIFICATION);
+    assert_contains(compare_two(one, two, &error), "s/q1: only in the new report");
+    assert_int_equal(verdict, SL_EXIT_OK); /* it was added */
+    compare_two(one, unit_json("{\"queries\": []}"), &error);
+    assert_int_equal(error.code, SL_EXIT_SOURCE);
+    assert_contains(error.message, "no query in common");
+    const char *ended = "{\"complete\": false, \"queries\": [{\"suite\": \"s\", \"name\": \"q0\", "
+                        "\"medianMs\": 10}]}";
+    assert_contains(compare_two(one, unit_json(ended), &error),
+                    "the new file (number 1 of its side) has not");
     assert_int_equal(verdict, SL_EXIT_VERIFICATION);
 }
 
