@@ -4,6 +4,7 @@ also under another name, a mistyped shard key, and hosts in --uri that are not t
 cluster."""
 
 import gzip
+import os
 import re
 import zipfile
 
@@ -300,15 +301,17 @@ class Corrected(support.ClusterCase):
         self.assertEqual(self.database.t.count_documents({}), 500)
 
     def test_a_source_in_which_rejects_were_corrected_is_refused(self):
+        """Also if its path is given relative to another folder: its 450 stored records would be stored twice."""
         self.path.write_text(self.text.replace("x", ""), "utf-8")
-        for command in "load", "plan":
-            outcome = self.shardload(command, *self.target(), *self.words, "--again", self.path,
-                                     code=support.EXIT_SOURCE)
+        for command, path in ("load", self.path), ("plan", self.path), ("load", os.path.relpath(self.path)):
+            outcome = self.shardload(command, *self.target(), *self.words, "--again", path, code=support.EXIT_SOURCE)
             self.assertIn("--again: these files have changed since they were loaded into", outcome.text)
-            self.assertIn(f"{self.path}: {len(self.text)} bytes were loaded, and it has {len(self.text) - 50}",
+            self.assertIn(f"{path}: {len(self.text)} bytes were loaded, and it has {len(self.text) - 50}",
                           outcome.text)
             self.assertIn("rejected/", outcome.text)
         self.assertEqual(self.database.t.count_documents({}), 450)
+        self.load(*self.words, "--again", self.file("other/a.csv", self.text.replace("x", "") + "500,1\n"))
+        self.assertEqual(self.database.t.count_documents({}), 951)
         self.load(*self.words, "--drop", self.path)
         self.assertEqual(self.database.t.count_documents({}), 500)
 
