@@ -466,7 +466,18 @@ bool sl_rejects_all_kept(const sl_reject_files *rejects, sl_error *error) {
     return true;
 }
 
-static bool close_file(FILE *file, bool to_disk, const char *what, sl_error *error);
+static bool sync_file(FILE *file, const char *what, sl_error *error) {
+    return flush(file, what, error) && (fdatasync(fileno(file)) == 0 || cannot_write(what, error));
+}
+
+static bool close_file(FILE *file, bool to_disk, const char *what, sl_error *error) {
+    if (!file)
+        return true;
+    bool ok = !to_disk || sync_file(file, what, error);
+    bool closed = !ferror(file);
+    closed = fclose(file) == 0 && closed;
+    return ok && (closed || cannot_write(what, error));
+}
 
 static bool close_raw(const sl_reject_files *rejects, sl_source_rejects *state, sl_error *error) {
     bool ok = close_file(state->raw, rejects->to_disk, RAW_REJECTS, error);
@@ -528,10 +539,6 @@ static bool write_list(sl_reject_files *rejects, const sl_source_block *block, u
                                 flush(rejects->sources[block->source].raw, RAW_REJECTS, error));
 }
 
-static bool sync_file(FILE *file, const char *what, sl_error *error) {
-    return flush(file, what, error) && (fdatasync(fileno(file)) == 0 || cannot_write(what, error));
-}
-
 /* Syncs the names of new files, which must survive a crash like their contents. */
 static void sync_names(sl_reject_files *rejects) {
     char name[1024];
@@ -539,15 +546,6 @@ static void sync_names(sl_reject_files *rejects) {
     sl_private_folder_sync(name);
     sl_private_folder_sync(rejects->directory);
     rejects->named = false;
-}
-
-static bool close_file(FILE *file, bool to_disk, const char *what, sl_error *error) {
-    if (!file)
-        return true;
-    bool ok = !to_disk || sync_file(file, what, error);
-    bool closed = !ferror(file);
-    closed = fclose(file) == 0 && closed;
-    return ok && (closed || cannot_write(what, error));
 }
 
 /* The size of a file that is being written, in bytes; 0 for none. */

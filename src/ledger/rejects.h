@@ -124,10 +124,10 @@ void sl_rejects_set_header(sl_reject_files *rejects, size_t source, sl_text head
 bool sl_rejects_block_done(sl_reject_files *rejects, const sl_source_block *block,
                            const sl_journal_entry *entry, sl_reject_list *list, sl_error *error);
 
-/* Adds the entries of blocks to the journal (NULL: none) that belong there: they have no rejects, or
- * these have been written, and the entry has the sizes of the files. In order, so that no entry is
- * in the journal without those whose rejects its sizes include. Call it after each
- * sl_rejects_block_done. False without memory. Any thread. */
+/* Adds to the journal (NULL: none) the entries of blocks that belong there: without rejects, or
+ * after these have been written, with the sizes of the files. They are added in order, since
+ * these sizes include the rejects of the entries before. Call it after each sl_rejects_block_done.
+ * False without memory. Any thread. */
 bool sl_rejects_pass_on(sl_reject_files *rejects, sl_journal *journal);
 
 /* Logs the first rejects of a block that will not be completed: a resumed load parses it again. One

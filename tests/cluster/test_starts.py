@@ -337,7 +337,8 @@ class Corrected(support.ClusterCase):
         self.assertEqual((work / "rejected-1" / "000001-1.csv").read_text("utf-8"), "id,n\n91,1\n")
         self.assertEqual(len(list((work / "rejected-2").iterdir())), 2)
         self.file("5.csv", "id,n\n5,1\n")
-        self.load("--types", "id=int", "--include", "*[15].csv", self.scratch, collection="c", code=support.EXIT_REJECTS)
+        self.load("--types", "id=int", "--include", "*[15].csv", self.scratch, collection="c",
+                  code=support.EXIT_REJECTS)
         self.assertEqual(self.database.c.distinct("id"), [1, 5])
         self.shardload("forget", work)
         self.assertFalse(work.exists())
