@@ -202,21 +202,31 @@ static bool looks_like_record(sl_text line) {
     return line.length == LINE_BYTES && read_time(line.bytes, &milliseconds);
 }
 
-/* Reads the station from a file name, which must begin with USAF-WBAN-YEAR. */
-static bool read_name(const char *name, lite_dialect *dialect) {
-    static const char form[] = "******-*****-****"; /* * is a letter or a digit */
-    const char *slash = strrchr(name, '/');
-    const char *file = slash ? slash + 1 : name;
-    for (size_t i = 0; form[i]; i++) {
+static const char name_form[] = "******-*****-****"; /* * is a letter or a digit */
+
+static bool has_form(const char *file) {
+    for (size_t i = 0; name_form[i]; i++) {
         bool alphanumeric =
             (file[i] >= '0' && file[i] <= '9') || (file[i] >= 'A' && file[i] <= 'Z');
-        if (form[i] == '*' ? !alphanumeric : file[i] != '-')
+        if (name_form[i] == '*' ? !alphanumeric : file[i] != '-')
             return false;
     }
+    return true;
+}
+
+/* Reads the station from a file name, which must begin with USAF-WBAN-YEAR; or, for a file of
+ * rejects, with a number of six digits before it. */
+static bool read_name(const char *name, lite_dialect *dialect) {
+    const char *slash = strrchr(name, '/');
+    const char *file = slash ? slash + 1 : name;
+    if (!has_form(file) && strspn(file, "0123456789") == 6 && file[6] == '-')
+        file += 7;
+    if (!has_form(file))
+        return false;
     bool has_usaf = memcmp(file, "999999", 6) != 0;
     snprintf(dialect->st, sizeof dialect->st, has_usaf ? "u%.6s" : "w%.5s",
              has_usaf ? file : file + 7);
-    snprintf(dialect->file, sizeof dialect->file, "%.*s", (int)(sizeof form - 1), file);
+    snprintf(dialect->file, sizeof dialect->file, "%.*s", (int)(sizeof name_form - 1), file);
     return true;
 }
 

@@ -139,9 +139,16 @@ static bool converts(const char *text, const struct match_type *to) {
     return true;
 }
 
+/* The first source that is loaded, or NULL; a file before it may be empty. */
+static const sl_job_source *first_source(const sl_job *job) {
+    size_t first = 0;
+    while (first < sl_source_set_count(job->set) && job->sources[first].skipped)
+        first++;
+    return first < sl_source_set_count(job->set) ? &job->sources[first] : NULL;
+}
+
 /* Does --types declare the column of the records? */
-static bool is_declared(const sl_job *job, const char *column) {
-    const sl_dialect *d = job->sources[0].dialect;
+static bool is_declared(const sl_dialect *d, const char *column) {
     sl_error ignored = {0};
     const size_t at = sl_delimited_column_named(d, column, "types", &ignored);
     return at != SIZE_MAX && d->columns[at].schema.declared;
@@ -152,7 +159,8 @@ static bool is_declared(const sl_job *job, const char *column) {
 static bool types_match(sl_job *job, const sl_destination *destination, sl_error *error) {
     const sl_format_options *options = &job->config->format_options;
     const sl_key_names *ids = &job->keys->id, *match = &job->keys->match;
-    const bool table = job->sources[0].format == &sl_format_delimited;
+    const sl_job_source *source = first_source(job);
+    const bool table = source && source->format == &sl_format_delimited;
     bool refused = false;
     for (size_t i = 0; i < match->count && !job->match_problem.code; i++) {
         const char *name = match->names[i];
@@ -164,7 +172,8 @@ static bool types_match(sl_job *job, const sl_destination *destination, sl_error
             warn_of_other_types(destination, name, column, own);
         if (!stored)
             continue;
-        refused = table && !is_declared(job, column) && !options->schema_text && !job->schema;
+        refused =
+            table && !is_declared(source->dialect, column) && !options->schema_text && !job->schema;
         if (text[0] && !converts(text, stored))
             snprintf(advice, sizeof advice,
                      "A value such as %s cannot be read as %s: match by other fields "

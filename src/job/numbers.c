@@ -413,10 +413,25 @@ static bool is_pipe(const sl_registry_entry *entry) {
     return strncmp(entry->fingerprint, SL_PIPE_FINGERPRINT, strlen(SL_PIPE_FINGERPRINT)) == 0;
 }
 
+/* The path without "/", "./" and "../" at its beginning. */
+static const char *inner_path(const char *path) {
+    for (const char *slash; (slash = strchr(path, '/')) && slash - path <= 2; path = slash + 1) {
+        if (strncmp(path, "..", (size_t)(slash - path)) != 0)
+            break;
+    }
+    return path;
+}
+
+/* May the entry's path be that of the source in the registry, perhaps from another folder? Then one
+ * of them ends with the other one. */
 static bool has_path(const sl_registry_entry *entry, const bson_t *document) {
     char own[400];
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
-    return strcmp(own, sl_look_string(document, "name")) == 0;
+    const char *one = inner_path(own), *other = inner_path(sl_look_string(document, "name"));
+    const bool longer = strlen(one) > strlen(other);
+    const char *path = longer ? one : other, *end = longer ? other : one;
+    const char *at = path + strlen(path) - strlen(end);
+    return strcmp(at, end) == 0 && (at == path || at[-1] == '/');
 }
 
 #define CHANGED_SHOWN 1 /* files that the refusal names, each with a long command */

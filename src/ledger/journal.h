@@ -37,8 +37,9 @@ typedef struct sl_journal_entry {
     uint64_t check;       /* hash of the text; 0 for generated records */
     uint64_t taken;       /* of server_rejects: because another document has the _id */
     uint64_t table_bytes; /* size of rejects.tsv after this block's rejects; 0: no rejects */
-    uint64_t raw_bytes;   /* size of the source's raw rejects at that time; 0: no rejects */
+    uint64_t raw_bytes;   /* size of the file of raw rejects at that time; 0: no rejects */
     uint64_t borders;     /* as in sl_source_block */
+    uint64_t entry;       /* the number of the archive's entry, from 1; 0 outside archives */
     SL_JOURNAL_COUNTS(SL_NO_COUNT, SL_COUNT_FIELD) /* of its documents and its text */
     sl_parse_counts counts;
 } sl_journal_entry; /* of uint64_t only */

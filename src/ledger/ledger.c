@@ -703,6 +703,8 @@ bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error) {
     size_t budget = BITMAP_BYTES + BITMAP_BYTES_PER_ENTRY * (earlier ? earlier->count : 0);
     if (!sl_ledger_open_accounts(ledger, job))
         return sl_error_memory(error, "recovering the journal");
+    if (directory && !job->resumed && !sl_work_directory_set_rejects_aside(directory, error))
+        return false;
     if (!sl_rejects_open(directory, job->set, ledger->journal != NULL, table_bytes,
                          &ledger->rejects, error))
         return false;
@@ -729,12 +731,8 @@ bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error) {
 /* ---- during the load, and at its end ---- */
 
 bool sl_resume_blocks_done(sl_ledger *ledger, sl_error *error) {
-    sl_journal_entry entry;
-    while (sl_rejects_next_for_journal(ledger->rejects, &entry)) {
-        if (ledger->journal && !sl_journal_add(ledger->journal, &entry))
-            return sl_error_memory(error, "keeping the journal");
-    }
-    return true;
+    return sl_rejects_pass_on(ledger->rejects, ledger->journal) ||
+           sl_error_memory(error, "keeping the journal");
 }
 
 bool sl_resume_commit(sl_destination *destination, sl_ledger *ledger, sl_error *error) {

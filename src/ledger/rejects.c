@@ -14,6 +14,7 @@
 #include "rejects.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -25,6 +26,7 @@
 #include <unistd.h>
 
 #include "report/lookup.h"
+#include "util/grow.h"
 #include "util/log.h"
 #include "util/print.h"
 #include "util/private_file.h"
@@ -40,6 +42,26 @@ typedef struct sl_entry {
     size_t record_length, column_length;
 } sl_entry;
 
+static bool make_room(sl_reject_list *list, size_t need) {
+    if (list->room - list->used >= need)
+        return true;
+    size_t room = (list->room + need) * 2;
+    char *bytes = realloc(list->bytes, room);
+    if (!bytes)
+        return false;
+    list->bytes = bytes;
+    list->room = room;
+    return true;
+}
+
+bool sl_reject_list_begin(sl_reject_list *list, sl_text header) {
+    if (header.length == 0 || !make_room(list, header.length))
+        return header.length == 0;
+    memcpy(list->bytes, header.bytes, header.length);
+    list->header = list->used = header.length;
+    return true;
+}
+
 static size_t size_of_entry(const sl_entry *entry) {
     size_t size =
         sizeof *entry + entry->reason_length + entry->record_length + entry->column_length;
@@ -53,14 +75,8 @@ bool sl_reject_list_add(sl_reject_list *list, const sl_reject *reject) {
                      .record_length = reject->record.length,
                      .column_length = reject->column ? strlen(reject->column) : 0};
     size_t need = size_of_entry(&made);
-    if (list->room - list->used < need) {
-        size_t room = (list->room + need) * 2;
-        char *bytes = realloc(list->bytes, room);
-        if (!bytes)
-            return false;
-        list->bytes = bytes;
-        list->room = room;
-    }
+    if (!make_room(list, need))
+        return false;
     char *at = list->bytes + list->used;
     memcpy(at, &made, sizeof made);
     memcpy(at + sizeof made, reject->reason, made.reason_length);
@@ -78,6 +94,8 @@ bool sl_reject_list_add(sl_reject_list *list, const sl_reject *reject) {
 /* Reads the entry at `*at`, which begins as 0, and advances `*at`. False at the end. */
 static bool reject_list_next(const sl_reject_list *list, size_t *at, sl_listed_reject *reject) {
     sl_entry entry;
+    if (*at == 0)
+        *at = list->header;
     if (*at >= list->used)
         return false;
     const char *bytes = list->bytes + *at;
@@ -125,9 +143,15 @@ typedef struct sl_source_rejects {
                        known, because an earlier block is not loaded */
     sl_early_block *early, *latest; /* first and last of a list, by sequence */
     sl_text header;
-    bool binary;       /* no line ends between the raw rejects */
-    FILE *raw;         /* NULL until the first reject */
-    uint64_t raw_kept; /* bytes written by an earlier run */
+    bool binary;        /* no line ends between the raw rejects */
+    FILE *raw;          /* NULL until the first reject */
+    uint64_t raw_entry; /* whose rejects `raw` receives */
+    /* The bytes that an earlier run has written for each entry of an archive, in order; for entry 0
+     * outside archives. */
+    struct sl_kept_file {
+        uint64_t entry, bytes;
+    } * kept;
+    size_t kept_count, kept_room;
 } sl_source_rejects;
 
 struct sl_reject_files {
@@ -372,51 +396,117 @@ void sl_rejects_show(sl_reject_files *rejects, const sl_source_block *block,
 
 #define RAW_PATH_ROOM SL_REJECTED_PATH_ROOM
 
-/* The source's name is truncated, because the file name, which begins with a number, must not
- * exceed 255 bytes. */
-const char *sl_rejected_path(const char *directory, const sl_source_set *set, size_t source,
-                             char out[SL_REJECTED_PATH_ROOM]) {
-    const char *path = sl_source_set_at(set, source)->path;
-    const char *slash = strrchr(path, '/');
-    snprintf(out, SL_REJECTED_PATH_ROOM, "%s/rejected/%06zu-%.200s", directory, source + 1,
-             strcmp(path, "-") == 0 ? "stdin"
-             : slash                ? slash + 1
-                                    : path);
+const char *sl_rejected_path(const char *directory, char out[SL_REJECTED_PATH_ROOM]) {
+    char only[NAME_MAX + 1] = "";
+    size_t count = 0;
+    snprintf(out, SL_REJECTED_PATH_ROOM, "%s/" SL_WORK_REJECTED, directory);
+    DIR *folder = opendir(out);
+    for (const struct dirent *one; folder && (one = readdir(folder)) != NULL;) {
+        if (one->d_name[0] != '.' && count++ == 0)
+            snprintf(only, sizeof only, "%s", one->d_name);
+    }
+    if (folder)
+        closedir(folder);
+    if (count == 1)
+        snprintf(out, SL_REJECTED_PATH_ROOM, "%s/" SL_WORK_REJECTED "/%s", directory, only);
     return out;
 }
 
-static const char *raw_path(const sl_reject_files *rejects, size_t source,
+/* Each entry of an archive has a file, because its columns may have another order. The source's
+ * name is truncated, because the file name, which begins with a number, must not exceed 255
+ * bytes. */
+static const char *raw_path(const sl_reject_files *rejects, size_t source, uint64_t entry,
                             char out[RAW_PATH_ROOM]) {
-    return sl_rejected_path(rejects->directory, rejects->set, source, out);
+    const char *path = sl_source_set_at(rejects->set, source)->path;
+    const char *slash = strrchr(path, '/');
+    const char *name = strcmp(path, "-") == 0 ? "stdin" : slash ? slash + 1 : path;
+    char number[24] = "";
+    if (entry > 1)
+        snprintf(number, sizeof number, "-%llu", (unsigned long long)entry);
+    snprintf(out, RAW_PATH_ROOM, "%s/" SL_WORK_REJECTED "/%06zu-%.200s%s", rejects->directory,
+             source + 1, name, number);
+    return out;
+}
+
+/* The bytes that an earlier run has written to the file of an entry. */
+static uint64_t kept_of(const sl_source_rejects *state, uint64_t entry) {
+    size_t i = state->kept_count;
+    while (i > 0 && state->kept[i - 1].entry > entry)
+        i--;
+    return i > 0 && state->kept[i - 1].entry == entry ? state->kept[i - 1].bytes : 0;
+}
+
+/* Notes these bytes; entries are in order. False without memory. */
+static bool keep_bytes(sl_source_rejects *state, uint64_t entry, uint64_t bytes) {
+    if (bytes <= kept_of(state, entry))
+        return true;
+    if (state->kept_count == 0 || state->kept[state->kept_count - 1].entry < entry) {
+        struct sl_kept_file *kept =
+            sl_grow(state->kept, state->kept_count, &state->kept_room, sizeof *kept);
+        if (!kept)
+            return false;
+        state->kept = kept;
+        state->kept_count++;
+    }
+    state->kept[state->kept_count - 1] = (struct sl_kept_file){entry, bytes};
+    return true;
 }
 
 bool sl_rejects_all_kept(const sl_reject_files *rejects, sl_error *error) {
     char path[RAW_PATH_ROOM];
     for (size_t i = 0; rejects->directory && i < sl_source_set_count(rejects->set); i++) {
         const sl_source_rejects *state = &rejects->sources[i];
-        if (!holds_kept(raw_path(rejects, i, path), state->raw_kept, state->binary, error))
-            return false;
+        for (size_t k = 0; k < state->kept_count; k++) {
+            const struct sl_kept_file *kept = &state->kept[k];
+            if (!holds_kept(raw_path(rejects, i, kept->entry, path), kept->bytes, state->binary,
+                            error))
+                return false;
+        }
     }
     return true;
 }
 
+static bool sync_file(FILE *file, const char *what, sl_error *error) {
+    return flush(file, what, error) && (fdatasync(fileno(file)) == 0 || cannot_write(what, error));
+}
+
+static bool close_file(FILE *file, bool to_disk, const char *what, sl_error *error) {
+    if (!file)
+        return true;
+    bool ok = !to_disk || sync_file(file, what, error);
+    bool closed = !ferror(file);
+    closed = fclose(file) == 0 && closed;
+    return ok && (closed || cannot_write(what, error));
+}
+
+static bool close_raw(const sl_reject_files *rejects, sl_source_rejects *state, sl_error *error) {
+    bool ok = close_file(state->raw, rejects->to_disk, RAW_REJECTS, error);
+    state->raw = NULL;
+    return ok;
+}
+
 /* Writes the unchanged record, so that the file can be corrected and loaded. */
-static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_error *error) {
-    sl_source_rejects *state = &rejects->sources[source];
+static bool put_raw(sl_reject_files *rejects, const sl_source_block *block, sl_text header,
+                    sl_text record, sl_error *error) {
+    sl_source_rejects *state = &rejects->sources[block->source];
     if (!rejects->directory)
         return true;
+    if (state->raw && state->raw_entry != block->entry_number && !close_raw(rejects, state, error))
+        return false;
     if (!state->raw) {
         char name[RAW_PATH_ROOM];
         snprintf(name, sizeof name, "%s/" SL_WORK_REJECTED, rejects->directory);
         if (!sl_private_folder_make(name, NULL, error))
             return false;
-        state->raw =
-            open_file(raw_path(rejects, source, name), state->raw_kept, state->binary, error);
+        const uint64_t kept = kept_of(state, block->entry_number);
+        raw_path(rejects, block->source, block->entry_number, name);
+        state->raw = open_file(name, kept, state->binary, error);
         if (!state->raw)
             return false;
+        state->raw_entry = block->entry_number;
         rejects->named = true;
-        if (state->header.length > 0 && state->raw_kept == 0)
-            fwrite(state->header.bytes, 1, state->header.length, state->raw);
+        if (header.length > 0 && kept == 0)
+            fwrite(header.bytes, 1, header.length, state->raw);
     }
     rejects->bytes += record.length + !state->binary;
     if (record.length > 0)
@@ -430,6 +520,8 @@ static bool put_raw(sl_reject_files *rejects, size_t source, sl_text record, sl_
  * known. */
 static bool write_list(sl_reject_files *rejects, const sl_source_block *block, uint64_t lines,
                        const sl_reject_list *list, sl_error *error) {
+    const sl_text header = list->header > 0 ? (sl_text){list->bytes, list->header}
+                                            : rejects->sources[block->source].header;
     sl_listed_reject one;
     for (size_t at = 0; reject_list_next(list, &at, &one);) {
         if (!check_bytes(rejects, error))
@@ -440,15 +532,11 @@ static bool write_list(sl_reject_files *rejects, const sl_source_block *block, u
         bool known = lines != UINT64_MAX && !none;
         put_row(rejects, block->source, block->entry, known ? lines + before + 1 : 0, one.offset,
                 one.column, one.reason, one.record);
-        if (!refused && !put_raw(rejects, block->source, one.record, error))
+        if (!refused && !put_raw(rejects, block, header, one.record, error))
             return false;
     }
-    return list->used == 0 || (flush(rejects->table, SL_WORK_REJECTS, error) &&
-                               flush(rejects->sources[block->source].raw, RAW_REJECTS, error));
-}
-
-static bool sync_file(FILE *file, const char *what, sl_error *error) {
-    return flush(file, what, error) && (fdatasync(fileno(file)) == 0 || cannot_write(what, error));
+    return list->count == 0 || (flush(rejects->table, SL_WORK_REJECTS, error) &&
+                                flush(rejects->sources[block->source].raw, RAW_REJECTS, error));
 }
 
 /* Syncs the names of new files, which must survive a crash like their contents. */
@@ -458,15 +546,6 @@ static void sync_names(sl_reject_files *rejects) {
     sl_private_folder_sync(name);
     sl_private_folder_sync(rejects->directory);
     rejects->named = false;
-}
-
-static bool close_file(FILE *file, bool to_disk, const char *what, sl_error *error) {
-    if (!file)
-        return true;
-    bool ok = !to_disk || sync_file(file, what, error);
-    bool closed = !ferror(file);
-    closed = fclose(file) == 0 && closed;
-    return ok && (closed || cannot_write(what, error));
 }
 
 /* The size of a file that is being written, in bytes; 0 for none. */
@@ -498,13 +577,14 @@ static bool pass_to_journal(sl_reject_files *rejects, const sl_journal_entry *en
     return true;
 }
 
-bool sl_rejects_next_for_journal(sl_reject_files *rejects, sl_journal_entry *entry) {
+bool sl_rejects_pass_on(sl_reject_files *rejects, sl_journal *journal) {
+    bool ok = true;
     pthread_mutex_lock(&rejects->lock);
-    bool any = rejects->for_journal_count > 0;
-    if (any)
-        *entry = rejects->for_journal[--rejects->for_journal_count];
+    for (size_t i = 0; ok && journal && i < rejects->for_journal_count; i++)
+        ok = sl_journal_add(journal, &rejects->for_journal[i]);
+    rejects->for_journal_count = 0;
     pthread_mutex_unlock(&rejects->lock);
-    return any;
+    return ok;
 }
 
 /* Writes the rejects of the next block in order. */
@@ -517,7 +597,9 @@ static bool take_block(sl_reject_files *rejects, sl_early_block *early, sl_error
     if (early->list.count > 0) {
         ok = write_list(rejects, block, state->lines, &early->list, error);
         early->entry.table_bytes = size_of(rejects->table);
-        early->entry.raw_bytes = state->raw ? size_of(state->raw) : state->raw_kept;
+        early->entry.raw_bytes = state->raw && state->raw_entry == block->entry_number
+                                     ? size_of(state->raw)
+                                     : kept_of(state, block->entry_number);
         rejects->dirty = true;
         ok = ok && pass_to_journal(rejects, &early->entry, error);
     }
@@ -526,11 +608,7 @@ static bool take_block(sl_reject_files *rejects, sl_early_block *early, sl_error
         state->lines = UINT64_MAX;
     else if (state->lines != UINT64_MAX)
         state->lines += early->entry.counts.lines;
-    if (block->last && state->raw) {
-        ok = close_file(state->raw, rejects->to_disk, RAW_REJECTS, error) && ok;
-        state->raw = NULL;
-    }
-    return ok;
+    return (!block->last || close_raw(rejects, state, error)) && ok;
 }
 
 /* Inserts a block into the list, in order; most belong at its end. */
@@ -566,7 +644,8 @@ static bool take_or_keep(sl_reject_files *rejects, sl_early_block *given, sl_err
     sl_source_rejects *state = &rejects->sources[given->block.source];
     if (given->block.sequence == state->next_sequence) {
         bool ok = take_block(rejects, given, error);
-        given->list.used = given->list.count = 0; /* its memory is used for the next block */
+        /* Its memory is used for the next block. */
+        given->list.header = given->list.used = given->list.count = 0;
         return ok && take_early(rejects, state, error);
     }
     size_t name = given->list.count > 0 && given->block.entry ? strlen(given->block.entry) + 1 : 0;
@@ -599,10 +678,9 @@ bool sl_rejects_block_was_done(sl_reject_files *rejects, const sl_source_block *
                                const sl_journal_entry *entry, sl_error *error) {
     sl_early_block given = {.block = *block, .entry = *entry};
     pthread_mutex_lock(&rejects->lock);
-    sl_source_rejects *state = &rejects->sources[block->source];
-    if (entry->raw_bytes > state->raw_kept)
-        state->raw_kept = entry->raw_bytes;
-    bool ok = take_or_keep(rejects, &given, error);
+    bool ok = keep_bytes(&rejects->sources[block->source], entry->entry, entry->raw_bytes)
+                  ? take_or_keep(rejects, &given, error)
+                  : sl_error_memory(error, "recovering the journal");
     pthread_mutex_unlock(&rejects->lock);
     return ok;
 }
@@ -647,6 +725,7 @@ bool sl_rejects_close(sl_reject_files *rejects, uint64_t *written, sl_error *err
             free(early);
         }
         ok = close_file(state->raw, false, RAW_REJECTS, error) && ok;
+        free(state->kept);
     }
     ok = close_file(rejects->table, false, SL_WORK_REJECTS, error) && ok;
     if (written)

@@ -65,11 +65,14 @@ void sl_reject_summary_record(const sl_reject_kinds *kinds, uint64_t all, bson_t
 
 /* The rejects of one block, collected by the worker that parses it. */
 typedef struct sl_reject_list {
-    char *bytes; /* packed entries */
-    size_t used, room;
+    char *bytes; /* a header, then packed entries */
+    size_t header, used, room;
     uint64_t count;
 } sl_reject_list; /* all zero is empty */
 
+/* Copies the header of an archive's entry, with its line end, into an empty list. False without
+ * memory. */
+bool sl_reject_list_begin(sl_reject_list *list, sl_text header);
 /* Copies a reject into the list. False without memory. */
 bool sl_reject_list_add(sl_reject_list *list, const sl_reject *reject);
 /* An entry of a list; the texts point into the list. */
@@ -82,11 +85,10 @@ typedef struct sl_listed_reject {
 
 void sl_reject_list_clear(sl_reject_list *list);
 
-/* Writes the path of the file that receives the unchanged records of a source that the parser
- * rejects. `directory`: the work directory. Returns out. */
+/* Writes the path of the only file with unchanged records that the parser has rejected; or of the
+ * folder, if there are several. `directory`: the work directory. Returns out. */
 #define SL_REJECTED_PATH_ROOM 1024
-const char *sl_rejected_path(const char *directory, const sl_source_set *set, size_t source,
-                             char out[SL_REJECTED_PATH_ROOM]);
+const char *sl_rejected_path(const char *directory, char out[SL_REJECTED_PATH_ROOM]);
 
 typedef struct sl_reject_files sl_reject_files;
 
@@ -111,8 +113,8 @@ bool sl_rejects_all_kept(const sl_reject_files *rejects, sl_error *error);
  * effect without files. */
 void sl_rejects_limit_bytes(sl_reject_files *rejects);
 
-/* Sets the header line (with line end) to write in front of a source's raw rejects. Borrowed.
- * `binary`: no line ends are written between these rejects. */
+/* Sets the header line (with line end) to write in front of a source's raw rejects, unless their
+ * list has another one. Borrowed. `binary`: no line ends are written between these rejects. */
 void sl_rejects_set_header(sl_reject_files *rejects, size_t source, sl_text header, bool binary);
 
 /* Adds a completed block with its rejects, which are moved out of the list. Line numbers, which
@@ -122,10 +124,11 @@ void sl_rejects_set_header(sl_reject_files *rejects, size_t source, sl_text head
 bool sl_rejects_block_done(sl_reject_files *rejects, const sl_source_block *block,
                            const sl_journal_entry *entry, sl_reject_list *list, sl_error *error);
 
-/* Takes the entry of an added block that belongs into the journal: it has no rejects, or they have
- * been written, and the entry has the sizes of the files. Call it after each
- * sl_rejects_block_done, until it returns false: there is none. Any thread. */
-bool sl_rejects_next_for_journal(sl_reject_files *rejects, sl_journal_entry *entry);
+/* Adds to the journal (NULL: none) the entries of blocks that belong there: without rejects, or
+ * after these have been written, with the sizes of the files. They are added in order, since
+ * these sizes include the rejects of the entries before. Call it after each sl_rejects_block_done.
+ * False without memory. Any thread. */
+bool sl_rejects_pass_on(sl_reject_files *rejects, sl_journal *journal);
 
 /* Logs the first rejects of a block that will not be completed: a resumed load parses it again. One
  * thread, after the workers have ended. */

@@ -95,6 +95,20 @@ void sl_work_directory_release(sl_work_directory_lock *lock) {
     *lock = (sl_work_directory_lock){.held = false};
 }
 
+bool sl_work_directory_set_rejects_aside(const char *directory, sl_error *error) {
+    char path[SL_WORK_DIRECTORY_ROOM + 32], other[sizeof path], name[32];
+    struct stat facts;
+    snprintf(path, sizeof path, "%s/" SL_WORK_REJECTED, directory);
+    if (lstat(path, &facts) != 0 || !S_ISDIR(facts.st_mode) || facts.st_uid != geteuid())
+        return true; /* the first reject ends the load, if it is not a folder of this user */
+    for (unsigned number = 1;; number++) {
+        snprintf(name, sizeof name, SL_WORK_REJECTED "-%u", number);
+        snprintf(other, sizeof other, "%s/%s", directory, name);
+        if (lstat(other, &facts) != 0)
+            return sl_private_file_rename(path, name, error);
+    }
+}
+
 /* ---- making it ---- */
 
 /* Creates the folder, or uses an existing one. */

@@ -40,6 +40,9 @@ bool sl_work_directory_lock_file(int file, const char *directory, sl_error *erro
  * files (the records of --embed) is not changed, and neither is one without a lock. */
 void sl_work_directory_abandon(const char *directory, const sl_work_directory_lock *lock);
 
+/* Renames the folder of raw rejects of an earlier load, if there is one, to rejected-1 or so. */
+bool sl_work_directory_set_rejects_aside(const char *directory, sl_error *error);
+
 /* Releases the lock, if it is held. */
 void sl_work_directory_release(sl_work_directory_lock *lock);
 

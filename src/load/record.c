@@ -513,19 +513,14 @@ static void log_correction(const sl_load *load, const sl_load_counts *counts) {
     const sl_load_config *config = load->job.config;
     const uint64_t rejects = counts->rejects + counts->server_rejects;
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], path[SL_REJECTED_PATH_ROOM], more[200];
-    size_t sources = 0, first = 0;
+    const size_t sources = sl_source_set_count(load->job.set);
+    size_t first = 0; /* source with such rejects */
     if (!config->corrected_by || config->map || !load->ledger.work_directory[0])
         return;
-    for (size_t i = sl_source_set_count(load->job.set); i-- > 0;) {
-        if (atomic_load(&load->ledger.sources[i].rejected) > 0) {
-            sources++;
-            first = i;
-        }
-    }
-    if (sources > 0) {
-        sl_rejected_path(load->ledger.work_directory, load->job.set, first, path);
-        if (sources > 1)
-            *strrchr(path, '/') = '\0';
+    while (first < sources && atomic_load(&load->ledger.sources[first].rejected) == 0)
+        first++;
+    if (first < sources) {
+        sl_rejected_path(load->ledger.work_directory, path);
         char word[SL_REJECTED_PATH_ROOM + 20];
         sl_shell_word(path, word, sizeof word);
         sl_sources_reading_options(&load->job, first, config->corrected_by, more, sizeof more);

@@ -117,6 +117,7 @@ bool sl_block_complete(sl_worker *worker, sl_open_block *open_block) {
         .server_rejects = open_block->refused,
         .taken = open_block->taken,
         .borders = open_block->block.unselected ? 0 : open_block->block.borders,
+        .entry = open_block->block.entry_number,
         .counts = open_block->counts,
     };
     sl_ledger_add(worker->ledger, worker->job, &entry);
@@ -565,6 +566,10 @@ static bool parse_block(sl_worker *worker, const sl_source_block *block,
     bool ok = true;
     if (dialect && block->text.length > 0) {
         worker->target = target_of(worker, open_block->first_id);
+        if (block->entry &&
+            !sl_reject_list_begin(&open_block->rejects,
+                                  sl_format_header(job->sources[block->source].format, dialect)))
+            return sl_error_memory(&worker->error, "keeping rejects");
         if (!worker->target || !begin_segment(worker) || !batch_to_sink(worker))
             return false;
         check_end(worker, block);

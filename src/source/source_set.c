@@ -296,6 +296,9 @@ static bool enter_folder(folder_walk *walk, int folder, const char *name, size_t
  * run. */
 bool sl_source_is_own_file(const char *name) {
     static const char *const names[] = {SL_WORK_FILES};
+    const size_t aside = sizeof SL_WORK_REJECTED; /* length of rejected- */
+    if (strncmp(name, SL_WORK_REJECTED "-", aside) == 0 && name[aside])
+        return !name[aside + strspn(name + aside, "0123456789")];
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (sl_is_private_file(name, names[i]))
             return true;

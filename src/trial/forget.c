@@ -89,7 +89,7 @@ static bool is_of_folder(const char *folder, const char *name) {
     static const char *const embedded = "records|index|groups|complete|used|sources|orphans.json";
     static const char unmatched[] = "unmatched.json"; /* earlier: orphans.json */
     const size_t digits = strspn(name, "0123456789");
-    if (strcmp(folder, "rejected") == 0)
+    if (strncmp(folder, SL_WORK_REJECTED, sizeof SL_WORK_REJECTED - 1) == 0) /* or rejected-1 */
         return digits == 6 && name[6] == '-';
     if (strcmp(folder, "unpacked") == 0)
         return sl_is_private_file(name, "list.bson") ||

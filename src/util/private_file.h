@@ -113,7 +113,8 @@ bool sl_write_all(int file, const void *bytes, size_t length);
 #define SL_WORK_STATUS "status.json"
 #define SL_WORK_CONTROL "control.json"
 #define SL_WORK_REJECTS "rejects.tsv"
-#define SL_WORK_REJECTED "rejected" /* a folder: the unchanged rejected records of each source */
+/* A folder: the unchanged rejected records of each source; rejected-1, ...: of earlier loads. */
+#define SL_WORK_REJECTED "rejected"
 #define SL_WORK_RECORD "run.json"
 #define SL_WORK_EMBED "embed"              /* a folder: the records of --embed */
 #define SL_WORK_STDIN "standard-input.sql" /* the copy of a dump from a pipe */

@@ -409,6 +409,16 @@ class ReplicaSet(Standalone):
         self.load(*words, lines, message="has the type string: these do not match the records, which have the")
         self.assertEqual(self.database.t.count_documents({}), 18)
 
+    def test_ids_of_another_type_after_an_empty_file(self):
+        """A folder of Spark begins with the empty file _SUCCESS: the refusal is the same as without it, and no record
+        is stored a second time."""
+        self.database.t.insert_one({"_id": bson.ObjectId("5f0a00000000000000000000")})
+        self.file("spark/_SUCCESS", "")
+        folder = self.file("spark/part-0.csv", "id,v\n5f0a00000000000000000000,1\n").parent
+        self.load("--mode", "upsert", "--id-field", "id", folder, code=support.EXIT_SOURCE,
+                  message="Declare the stored type: --types id=objectid")
+        self.assertEqual(self.database.t.count_documents({}), 1)
+
 
 class Sharded(Modes, support.ClusterCase):
     def setUp(self):

@@ -4,7 +4,9 @@ also under another name, a mistyped shard key, and hosts in --uri that are not t
 cluster."""
 
 import gzip
+import os
 import re
+import shlex
 import zipfile
 
 import proxy
@@ -299,16 +301,60 @@ class Corrected(support.ClusterCase):
         self.assertEqual(len(self.database.t.distinct("id")), 500)
         self.assertEqual(self.database.t.count_documents({}), 500)
 
+    def load_and_reject(self, collection, *sources):
+        words = self.load_words(self.scratch / "work", "--types", "id=int", *sources, collection=collection)
+        return self.shardload(*words, code=support.EXIT_REJECTS)
+
+    def load_corrected(self, outcome, name):
+        """Corrects the rejects, and runs the command that the load has printed."""
+        for path in (self.scratch / "work" / "rejected").iterdir():
+            path.write_text(path.read_text("utf-8").replace("x", ""), "utf-8")
+        command = re.search(r"load them:\n +shardload (.*)\n", outcome.text)[1]
+        self.shardload(*shlex.split(command), "--progress", "none", "--work-dir", self.scratch / name)
+
+    def test_rejects_of_archive_entries_with_another_order_of_columns(self):
+        """The columns of corrected records are those of their own entry, not those of the first one."""
+        texts = "id,a,b\n1,a1,b1\nx2,a2,b2\n", "id,b,a\n3,b3,a3\nx4,b4,a4\nx5,b5,a5\n"
+        with zipfile.ZipFile(self.scratch / "e.zip", "w") as archive:
+            for name, text in zip("12", texts):
+                archive.writestr(f"{name}.csv", text)
+        outcome = self.load_and_reject("e", self.scratch / "e.zip")
+        self.assertIn(f"the rejected records are in {self.scratch / 'work' / 'rejected'};", outcome.text)
+        self.load_corrected(outcome, "again")
+        self.assertEqual([(one["a"], one["b"]) for one in self.database.e.find(sort=[("id", 1)])],
+                         [(f"a{n}", f"b{n}") for n in range(1, 6)])
+
+    def test_rejects_of_an_earlier_load_in_the_work_directory(self):
+        """The command for the rejects of a load loads only these: a load into another collection had left its own in
+        the same work directory."""
+        for n, (collection, names) in enumerate((("a", "1"), ("b", "23"), ("b", "4"))):
+            sources = [self.file(f"{name}.csv", f"id,n\n{name},1\nx9{name},1\n") for name in names]
+            self.load_corrected(self.load_and_reject(collection, *sources), f"again{n}")
+        work = self.scratch / "work"
+        self.assertEqual(self.database.a.distinct("id"), [1, 91])
+        self.assertEqual(self.database.b.distinct("id"), [2, 3, 4, 92, 93, 94])
+        # They are kept, are no sources, and are forgotten with the work directory.
+        self.assertEqual((work / "rejected-1" / "000001-1.csv").read_text("utf-8"), "id,n\n91,1\n")
+        self.assertEqual(len(list((work / "rejected-2").iterdir())), 2)
+        self.file("5.csv", "id,n\n5,1\n")
+        self.load("--types", "id=int", "--include", "*[15].csv", self.scratch, collection="c",
+                  code=support.EXIT_REJECTS)
+        self.assertEqual(self.database.c.distinct("id"), [1, 5])
+        self.shardload("forget", work)
+        self.assertFalse(work.exists())
+
     def test_a_source_in_which_rejects_were_corrected_is_refused(self):
+        """Also if its path is given relative to another folder: its 450 stored records would be stored twice."""
         self.path.write_text(self.text.replace("x", ""), "utf-8")
-        for command in "load", "plan":
-            outcome = self.shardload(command, *self.target(), *self.words, "--again", self.path,
-                                     code=support.EXIT_SOURCE)
+        for command, path in ("load", self.path), ("plan", self.path), ("load", os.path.relpath(self.path)):
+            outcome = self.shardload(command, *self.target(), *self.words, "--again", path, code=support.EXIT_SOURCE)
             self.assertIn("--again: these files have changed since they were loaded into", outcome.text)
-            self.assertIn(f"{self.path}: {len(self.text)} bytes were loaded, and it has {len(self.text) - 50}",
+            self.assertIn(f"{path}: {len(self.text)} bytes were loaded, and it has {len(self.text) - 50}",
                           outcome.text)
             self.assertIn("rejected/", outcome.text)
         self.assertEqual(self.database.t.count_documents({}), 450)
+        self.load(*self.words, "--again", self.file("other/a.csv", self.text.replace("x", "") + "500,1\n"))
+        self.assertEqual(self.database.t.count_documents({}), 951)
         self.load(*self.words, "--drop", self.path)
         self.assertEqual(self.database.t.count_documents({}), 500)
 

@@ -182,3 +182,6 @@ class ResumeCase(fault_case.ProxyCase):
     def assert_completed(self, outcome):
         """A resumed load has stored the complete source, and its totals are those of the source."""
         self.assert_nothing_lost(outcome, again=None)
+        kept = [path.read_bytes().splitlines()[1:] for path in (self.work / "rejected").iterdir()]
+        self.assertEqual(sorted(map(len, kept)), sorted(len(rejects) for source in self.expected
+                                                        for rejects in source.rejects.values()))

@@ -71,6 +71,48 @@ static void add(sl_reject_list *list, uint32_t line, uint64_t offset, const char
 /* The journal entry of each block: ten lines. */
 static const sl_journal_entry ten_lines = {.counts.lines = 10};
 
+/* The entries of a journal. */
+typedef struct passed_on {
+    uint64_t table_bytes, sequences[3];
+    size_t count;
+} passed_on;
+
+static bool on_document(void *context, const bson_t *document) {
+    (void)context, (void)document;
+    return true;
+}
+
+static bool on_entry(void *context, const sl_journal_entry *entry) {
+    passed_on *read = context;
+    read->sequences[read->count++] = entry->sequence;
+    read->table_bytes = entry->table_bytes;
+    return true;
+}
+
+static sl_journal *new_journal(void) {
+    bson_t document = BSON_INITIALIZER;
+    sl_journal *journal;
+    bool empty;
+    const sl_journal_handlers handlers = {on_document, on_entry, NULL};
+    assert_true(sl_journal_open(unit_folder(), &handlers, &journal, &empty, &error));
+    assert_true(sl_journal_write(journal, &document, &error));
+    return journal;
+}
+
+/* Writes the entries that belong into the journal, and reads all of them. */
+static passed_on pass_on(sl_reject_files *rejects, sl_journal *journal) {
+    passed_on read = {.count = 0};
+    size_t length;
+    assert_true(sl_rejects_pass_on(rejects, journal));
+    sl_journal_collect(journal);
+    assert_true(sl_journal_commit(journal, &error));
+    const uint8_t *bytes = (const uint8_t *)unit_read(unit_path("journal"), &length);
+    assert_int_equal(
+        sl_journal_scan(bytes, length, &(sl_journal_handlers){on_document, on_entry, &read}),
+        length);
+    return read;
+}
+
 TEST(rejects_are_in_order_of_the_source) {
     sl_reject_files *rejects = open_rejects("data.txt");
     sl_rejects_set_header(rejects, 0, sl_text_of("a|b\n"), false);
@@ -82,18 +124,21 @@ TEST(rejects_are_in_order_of_the_source) {
     add(&lists[2], SL_REJECT_LINE_UNKNOWN, 5000, "refused: no", "{}");
     static const unsigned order[] = {2, 0, 1};
     /* The journal gets a block after its rejects are in the files, and their size then. */
-    static const unsigned for_journal[] = {0, 1, 2};
-    uint64_t bytes = 0;
+    static const unsigned for_journal[] = {0, 1, 3};
+    sl_journal *journal = new_journal();
     for (int i = 0; i < 3; i++) {
-        assert_true(sl_rejects_block_done(rejects, &(sl_source_block){.sequence = order[i]},
-                                          &ten_lines, &lists[order[i]], &error));
-        sl_journal_entry entry;
-        unsigned passed = 0;
-        for (; sl_rejects_next_for_journal(rejects, &entry); passed++)
-            bytes = entry.table_bytes > bytes ? entry.table_bytes : bytes;
-        assert_int_equal(passed, for_journal[i]);
-        assert_int_equal(bytes, i == 0 ? 0 : strlen(read_back("rejects.tsv")));
+        sl_journal_entry entry = ten_lines;
+        entry.sequence = order[i];
+        assert_true(sl_rejects_block_done(rejects, &(sl_source_block){.sequence = order[i]}, &entry,
+                                          &lists[order[i]], &error));
+        passed_on read = pass_on(rejects, journal);
+        assert_int_equal(read.count, for_journal[i]);
+        assert_int_equal(read.table_bytes, i == 0 ? 0 : strlen(read_back("rejects.tsv")));
+        /* In order: the sizes in an entry include the rejects of the entries before it. */
+        for (size_t k = 0; k < read.count; k++)
+            assert_int_equal(read.sequences[k], k);
     }
+    sl_journal_close(journal);
     uint64_t written;
     assert_true(sl_rejects_close(rejects, &written, &error));
     assert_int_equal(written, 4);
@@ -135,6 +180,31 @@ TEST(lines_are_counted_within_an_entry_of_an_archive) {
     assert_non_null(strstr(text, "year.zip.txt: jan.csv\t3\t0\t"));
     assert_non_null(strstr(text, "year.zip.txt: jan.csv\t13\t1000\t"));
     assert_non_null(strstr(text, "year.zip.txt: feb.csv\t3\t2000\t"));
+}
+
+/* The header of the first entry would give the records of the second one other columns. */
+TEST(each_entry_of_an_archive_has_its_own_header_and_file) {
+    static const char *const headers[] = {"id,from,to\n", "id,to,from\n"};
+    sl_reject_files *rejects = open_rejects("two.zip.txt");
+    sl_rejects_set_header(rejects, 0, sl_text_of(headers[0]), false);
+    for (unsigned k = 0; k < 4; k++) { /* two blocks of each, the second one first */
+        const unsigned i = k ^ 1;
+        const uint64_t number = i / 2 + 1;
+        char lent[16];
+        const sl_source_block block = {
+            .sequence = i, .entry = "x.csv", .entry_number = number, .entry_start = i % 2 == 0};
+        sl_reject_list list = {0};
+        strcpy(lent, headers[number - 1]);
+        assert_true(sl_reject_list_begin(&list, sl_text_of(lent)));
+        memset(lent, '?', sizeof lent);
+        add(&list, 0, i * 1000, "bad", i < 2 ? "x,f,t" : "x,t,f");
+        assert_true(sl_rejects_block_done(rejects, &block, &ten_lines, &list, &error));
+        assert_int_equal(list.count, 0);
+        sl_reject_list_clear(&list);
+    }
+    assert_true(sl_rejects_close(rejects, NULL, &error));
+    assert_string_equal(read_back("rejected/000001-two.zip.txt"), "id,from,to\nx,f,t\nx,f,t\n");
+    assert_string_equal(read_back("rejected/000001-two.zip.txt-2"), "id,to,from\nx,t,f\nx,t,f\n");
 }
 
 TEST(rejects_of_a_stopped_load_are_not_lost) {
