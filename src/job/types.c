@@ -16,6 +16,7 @@
 #endif
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "bson/bson_lookup.h"
 #include "format/delimited.h"
@@ -335,6 +336,7 @@ typedef struct known_types {
     sl_typed_fields stored;
     known_type *items; /* by column, then in the order of the list */
     size_t count;
+    const char **names; /* of the items, by name without regard to case; NULL: not yet needed */
 } known_types;
 
 static int by_column(const void *a, const void *b) {
@@ -347,6 +349,24 @@ static void known_clear(known_types *known) {
     bson_destroy(&known->list);
     free(known->stored.items);
     free(known->items);
+    free(known->names);
+}
+
+static int by_name_ignoring_case(const void *a, const void *b) {
+    return strcasecmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* A field of the documents with the name of the column in another case; NULL: there is none. */
+static const char *name_in_other_case(known_types *known, const char *column) {
+    if (!known->names && (known->names = calloc(known->count + 1, sizeof *known->names)) != NULL) {
+        for (size_t i = 0; i < known->count; i++)
+            known->names[i] = known->items[i].column;
+        qsort(known->names, known->count, sizeof *known->names, by_name_ignoring_case);
+    }
+    const char **found = known->names ? bsearch(&column, known->names, known->count,
+                                                sizeof *known->names, by_name_ignoring_case)
+                                      : NULL;
+    return found ? *found : NULL;
 }
 
 /* The types of a column; `*count` is their number. */
@@ -604,6 +624,8 @@ static bool choose_declared(const sl_job *job, const known_type *types, size_t c
 typedef struct refusal {
     char shown[1500];
     size_t used, count;
+    char cases[800]; /* columns with the names of fields in another case */
+    size_t cases_used, case_count;
     bool sampled;    /* another program has stored a column */
     char types[400]; /* NAME=TYPE,... of columns that have one type, which only some values do not
                         fit, or which is only declared */
@@ -648,10 +670,40 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
         column->guess.example, *readings ? "; choose " : "", readings);
 }
 
+/* Adds a column that the collection does not have, if a field of its documents has the name in
+ * another case. A load that deletes only reads the fields that match. */
+static void refuse_case(const sl_job *job, known_types *known, const char *column,
+                        refusal *refused) {
+    const sl_key_fields *keys = job->keys;
+    bool stored = !sl_load_mode(job->config)->removes, matched = false;
+    for (size_t i = 0; keys && i < keys->id.count; i++)
+        stored = stored && strcmp(keys->id.names[i], column) != 0;
+    for (size_t i = 0; keys && i < keys->match.count; i++)
+        matched = matched || strcmp(keys->match.names[i], column) == 0;
+    const char *name = stored || matched ? name_in_other_case(known, column) : NULL;
+    char here[70], there[70];
+    if (!name || refused->case_count++ >= REFUSED_SHOWN)
+        return;
+    sl_text_printable(sl_text_of(column), here, sizeof here);
+    sl_text_printable(sl_text_of(name), there, sizeof there);
+    refused->cases_used += sl_print_text(refused->cases + refused->cases_used,
+                                         sizeof refused->cases - refused->cases_used, "%s%s (%s)",
+                                         refused->cases_used ? ", " : "", here, there);
+}
+
 static bool refuse_types(const sl_destination *destination, const refusal *refused,
                          sl_error *error) {
     const sl_target *target = &destination->target;
     char word[SL_WORD_ROOM(sizeof refused->types)];
+    if (refused->case_count > 0)
+        return sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "fields of the documents in %s.%s have the names of these columns in another case, so "
+            "they would be two fields: %s%s. Name the columns as the documents do: by --columns, "
+            "with --skip-lines 1 for the header, or by `short` in a schema (inspect --write-schema "
+            "FILE). To store them as other fields, declare their types (--types NAME=TYPE)",
+            target->database, target->collection, refused->cases,
+            refused->case_count > REFUSED_SHOWN ? " ..." : "");
     return sl_error_set(
         error, SL_EXIT_SOURCE,
         "the types of these columns differ from those of the documents in %s.%s:" SL_LINES SL_LINES
@@ -704,12 +756,15 @@ static void show_other_form(const char *name, const known_type *types, size_t co
 }
 
 /* Gives a column the type that the collection has, if it has one. */
-static void adopt_column(const sl_job *job, const known_types *known, sl_typed_layout *layout,
+static void adopt_column(const sl_job *job, known_types *known, sl_typed_layout *layout,
                          size_t index, bool comparing, refusal *refused) {
     sl_typed_column *column = &layout->columns[index];
     sl_schema_column chosen;
     size_t count;
     const known_type *types = known_of(known, column->name, &count);
+    if (count == 0 && known->count > 0 && !column->schema.declared && !comparing &&
+        sl_typing_at(typing_plan(job)->typing, column->first) == layout)
+        refuse_case(job, known, column->name, refused);
     if (count == 0 || column->schema.declared ||
         (column->guess.values == 0 && !one_kind(types, count)))
         return;
@@ -755,7 +810,9 @@ bool sl_types_adopt(sl_job *job, const sl_destination *destination, bool compari
             adopt_column(job, &known, layout, i, comparing, &refused);
     }
     known_clear(&known);
-    return ok && (refused.count == 0 || refuse_types(destination, &refused, error)) &&
+    return ok &&
+           (refused.count + refused.case_count == 0 ||
+            refuse_types(destination, &refused, error)) &&
            apply(job, error);
 }
 

@@ -176,6 +176,26 @@ class Remembered(support.ClusterCase):
         outcome = self.shardload("load", *target, self.csv("6,2", header="n,k"), code=support.EXIT_SOURCE)
         self.assertIn("int and text in the collection, int here", outcome.err)
 
+    def test_a_column_with_the_name_of_a_field_in_another_case(self):
+        """Headers of spreadsheets begin with capitals: they are not stored as second fields beside those of an
+        application, and not matched with fields that no document has; the message names the ways on, which work."""
+        self.database.t.insert_many([{"_id": n, "nr": n, "plz": "01067", "at": {"x": 1}} for n in range(9)])
+        self.database.t.create_index("nr", unique=True)
+        path = self.csv("1,20095,2,a", "2,01067,2,b", header="Nr,PLZ,At.x,new")
+        words = "--mode", "merge", "--match-fields", "nr"
+        for command in (("load", *words), ("plan", *words), ("load",)):
+            self.shardload(*command, *self.target("t"), path, code=support.EXIT_SOURCE,
+                           message="they would be two fields: At.x (at.x), Nr (nr), PLZ (plz). Name")
+        self.assertEqual(self.database.t.count_documents({"PLZ": {"$exists": True}}), 0)
+        self.load(*words, "--columns", "nr,plz,at.x,new", "--skip-lines", 1, path)
+        self.assertEqual(self.database.t.find_one({"_id": 1}),
+                         {"_id": 1, "nr": 1, "plz": "20095", "at": {"x": 2}, "new": "a"})
+        self.load("--mode", "delete", "--match-fields", "nr", self.csv("1,a", header="nr,NEW"))
+        self.assertIsNone(self.database.t.find_one({"_id": 1}))
+        self.database.t.drop_index("nr_1")
+        self.load("--types", "Nr=int,PLZ=text,At.x=int", "--again", path)  # from now on the collection has both
+        self.load(self.csv("3,3,3", header="Nr,PLZ,At.x"))
+
     def test_values_that_only_declared_types_store(self):
         """Texts do not replace them; what mongoexport wrote of them does, with the types in the message."""
         stored = [{"_id": n, "ref": bson.ObjectId(), "list": [1, n], "part": {"a": n}, "key": uuid.uuid4(),
