@@ -300,13 +300,13 @@ bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *
 }
 
 /* `grouped`: points may separate groups of digits, so a column of numbers such as 12.500 is
- * text. */
-static void decide(sl_typed_layout *layout, bool grouped) {
+ * text. `surely`: only if they must. */
+static void decide(sl_typed_layout *layout, bool grouped, bool surely) {
     for (size_t i = 0; i < layout->count; i++) {
         sl_typed_column *column = &layout->columns[i];
         if (column->schema.declared)
             continue;
-        if (grouped && sl_column_guess_is_grouped(&column->guess))
+        if (grouped && sl_column_guess_is_grouped(&column->guess, surely))
             column->guess.kinds = 0;
         sl_column_guess_decide(&column->guess, &column->schema);
         sl_schema_column inner = {0};
@@ -316,7 +316,7 @@ static void decide(sl_typed_layout *layout, bool grouped) {
                          sl_column_class(&inner) < SL_CLASS_TEXT;
         if (column->rest && (column->padded || sl_column_class(&column->schema) != SL_CLASS_TEXT ||
                              column->schema.mixed[0] || sl_column_guess_is_cut(&column->guess) ||
-                             (grouped && sl_column_guess_is_grouped(&column->rest->guess))))
+                             (grouped && sl_column_guess_is_grouped(&column->rest->guess, surely))))
             column->rest = NULL;
     }
 }
@@ -386,8 +386,9 @@ void sl_typing_decide(sl_typing *typing) {
             points = points || sl_column_guess_has_point(&column->guess);
         }
     }
+    const bool likely = commas || (typing->semicolons && !points);
     for (size_t k = 0; k < typing->count; k++)
-        decide(typing->layouts[k], commas || (typing->semicolons && !points));
+        decide(typing->layouts[k], likely || !points, !likely);
 }
 
 bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *dialect,

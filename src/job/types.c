@@ -555,7 +555,7 @@ static bool choose(const known_type *types, size_t count, const sl_typed_column 
         bool keep = types[i].sampled && !empty && sl_column_same_kind(&type, &column->schema);
         bool fits = read && !keep && sl_column_guess_fits(&column->guess, &type);
         bool doubtful = sl_column_class(&column->schema) == SL_CLASS_TEXT ||
-                        sl_column_guess_is_grouped(&column->guess);
+                        sl_column_guess_is_grouped(&column->guess, false);
         if (fits && found && doubtful && !empty && !comparing && contradict(chosen, &type))
             return false;
         if (fits && !found) {

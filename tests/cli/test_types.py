@@ -160,6 +160,29 @@ class Types(support.Case):
                      "n;m\n1.234;2\n1000.345;3\n"):
             self.assertEqual(self.documents(self.file("x.csv", text))[0][0]["n"], 1.234, text)
 
+    def test_thousands_in_text_without_semicolons(self):
+        """Exports between tabs have points between thousands too: 12.500 beside 5 is not stored as twelve and a half."""
+        for values, types in ((["1.234", "12.500", "500", "-17"], "text"), (["1.234", "12.500", "5000"], "double"),
+                              (["1.234", "12.500", "3.000"], "double"), (["1.234", "12.5", "500"], "double"),
+                              (["1.234", "12.505", "500"], "double"), (["0.250", "12.500", "500"], "double")):
+            for delimiter in "\t,":
+                table = self.file("n.txt", "".join(f"a{delimiter}{value}\n" for value in ("n", *values)))
+                for more in ([], [self.file("m.txt", f"a{delimiter}price\nx{delimiter}2.75\n")]):
+                    inspected = self.shardload("inspect", table, *more)
+                    self.assertRegex(inspected.out, r"\bn +" + ("double" if more else types))
+                    self.assertEqual("'n=int:1.234,5' (as 1234) or --types 'n=double'" in inspected.err,
+                                     types == "text" and not more)
+
+    def test_a_minus_at_the_end(self):
+        """SAP writes 4.324,35- for a negative amount: it was text, and a reject of each type of numbers."""
+        rows = "nr;a;b;c;n\n1;4.324,35-;1.50-;20,00 ;7-\n2;6,00;2,250.25;3,00-;8\n"
+        documents, _ = self.documents("--trim", "--types", "n=int:1234,5", self.file("sap.csv", rows))
+        self.assertEqual([[one[k] for k in "abcn"] for one in documents],
+                         [[-4324.35, -1.5, 20, -7], [6, 2250.25, -3, 8]])
+        inspected = self.shardload("inspect", self.file("sap.csv", rows))
+        self.assertIn("""make 1 column text: c. With --trim""", inspected.err)
+        self.assertIn("\"7-\": --types 'n=int:1234,5' (as -7)", inspected.err)
+
     def test_types_that_are_given_several_times(self):
         path = self.file("x.csv", "n;d\n" + "1'234;31.12.24\n" * 3)
         documents, _ = self.documents("--types", "n=int:1'234,5", "--types", "d=date:%d.%m.%y", path)
