@@ -504,6 +504,21 @@ static void warn_of_dropped_key(const sl_destination *destination) {
     bson_destroy(&key);
 }
 
+/* The name of a column that is stored in an embedded document; NULL if there is none. */
+static const char *nested_column(const sl_job *job) {
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const sl_job_source *source = &job->sources[i];
+        const sl_dialect *d = source->dialect;
+        const bool nested =
+            !source->skipped && source->format == &sl_format_delimited && d->nesting;
+        for (size_t k = 0; nested && k < d->column_count; k++) {
+            if (strchr(d->columns[k].key, '.'))
+                return d->columns[k].key;
+        }
+    }
+    return NULL;
+}
+
 void sl_decision_log(sl_job *job, const sl_destination *destination, const sl_target_view *view) {
     const sl_target *target = &destination->target;
     if (target->drop)
@@ -517,7 +532,7 @@ void sl_decision_log(sl_job *job, const sl_destination *destination, const sl_ta
             target->database, target->collection);
     char shown[80];
     const char *nested =
-        view->exists && sl_load_mode(job->config)->sets_fields ? sl_types_nested_column(job) : NULL;
+        view->exists && sl_load_mode(job->config)->sets_fields ? nested_column(job) : NULL;
     if (nested) {
         sl_text_printable(sl_text_of(nested), shown, sizeof shown);
         sl_log_warning("--mode %s replaces an embedded document as a unit: stored fields beside "

@@ -161,7 +161,7 @@ class Types(support.Case):
             self.assertEqual(self.documents(self.file("x.csv", text))[0][0]["n"], 1.234, text)
 
     def test_thousands_in_text_without_semicolons(self):
-        """Exports between tabs have points between thousands too: 12.500 beside 5 is not stored as twelve and a half."""
+        """Exports between tabs have them too: 12.500 beside 5 is not stored as twelve and a half."""
         for values, types in ((["1.234", "12.500", "500", "-17"], "text"), (["1.234", "12.500", "5000"], "double"),
                               (["1.234", "12.500", "3.000"], "double"), (["1.234", "12.5", "500"], "double"),
                               (["1.234", "12.505", "500"], "double"), (["0.250", "12.500", "500"], "double")):

@@ -196,6 +196,27 @@ class Remembered(support.ClusterCase):
         self.load("--types", "Nr=int,PLZ=text,At.x=int", "--again", path)  # from now on the collection has both
         self.load(self.csv("3,3,3", header="Nr,PLZ,At.x"))
 
+    def test_the_types_of_an_application_and_a_table_with_decimal_commas(self):
+        """Its prices are decimals and its flags booleans: the prices become decimals too, and the message names the
+        option for the flags, and the one for a column in which it has stored two types."""
+        decimal = bson.decimal128.Decimal128
+        self.database.t.insert_many([{"_id": n, "p": decimal(f"{n}.50"), "on": True, "m": n or "x"} for n in range(50)])
+        path = self.csv("1;2,05;ja;7", "2;1.000,10;nein;8", header="id;p;on;m")
+        words = "--mode", "merge", "--id-field", "id"
+        outcome = self.shardload("load", *self.target("t"), *words, path, code=support.EXIT_SOURCE)
+        self.assertIn("column p: decimal128 1.234,5, as in the collection", outcome.err)
+        self.assertIn("choose --types 'on=flag:YES:NO' with the words for true and false", outcome.err)
+        self.assertRegex(outcome.err, "To store both, give --types 'm=int,on=text', declare types with --schema")
+        self.load(*words, "--types", "m=int", "--types", "on=flag:ja:nein", path)
+        self.assertEqual(list(self.database.t.find({"_id": {"$in": [1, 2]}}, sort=[("_id", 1)])),
+                         [{"_id": 1, "p": decimal("2.05"), "on": True, "m": 7},
+                          {"_id": 2, "p": decimal("1000.10"), "on": False, "m": 8}])
+        self.load(*words, self.csv("3;2,5", header="id;p"))
+        self.assertEqual(self.database.t.find_one(3)["p"], decimal("2.5"))
+        new = self.csv("100;3,50", header="id;p")
+        self.load("--id-field", "id", new)
+        self.shardload("verify", "--content", *self.target("t"), "--id-field", "id", new)
+
     def test_values_that_only_declared_types_store(self):
         """Texts do not replace them; what mongoexport wrote of them does, with the types in the message."""
         stored = [{"_id": n, "ref": bson.ObjectId(), "list": [1, n], "part": {"a": n}, "key": uuid.uuid4(),
