@@ -227,8 +227,14 @@ static void explain_int(const sl_schema_column *schema, sl_text field, char *out
 }
 
 static void explain_double(const sl_schema_column *schema, sl_text field, char *out, size_t room) {
-    (void)schema;
-    sl_explain_double(field, out, room);
+    char quoted[SL_QUOTED_ROOM];
+    if (!schema->format && sl_has_decimal_comma(field))
+        snprintf(out, room,
+                 "%s is not a number with a decimal point; with a comma the type is "
+                 "double:1.234,5, in a schema format: \"1.234,5\"",
+                 sl_quoted(field, quoted));
+    else
+        sl_explain_double(field, out, room);
 }
 
 static void explain_date(const sl_schema_column *schema, sl_text field, char *out, size_t room) {

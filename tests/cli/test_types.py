@@ -441,6 +441,12 @@ class Types(support.Case):
             self.assertNotIn(said, self.shardload("load", "--sink", "null", "--header", *words, path).err)
         documents, _ = self.documents("--header", "yes", path)
         self.assertEqual(documents[0], {"geo": "DE", "2020": "1 p", "2021": "2"})
+        rows = "".join(f"|A{n}|{n}.03.2024|{n},50|\n" for n in range(10, 29))  # a list of SAP, below its title
+        path = self.file("list.txt", f"List of 1.3.2024\n\n-------\n|Nr |Date|Amount|\n-------\n{rows}")
+        advice = "if line 4 names them, give --skip-lines 3 --header yes\n"
+        self.assertIn(advice, self.shardload("load", "--sink", "null", path, code=support.EXIT_REJECTS).err)
+        documents, _ = self.documents("--trim", "--skip-lines", 3, "--header", "yes", path, code=support.EXIT_REJECTS)
+        self.assertEqual(documents[0], {"Nr": "A10", "Date": day(2024, 3, 10), "Amount": 10.5})
 
     def test_lines_are_shown_in_the_encoding_of_the_text(self):
         path = self.file("t.csv", "Ums\xe4tze 2024\n\nNr;Wert\n1;2\n3;4\n".encode("cp1252"))
