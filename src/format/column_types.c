@@ -230,8 +230,8 @@ static void explain_double(const sl_schema_column *schema, sl_text field, char *
     char quoted[SL_QUOTED_ROOM];
     if (!schema->format && sl_has_decimal_comma(field))
         snprintf(out, room,
-                 "%s is not a number with a decimal point; with a comma the type is "
-                 "double:1.234,5, in a schema format: \"1.234,5\"",
+                 "%s has a decimal comma: give the type double:1.234,5 (in a schema, format: "
+                 "\"1.234,5\")",
                  sl_quoted(field, quoted));
     else
         sl_explain_double(field, out, room);

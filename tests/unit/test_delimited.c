@@ -233,7 +233,7 @@ TEST(every_type_refuses_invalid_values) {
         {"{type: int, minimum: 3}", "0", "too small"},
         {"{type: int, maximum: 99}", "00000000001", "more digits"},
         {"type: int", "9223372036854775808", "64 bits"},
-        {"type: double", "1,5", "a decimal point; with a comma the type is double:1.234,5"},
+        {"type: double", "1,5", "\"1,5\" has a decimal comma: give the type double:1.234,5 "},
         {"type: double", "1,x", "\"1,x\" is not a number"},
         {"type: date", "2019-02-29", "29 February 2019 does not exist"},
         {"type: datetime", "2019-02-28T99:00", "is not a date with time"},
