@@ -5,12 +5,14 @@
 #include "delimited.h"
 #include "fields.h"
 #include "util/grow.h"
+#include "util/log.h"
 #include "util/memory_stream.h"
 #include "util/name_index.h"
 #include "util/yaml_reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define COLUMNS_MAX 400000u /* of all layouts: 1 GiB of memory */
 
@@ -267,6 +269,8 @@ bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dia
         if (sl_record_split(parser, &record, &reject) == SL_LINE_RECORD) {
             add_record(columns, parser, &record, source);
             layout->records++;
+        } else if (strncmp(reject.reason, SL_TOO_FEW_FIELDS, strlen(SL_TOO_FEW_FIELDS)) == 0) {
+            layout->shorter++;
         }
     }
     free(columns);
@@ -282,7 +286,7 @@ void sl_typing_forget(sl_typing *typing, const sl_dialect *dialect) {
         memset(layout->columns[i].rests, 0, sizeof layout->columns[i].rests);
     }
     if (layout)
-        layout->records = 0;
+        layout->records = layout->shorter = 0;
 }
 
 bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *const *types,
@@ -389,6 +393,17 @@ void sl_typing_decide(sl_typing *typing) {
     const bool likely = commas || (typing->semicolons && !points);
     for (size_t k = 0; k < typing->count; k++)
         decide(typing->layouts[k], likely || !points, !likely);
+}
+
+void sl_typing_log_shorter(const sl_typing *typing) {
+    for (size_t k = 0; typing && k < typing->count; k++) {
+        const sl_typed_layout *layout = typing->layouts[k];
+        if (layout->shorter >= 3 && layout->shorter > layout->records / 10)
+            sl_log_warning("%llu of %llu sampled lines have too few fields, and are rejected: if "
+                           "their last values are missing, --ragged pad loads them",
+                           (unsigned long long)layout->shorter,
+                           (unsigned long long)(layout->records + layout->shorter));
+    }
 }
 
 bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *dialect,

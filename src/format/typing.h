@@ -31,10 +31,15 @@ typedef struct sl_typed_layout {
     size_t count;
     uint64_t hash;    /* of the names, in any order */
     uint64_t records; /* sampled */
+    uint64_t shorter; /* lines with fewer fields, which are rejected */
 } sl_typed_layout;
 
 bool sl_typing_create(sl_typing **typing, sl_error *error);
 void sl_typing_destroy(sl_typing *typing); /* NULL is fine */
+
+/* Warns of texts in which many lines have too few fields. A few may be totals. NULL
+ * is fine. */
+void sl_typing_log_shorter(const sl_typing *typing);
 
 /* Adds the records of some lines to the sample. A header among them, blank lines, and lines that
  * are not records are ignored. `lines` is followed by SL_SLACK readable bytes; `offset`: of its

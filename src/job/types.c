@@ -1461,6 +1461,7 @@ static void log_words(const sl_job *job) {
 }
 
 void sl_types_log_doubts(const sl_job *job) {
+    sl_typing_log_shorter(columns_of(job).typing);
     log_words(job);
     log_padded(job);
     log_readings(job);

@@ -448,6 +448,20 @@ class Types(support.Case):
         documents, _ = self.documents("--trim", "--skip-lines", 3, "--header", "yes", path, code=support.EXIT_REJECTS)
         self.assertEqual(documents[0], {"Nr": "A10", "Date": day(2024, 3, 10), "Amount": 10.5})
 
+    def test_lines_without_their_last_fields(self):
+        """Programs that leave out empty fields at the end: the messages name the option that loads such lines."""
+        rows = "".join(f"{n};x{n};1{(';y;z', ';y', '')[n % 3]}\n" for n in range(60))
+        path = self.file("r.csv", "id;name;n;a;b\n" + rows)
+        self.assertIn("if lines lack their last fields --ragged pad",
+                      self.shardload("inspect", path, code=support.EXIT_SOURCE).err)
+        self.assertIn("40 of 60 sampled lines have too few fields, and are rejected: if their last values are missing, "
+                      "--ragged pad loads them", self.shardload("inspect", "--header", "yes", path).err)
+        documents, _ = self.documents("--ragged", "pad", path)
+        self.assertEqual((len(documents), documents[1:3]),
+                         (60, [{"id": 1, "name": "x1", "n": 1, "a": "y"}, {"id": 2, "name": "x2", "n": 1}]))
+        few = self.file("few.csv", "a;b\n" + "1;2\n" * 40 + "Total\n" * 3)
+        self.assertNotIn("--ragged", self.shardload("inspect", few).err)
+
     def test_lines_are_shown_in_the_encoding_of_the_text(self):
         path = self.file("t.csv", "Ums\xe4tze 2024\n\nNr;Wert\n1;2\n3;4\n".encode("cp1252"))
         outcome = self.shardload("inspect", "--encoding", "cp1252", path)
