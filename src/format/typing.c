@@ -282,7 +282,7 @@ void sl_typing_forget(sl_typing *typing, const sl_dialect *dialect) {
     sl_typed_layout *layout = sl_typing_layout_of(typing, dialect);
     for (size_t i = 0; layout && i < layout->count; i++) {
         layout->columns[i].guess = SL_COLUMN_GUESS;
-        layout->columns[i].padded = false;
+        layout->columns[i].padded = layout->columns[i].blanks = false;
         memset(layout->columns[i].rests, 0, sizeof layout->columns[i].rests);
     }
     if (layout)
@@ -308,6 +308,7 @@ bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *
 static void decide(sl_typed_layout *layout, bool grouped, bool surely) {
     for (size_t i = 0; i < layout->count; i++) {
         sl_typed_column *column = &layout->columns[i];
+        column->blanks = column->blanks || column->padded;
         if (column->schema.declared)
             continue;
         if (grouped && sl_column_guess_is_grouped(&column->guess, surely))

@@ -176,6 +176,18 @@ class Remembered(support.ClusterCase):
         outcome = self.shardload("load", *target, self.csv("6,2", header="n,k"), code=support.EXIT_SOURCE)
         self.assertIn("int and text in the collection, int here", outcome.err)
 
+    def test_keys_with_blanks_at_their_ends(self):
+        """Columns of fixed width, such as CHAR(10): merge inserts a second document for each, so a warning names
+        --trim."""
+        said = "values of nr, by which documents are identified, have blanks at their ends"
+        self.load("--id-field", "nr", self.csv("A1,a", "A2,a", header="nr,v"))
+        padded = self.csv("A1  ,b ", "A2  ,b ", header="nr,v")
+        words = "load", *self.target(), "--mode", "merge", "--id-field", "nr"
+        self.assertNotIn(said, self.shardload(*words, "--trim", padded).err)
+        self.assertEqual([one["v"] for one in self.database.t.find()], ["b", "b"])
+        self.assertIn(said, self.shardload(*words, "--types", "nr=text", padded).err)
+        self.assertNotIn(said, self.shardload(*words, self.csv("A3,b ", header="nr,v")).err)
+
     def test_a_column_with_the_name_of_a_field_in_another_case(self):
         """Headers of spreadsheets begin with capitals: they are not stored as second fields beside those of an
         application, and not matched with fields that no document has; the message names the ways on, which work."""
