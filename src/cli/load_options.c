@@ -101,7 +101,7 @@ const sl_option_row sl_load_rows[] = {
      SL_ROW_OF(READING, "Source", DOCUMENTS),
      .help = "Lines with too few fields. reject: reject them. pad: load them without the last "
              "fields."},
-    {.name = "write-schema", SL_ROW_FILE("FILE", WRITTEN), SL_ROW_OF(INSPECT, "Source", NONE),
+    {.name = "write-schema", SL_ROW_COMMON, SL_ROW_FILE("FILE", WRITTEN), SL_ROW_OF(INSPECT, "Source", NONE),
      .help = "Write the inferred types to a YAML file, to edit and to load with --schema."},
     {.name = "names", SL_ROW_CHOICE("KIND", "short|long"), .fallback = "short",
      SL_ROW_OF(READING, "Source", DOCUMENTS),
@@ -168,7 +168,7 @@ const sl_option_row sl_load_rows[] = {
              "sources, give the name in SOURCE first: o_orderkey=l_orderkey."},
     {.name = "embed-schema", SL_ROW_FILE("FILE", READ), SL_ROW_OF(LOAD | VERIFY, "Source", FILE),
      .help = "As --schema, for the source of --embed."},
-    {.name = "documents", SL_ROW_COUNT("N", 0, 1000000), .fallback = "3",
+    {.name = "documents", SL_ROW_COMMON, SL_ROW_COUNT("N", 0, 1000000), .fallback = "3",
      SL_ROW_OF(INSPECT, "Source", NONE), .help = "Number of documents to show of each source."},
 
     {.name = "archive", SL_ROW_FILE("FILE", READ), SL_ROW_OF(RESTORE, "Source", NONE),

@@ -227,8 +227,14 @@ static void explain_int(const sl_schema_column *schema, sl_text field, char *out
 }
 
 static void explain_double(const sl_schema_column *schema, sl_text field, char *out, size_t room) {
-    (void)schema;
-    sl_explain_double(field, out, room);
+    char quoted[SL_QUOTED_ROOM];
+    if (!schema->format && sl_has_decimal_comma(field))
+        snprintf(out, room,
+                 "%s has a decimal comma: give the type double:1.234,5 (in a schema, format: "
+                 "\"1.234,5\")",
+                 sl_quoted(field, quoted));
+    else
+        sl_explain_double(field, out, room);
 }
 
 static void explain_date(const sl_schema_column *schema, sl_text field, char *out, size_t room) {
@@ -412,8 +418,9 @@ static bool is_whole(sl_text value) {
     return at == value.length;
 }
 
-bool sl_column_guess_is_grouped(const sl_column_guess *guess) {
-    return guess->kinds & KIND_DOUBLE && !(guess->kinds & KIND_INT) && !guess->ungrouped;
+bool sl_column_guess_is_grouped(const sl_column_guess *guess, bool surely) {
+    return guess->kinds & KIND_DOUBLE && !(guess->kinds & KIND_INT) && !guess->ungrouped &&
+           (!surely || guess->thousands == (SL_THOUSANDS_FEW | SL_THOUSANDS_ZERO));
 }
 
 bool sl_column_guess_has_point(const sl_column_guess *guess) {
@@ -497,10 +504,16 @@ static uint32_t kinds_of(sl_text value, sl_column_guess *guess, const sl_notatio
     }
     if (left & KIND_NUMBERS)
         kinds |= number_kinds(value, left, &guess->number);
-    if (kinds & KIND_DOUBLE)
-        guess->ungrouped = guess->ungrouped || (!is_whole(value) && !is_grouped(value));
+    if (kinds & KIND_DOUBLE) {
+        const bool plain = is_whole(value), few = value.length <= 3u + (*value.bytes == '-');
+        guess->ungrouped = guess->ungrouped || (!plain && !is_grouped(value));
+        guess->thousands |= plain ? (few ? SL_THOUSANDS_FEW : SL_THOUSANDS_MANY)
+                            : value.bytes[value.length - 1] == '0' ? SL_THOUSANDS_ZERO
+                                                                   : 0;
+    }
     if (guess->forms)
         add_forms(value, guess);
+    guess->minus = guess->minus || value.bytes[value.length - 1] == '-';
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
         if (left & flags[i].kind &&
             (flags[i].kind != KIND_LETTERS || (notation && notation->yes)) &&
@@ -648,6 +661,8 @@ void sl_column_guess_merge(sl_column_guess *guess, const sl_column_guess *other)
     guess->date_time = guess->date_time || other->date_time;
     guess->comma = guess->comma || other->comma;
     guess->ungrouped = guess->ungrouped || other->ungrouped;
+    guess->minus = guess->minus || other->minus;
+    guess->thousands |= other->thousands;
 }
 
 /* The format of the set; NULL if it is empty, or if the order of day and month is not certain. */
@@ -680,7 +695,7 @@ static const sl_number_form *form_of(const sl_column_guess *guess, uint32_t *kin
     if (!proven)
         return NULL;
     *kinds = guess->form_kinds[commas != 0];
-    return &sl_number_forms[guess->grouped & left ? first : SL_NUMBER_FORMS - 1];
+    return &sl_number_forms[guess->grouped & left || points ? first : SL_NUMBER_FORMS - 1];
 }
 
 /* Is the column of numbers of this kind? Sets the form if it is not the usual one. */
@@ -770,8 +785,10 @@ size_t sl_column_guess_readings(const sl_column_guess *guess, sl_schema_column t
         const bool grouped = guess->grouped >> i & 1;
         if (!(guess->forms >> i & 1) || !(kinds & (KIND_INT | KIND_DOUBLE)))
             continue;
-        if (!grouped)
-            form = form->decimal == ',' ? &sl_number_forms[SL_NUMBER_FORMS - 1] : NULL;
+        if (!grouped && form->decimal == ',')
+            form = &sl_number_forms[SL_NUMBER_FORMS - 1];
+        else if (!grouped && !guess->minus)
+            form = NULL;
         types[count].type = kinds & KIND_INT ? SL_TYPE_INT : SL_TYPE_DOUBLE;
         types[count].format = form ? form->example : NULL;
         /* Without fractions, 1 234.5 and 1 234,5 are one reading; several forms have no groups. */

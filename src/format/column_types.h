@@ -115,10 +115,18 @@ typedef struct sl_column_guess {
     bool date_time;         /* a value of ISO 8601 has a time */
     bool comma;             /* a value has a decimal comma: 2,75 */
     bool ungrouped;         /* a value has a point that does not separate groups of digits: 2.75 */
+    bool minus;             /* a value has its minus at the end: 2,75- */
+    uint8_t thousands;      /* bit set of SL_THOUSANDS_... */
     int64_t latest;         /* of dates with years of two digits: the latest one after 1970, which
                                is then the example */
     char example[24];       /* the last value that has removed a type; perhaps its beginning */
 } sl_column_guess;
+
+/* A program that writes 12.500 for a fraction writes 5.000 too, and one that writes 5 writes 12.5.
+ * So numbers of the first two kinds, and none of the third, have points between their thousands. */
+#define SL_THOUSANDS_FEW 1u  /* 5: at most three digits without a point */
+#define SL_THOUSANDS_ZERO 2u /* 12.500: the last digit is 0 */
+#define SL_THOUSANDS_MANY 4u /* 12500 */
 
 #define SL_COLUMN_GUESS                                                                            \
     (sl_column_guess) {                                                                            \
@@ -148,8 +156,9 @@ bool sl_column_guess_is_cut(const sl_column_guess *guess);
  * separate groups of digits. */
 bool sl_has_decimal_comma(sl_text value);
 
-/* May the points in all numbers of the column separate groups of digits, as in 12.500? */
-bool sl_column_guess_is_grouped(const sl_column_guess *guess);
+/* May the points in all numbers of the column separate groups of digits, as in 12.500? `surely`:
+ * they must, as no other form of numbers explains all of them. */
+bool sl_column_guess_is_grouped(const sl_column_guess *guess, bool surely);
 
 /* Has a number of the column a decimal point for certain, as in 2.75? */
 bool sl_column_guess_has_point(const sl_column_guess *guess);

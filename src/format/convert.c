@@ -445,8 +445,12 @@ bool sl_number_plain(const sl_number_form *form, sl_text text, char out[SL_NUMBE
     *grouped = false;
     if (text.length == 0 || text.length >= SL_NUMBER_ROOM)
         return false;
-    if (*at == '-')
+    if (*at == '-') {
         *to++ = *at++;
+    } else if (end[-1] == '-') {
+        *to++ = '-';
+        end--;
+    }
     size_t digits = digits_at(at, end), separator;
     bool groups = digits >= 1 && digits <= 3 && *at != '0';
     for (;;) {

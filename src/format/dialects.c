@@ -434,7 +434,11 @@ static void show_doubts(const sl_plan *plan, const sl_dialect *d, const char *na
         sl_log_info("%s: the first line is assumed to be a header: `" SL_LINES "`; if it is a "
                     "record, give --header no",
                     name, header);
-    if (d->header_missed)
+    if (d->header_missed && d->skip_lines > 0)
+        sl_log_info("%s: no header is found, so the columns are named column1, column2, ...; if "
+                    "line %zu names them, give --skip-lines %zu --header yes",
+                    name, d->skip_lines + 1, d->skip_lines);
+    else if (d->header_missed)
         sl_log_info("%s: no header is found, so the columns are named column1, column2, ...; if "
                     "the first line names them, give --header yes",
                     name);

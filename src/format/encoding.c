@@ -120,15 +120,26 @@ uint8_t *sl_encoding_put(const sl_encoding *encoding, uint8_t *to, sl_text text,
 
 #define READING_BYTES 40u /* of the text that are converted */
 
+/* May the text be one of DOS? Its letters with accents are where the others have few letters, and
+ * the reading has no other characters than letters of Europe, U+00C0 to U+024F. */
+static bool may_be_dos(sl_text text, const char *reading) {
+    bool dos = false, letters = true;
+    for (size_t i = 0; i < text.length; i++)
+        dos = dos || ((uint8_t)text.bytes[i] >= 0x80 && (uint8_t)text.bytes[i] < 0xA0);
+    for (const uint8_t *at = (const uint8_t *)reading; *at; at++)
+        letters = letters && (*at < 0xC0 || (*at >= 0xC3 && *at <= 0xC9));
+    return dos && letters;
+}
+
 void sl_encoding_readings_write(sl_text text, char *out, size_t room) {
-    static const char *const names[] = {"windows-1252", "windows-1250", "windows-1251"};
+    static const char *const names[] = {"windows-1252", "windows-1250", "windows-1251", "cp850"};
     char quoted[SL_QUOTED_ROOM];
     size_t used = 0, bad = 0;
     sl_utf8_valid(text.bytes, text.length, &bad);
     bad -= bad < READING_BYTES / 2 ? bad : READING_BYTES / 2;
     text = (sl_text){text.bytes + bad, text.length - bad};
     snprintf(out, room, "the name of the encoding");
-    for (size_t i = 0; i < 3 && used < room; i++) {
+    for (size_t i = 0; i < 4 && used < room; i++) {
         iconv_t converter = iconv_open("UTF-8", names[i]);
         char reading[3 * READING_BYTES + 1] = "", *to = reading;
         char *from = (char *)(uintptr_t)text.bytes;
@@ -136,7 +147,8 @@ void sl_encoding_readings_write(sl_text text, char *out, size_t room) {
                free_bytes = 3 * READING_BYTES;
         if (converter == (iconv_t)-1)
             continue;
-        if (iconv(converter, &from, &left, &to, &free_bytes) != (size_t)-1)
+        if (iconv(converter, &from, &left, &to, &free_bytes) != (size_t)-1 &&
+            (i < 3 || may_be_dos(text, reading)))
             used += (size_t)snprintf(out + used, room - used, "%s%s for %s", used ? ", " : "",
                                      names[i], sl_quoted(sl_text_of(reading), quoted));
         iconv_close(converter);

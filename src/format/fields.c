@@ -90,7 +90,7 @@ static sl_line bad_count(const sl_parser *parser, const sl_record *record, size_
     if (is_header(parser, record))
         return SL_LINE_HEADER;
     if (count < d->column_count)
-        snprintf(reject->reason, sizeof reject->reason, "too few fields: %zu of %zu", count,
+        snprintf(reject->reason, sizeof reject->reason, SL_TOO_FEW_FIELDS ": %zu of %zu", count,
                  d->column_count);
     else
         snprintf(reject->reason, sizeof reject->reason, "too many fields: %zu instead of %zu%s",

@@ -22,6 +22,9 @@ typedef struct sl_record {
     bool repaired;   /* has extra delimiters in the spill column */
 } sl_record;
 
+/* The beginning of the reason for such a reject. */
+#define SL_TOO_FEW_FIELDS "too few fields"
+
 static inline sl_text sl_field_trim(sl_text field, sl_trim trim) {
     if (trim != SL_TRIM_NOTHING) {
         while (field.length > 0 && field.bytes[field.length - 1] == ' ')

@@ -734,7 +734,8 @@ static bool search(const sl_format_options *options, sl_table *table, sl_text he
             "expected a header of names separated by tabs, pipes, commas or semicolons, "
             "or lines of values with the same number of fields. For a single column give "
             "--header yes, or --columns NAME if its first line is a value. For lines before the "
-            "table give --skip-lines, for another delimiter --delimiter",
+            "table give --skip-lines, for another delimiter --delimiter, if lines lack their last "
+            "fields --ragged pad",
             error);
     *table = best;
     return true;
@@ -1062,7 +1063,8 @@ bool sl_table_find(const sl_format_options *chosen, const sl_encoding *encoding,
             if (ok && !found.typed && !fields_have_typed(fields, table->first.fields))
                 ok = refuse(first,
                             "it may be prose that contains delimiters. If it is a title before a "
-                            "table of texts, give --skip-lines 1",
+                            "table of texts, give --skip-lines 1; if lines lack their last fields, "
+                            "--ragged pad",
                             error);
             if (ok && header_before(table, head, from)) {
                 free(fields);

@@ -5,12 +5,14 @@
 #include "delimited.h"
 #include "fields.h"
 #include "util/grow.h"
+#include "util/log.h"
 #include "util/memory_stream.h"
 #include "util/name_index.h"
 #include "util/yaml_reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define COLUMNS_MAX 400000u /* of all layouts: 1 GiB of memory */
 
@@ -267,6 +269,8 @@ bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dia
         if (sl_record_split(parser, &record, &reject) == SL_LINE_RECORD) {
             add_record(columns, parser, &record, source);
             layout->records++;
+        } else if (strncmp(reject.reason, SL_TOO_FEW_FIELDS, strlen(SL_TOO_FEW_FIELDS)) == 0) {
+            layout->shorter++;
         }
     }
     free(columns);
@@ -278,11 +282,11 @@ void sl_typing_forget(sl_typing *typing, const sl_dialect *dialect) {
     sl_typed_layout *layout = sl_typing_layout_of(typing, dialect);
     for (size_t i = 0; layout && i < layout->count; i++) {
         layout->columns[i].guess = SL_COLUMN_GUESS;
-        layout->columns[i].padded = false;
+        layout->columns[i].padded = layout->columns[i].blanks = false;
         memset(layout->columns[i].rests, 0, sizeof layout->columns[i].rests);
     }
     if (layout)
-        layout->records = 0;
+        layout->records = layout->shorter = 0;
 }
 
 bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *const *types,
@@ -300,13 +304,14 @@ bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *
 }
 
 /* `grouped`: points may separate groups of digits, so a column of numbers such as 12.500 is
- * text. */
-static void decide(sl_typed_layout *layout, bool grouped) {
+ * text. `surely`: only if they must. */
+static void decide(sl_typed_layout *layout, bool grouped, bool surely) {
     for (size_t i = 0; i < layout->count; i++) {
         sl_typed_column *column = &layout->columns[i];
+        column->blanks = column->blanks || column->padded;
         if (column->schema.declared)
             continue;
-        if (grouped && sl_column_guess_is_grouped(&column->guess))
+        if (grouped && sl_column_guess_is_grouped(&column->guess, surely))
             column->guess.kinds = 0;
         sl_column_guess_decide(&column->guess, &column->schema);
         sl_schema_column inner = {0};
@@ -316,7 +321,7 @@ static void decide(sl_typed_layout *layout, bool grouped) {
                          sl_column_class(&inner) < SL_CLASS_TEXT;
         if (column->rest && (column->padded || sl_column_class(&column->schema) != SL_CLASS_TEXT ||
                              column->schema.mixed[0] || sl_column_guess_is_cut(&column->guess) ||
-                             (grouped && sl_column_guess_is_grouped(&column->rest->guess))))
+                             (grouped && sl_column_guess_is_grouped(&column->rest->guess, surely))))
             column->rest = NULL;
     }
 }
@@ -386,8 +391,20 @@ void sl_typing_decide(sl_typing *typing) {
             points = points || sl_column_guess_has_point(&column->guess);
         }
     }
+    const bool likely = commas || (typing->semicolons && !points);
     for (size_t k = 0; k < typing->count; k++)
-        decide(typing->layouts[k], commas || (typing->semicolons && !points));
+        decide(typing->layouts[k], likely || !points, !likely);
+}
+
+void sl_typing_log_shorter(const sl_typing *typing) {
+    for (size_t k = 0; typing && k < typing->count; k++) {
+        const sl_typed_layout *layout = typing->layouts[k];
+        if (layout->shorter >= 3 && layout->shorter > layout->records / 10)
+            sl_log_warning("%llu of %llu sampled lines have too few fields, and are rejected: if "
+                           "their last values are missing, --ragged pad loads them",
+                           (unsigned long long)layout->shorter,
+                           (unsigned long long)(layout->records + layout->shorter));
+    }
 }
 
 bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *dialect,

@@ -19,6 +19,7 @@ typedef struct sl_typed_column {
     sl_column_rest rests[SL_RESTS];
     sl_column_guess trimmed;    /* of the values without blanks at their ends, if one is `padded` */
     bool padded;                /* once the types are decided: only blanks make the column text */
+    bool blanks;                /* once they are decided: a value has blanks at its ends */
     bool stored;                /* the collection has the column: its type is used */
     sl_schema_column schema;    /* valid once the types are decided; has the name of the column */
     const sl_column_rest *rest; /* the column is text because of its misfits; else NULL. Of the
@@ -31,10 +32,15 @@ typedef struct sl_typed_layout {
     size_t count;
     uint64_t hash;    /* of the names, in any order */
     uint64_t records; /* sampled */
+    uint64_t shorter; /* lines with fewer fields, which are rejected */
 } sl_typed_layout;
 
 bool sl_typing_create(sl_typing **typing, sl_error *error);
 void sl_typing_destroy(sl_typing *typing); /* NULL is fine */
+
+/* Warns of texts in which many lines have too few fields. A few may be totals. NULL
+ * is fine. */
+void sl_typing_log_shorter(const sl_typing *typing);
 
 /* Adds the records of some lines to the sample. A header among them, blank lines, and lines that
  * are not records are ignored. `lines` is followed by SL_SLACK readable bytes; `offset`: of its

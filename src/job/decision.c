@@ -8,6 +8,7 @@
 #include "bson/bson_writer.h"
 #include "format/delimited.h"
 #include "format/key_fields.h"
+#include "format/typing.h"
 #include "report/run_record.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -16,6 +17,7 @@
 #include "document_sample.h"
 #include "load_config.h"
 #include "numbers.h"
+#include "sources.h"
 #include "types.h"
 
 static bool batches_fit(const sl_job *job, const sl_destination *destination, sl_error *error) {
@@ -513,6 +515,54 @@ static void warn_of_dropped_key(const sl_destination *destination) {
     bson_destroy(&key);
 }
 
+/* The name of a column that is stored in an embedded document; NULL if there is none. */
+static const char *nested_column(const sl_job *job) {
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const sl_job_source *source = &job->sources[i];
+        const sl_dialect *d = source->dialect;
+        const bool nested =
+            !source->skipped && source->format == &sl_format_delimited && d->nesting;
+        for (size_t k = 0; nested && k < d->column_count; k++) {
+            if (strchr(d->columns[k].key, '.'))
+                return d->columns[k].key;
+        }
+    }
+    return NULL;
+}
+
+static bool has_name(const sl_key_names *names, const char *name) {
+    for (size_t i = 0; i < names->count; i++) {
+        if (strcmp(names->names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Warns of a column of the _id or the match fields in which sampled values have blanks at their
+ * ends: documents whose keys are without them do not match. False: the source has none. */
+static bool warn_of_blanks(const sl_job *job, const sl_job_source *source) {
+    const sl_plan *plan = sl_sources_plan_of(job, source);
+    const sl_dialect *d = source->dialect;
+    const sl_typed_layout *layout = sl_typing_layout_of(plan->typing, d);
+    char shown[80];
+    for (size_t k = 0; layout && k < d->column_count; k++) {
+        const char *name = d->columns[k].published;
+        if (!has_name(&job->keys->id, d->columns[k].key) &&
+            !has_name(&job->keys->match, d->columns[k].key))
+            continue;
+        for (size_t i = 0; i < layout->count; i++) {
+            if (!layout->columns[i].blanks || strcmp(layout->columns[i].name, name) != 0)
+                continue;
+            sl_text_printable(sl_text_of(name), shown, sizeof shown);
+            sl_log_warning("values of %s, by which documents are identified, have blanks at their "
+                           "ends, and do not match values without: --trim removes them",
+                           shown);
+            return true;
+        }
+    }
+    return false;
+}
+
 void sl_decision_log(sl_job *job, const sl_destination *destination, const sl_target_view *view) {
     const sl_target *target = &destination->target;
     if (target->drop)
@@ -526,12 +576,18 @@ void sl_decision_log(sl_job *job, const sl_destination *destination, const sl_ta
             target->database, target->collection);
     char shown[80];
     const char *nested =
-        view->exists && sl_load_mode(job->config)->sets_fields ? sl_types_nested_column(job) : NULL;
+        view->exists && sl_load_mode(job->config)->sets_fields ? nested_column(job) : NULL;
     if (nested) {
         sl_text_printable(sl_text_of(nested), shown, sizeof shown);
         sl_log_warning("--mode %s replaces an embedded document as a unit: stored fields beside "
                        "%s that this load does not set are lost",
                        sl_load_mode(job->config)->name, shown);
+    }
+    bool warned = false;
+    for (size_t i = 0; job->keys && !warned && i < sl_source_set_count(job->set); i++) {
+        const sl_job_source *source = &job->sources[i];
+        warned = !source->skipped && source->format == &sl_format_delimited &&
+                 sl_sources_plan_of(job, source)->typing && warn_of_blanks(job, source);
     }
     if (view->locale[0] && sl_load_mode(job->config)->matches)
         sl_log_warning("%s.%s compares texts by its collation (locale %s): records with `a` and "

@@ -38,6 +38,16 @@ static void not_loaded_clear(sl_not_loaded *list) {
     pthread_mutex_destroy(&list->lock);
 }
 
+/* Has the entry been added, when a sample of the documents was read before the load? */
+static bool is_kept(const sl_not_loaded *list, size_t source, const char *entry) {
+    for (size_t i = 0; entry && i < list->kept_count; i++) {
+        const sl_not_loaded_item *one = &list->kept[i];
+        if (one->source == source && one->entry && strcmp(one->entry, entry) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Call it under the lock. Without memory the item is only counted. */
 static void keep(sl_not_loaded *list, size_t source, const char *entry, const char *reason) {
     if (list->kept_count == KEPT_MAX)
@@ -65,10 +75,13 @@ static const char *in_a_line(const char *reason, char *out, size_t room) {
 void sl_not_loaded_add(sl_job *job, size_t source, const char *entry, const char *reason) {
     sl_not_loaded *list = &job->not_loaded;
     pthread_mutex_lock(&list->lock);
-    uint64_t number = reason ? ++list->count : ++list->empty;
-    if (reason)
+    const bool again = reason && is_kept(list, source, entry);
+    uint64_t number = !reason ? ++list->empty : again ? list->count : ++list->count;
+    if (reason && !again)
         keep(list, source, entry, reason);
     pthread_mutex_unlock(&list->lock);
+    if (again)
+        return;
     const char *shown = sl_source_set_at(job->set, source)->shown;
     bool on_screen = number <= SHOWN_MAX, lines = reason && strchr(reason, '\n');
     char line[500];

@@ -16,6 +16,7 @@
 #endif
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "bson/bson_lookup.h"
 #include "format/delimited.h"
@@ -335,6 +336,7 @@ typedef struct known_types {
     sl_typed_fields stored;
     known_type *items; /* by column, then in the order of the list */
     size_t count;
+    const char **names; /* of the items, by name without regard to case; NULL: not yet needed */
 } known_types;
 
 static int by_column(const void *a, const void *b) {
@@ -347,6 +349,24 @@ static void known_clear(known_types *known) {
     bson_destroy(&known->list);
     free(known->stored.items);
     free(known->items);
+    free(known->names);
+}
+
+static int by_name_ignoring_case(const void *a, const void *b) {
+    return strcasecmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* A field of the documents with the name of the column in another case; NULL: there is none. */
+static const char *name_in_other_case(known_types *known, const char *column) {
+    if (!known->names && (known->names = calloc(known->count + 1, sizeof *known->names)) != NULL) {
+        for (size_t i = 0; i < known->count; i++)
+            known->names[i] = known->items[i].column;
+        qsort(known->names, known->count, sizeof *known->names, by_name_ignoring_case);
+    }
+    const char **found = known->names ? bsearch(&column, known->names, known->count,
+                                                sizeof *known->names, by_name_ignoring_case)
+                                      : NULL;
+    return found ? *found : NULL;
 }
 
 /* The types of a column; `*count` is their number. */
@@ -530,12 +550,14 @@ static bool choose(const known_type *types, size_t count, const sl_typed_column 
     for (size_t i = 0; i < count; i++) {
         sl_schema_column type = {0};
         bool read = sl_column_type_read(types[i].type, &type);
+        if (type.type == SL_TYPE_DECIMAL && !type.format)
+            type.format = column->schema.format; /* of numbers, if the values are decimals */
         if (types[i].sampled && is_only_declared(&type) && type.type != column->schema.type)
             continue;
         bool keep = types[i].sampled && !empty && sl_column_same_kind(&type, &column->schema);
         bool fits = read && !keep && sl_column_guess_fits(&column->guess, &type);
         bool doubtful = sl_column_class(&column->schema) == SL_CLASS_TEXT ||
-                        sl_column_guess_is_grouped(&column->guess);
+                        sl_column_guess_is_grouped(&column->guess, false);
         if (fits && found && doubtful && !empty && !comparing && contradict(chosen, &type))
             return false;
         if (fits && !found) {
@@ -604,10 +626,21 @@ static bool choose_declared(const sl_job *job, const known_type *types, size_t c
 typedef struct refusal {
     char shown[1500];
     size_t used, count;
+    char cases[800]; /* columns with the names of fields in another case */
+    size_t cases_used, case_count;
     bool sampled;    /* another program has stored a column */
     char types[400]; /* NAME=TYPE,... of columns that have one type, which only some values do not
                         fit, or which is only declared */
+    char own[400];   /* the same, of all columns with their types in this load */
 } refusal;
+
+/* Adds NAME=TYPE to a list, if there is room. */
+static void add_declaration(const char *name, const sl_schema_column *type, char list[400]) {
+    char one[SL_FIELD_ROOM + SL_TYPE_ROOM];
+    write_declaration(name, type, *list ? "," : "", one, sizeof one);
+    if (strlen(list) + strlen(one) < 400)
+        strcat(list, one);
+}
 
 static void write_stored(const known_type *types, size_t count, char *out, size_t room) {
     for (size_t i = 0, used = 0; i < count; i++)
@@ -624,12 +657,9 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
     sl_column_type_read(types[0].type, &only);
     refused->sampled = refused->sampled || types[0].sampled;
     if (count == 1 && (is_only_declared(&only) ||
-                       (column->rest && sl_column_same_kind(&column->type_of_rest, &only)))) {
-        char one[SL_FIELD_ROOM + SL_TYPE_ROOM];
-        write_declaration(column->name, &only, refused->types[0] ? "," : "", one, sizeof one);
-        if (strlen(refused->types) + strlen(one) < sizeof refused->types)
-            strcat(refused->types, one);
-    }
+                       (column->rest && sl_column_same_kind(&column->type_of_rest, &only))))
+        add_declaration(column->name, &only, refused->types);
+    add_declaration(column->name, &column->schema, refused->own);
     if (refused->count++ >= REFUSED_SHOWN)
         return;
     for (size_t i = sl_source_set_count(job->set); i-- > 0;) {
@@ -641,6 +671,9 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
     write_stored(types, count, stored, sizeof stored);
     sl_text_printable(sl_text_of(column->name), name, sizeof name);
     write_readings(column, readings, sizeof readings);
+    if (count == 1 && only.type == SL_TYPE_FLAG && column->schema.type == SL_TYPE_TEXT)
+        snprintf(readings, sizeof readings,
+                 "--types '%.100s=flag:YES:NO' with the words for true and false", name);
     refused->used += sl_print_text(
         refused->shown + refused->used, sizeof refused->shown - refused->used,
         "\n  %s%scolumn %s: %s in the collection, %s here, as \"%s\"" SL_LINES "%s", source,
@@ -648,22 +681,55 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
         column->guess.example, *readings ? "; choose " : "", readings);
 }
 
+/* Adds a column that the collection does not have, if a field of its documents has the name in
+ * another case. A load that deletes only reads the fields that match. */
+static void refuse_case(const sl_job *job, known_types *known, const char *column,
+                        refusal *refused) {
+    const sl_key_fields *keys = job->keys;
+    bool stored = !sl_load_mode(job->config)->removes, matched = false;
+    for (size_t i = 0; keys && i < keys->id.count; i++)
+        stored = stored && strcmp(keys->id.names[i], column) != 0;
+    for (size_t i = 0; keys && i < keys->match.count; i++)
+        matched = matched || strcmp(keys->match.names[i], column) == 0;
+    const char *name = stored || matched ? name_in_other_case(known, column) : NULL;
+    char here[70], there[70];
+    if (!name || refused->case_count++ >= REFUSED_SHOWN)
+        return;
+    sl_text_printable(sl_text_of(column), here, sizeof here);
+    sl_text_printable(sl_text_of(name), there, sizeof there);
+    refused->cases_used += sl_print_text(refused->cases + refused->cases_used,
+                                         sizeof refused->cases - refused->cases_used, "%s%s (%s)",
+                                         refused->cases_used ? ", " : "", here, there);
+}
+
 static bool refuse_types(const sl_destination *destination, const refusal *refused,
                          sl_error *error) {
     const sl_target *target = &destination->target;
-    char word[SL_WORD_ROOM(sizeof refused->types)];
+    char word[SL_WORD_ROOM(sizeof refused->types)], own[sizeof word];
+    if (refused->case_count > 0)
+        return sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "fields of the documents in %s.%s have the names of these columns in another case, so "
+            "they would be two fields: %s%s. Name the columns as the documents do: by --columns, "
+            "with --skip-lines 1 for the header, or by `short` in a schema (inspect --write-schema "
+            "FILE). To store them as other fields, declare their types (--types NAME=TYPE)",
+            target->database, target->collection, refused->cases,
+            refused->case_count > REFUSED_SHOWN ? " ..." : "");
     return sl_error_set(
         error, SL_EXIT_SOURCE,
         "the types of these columns differ from those of the documents in %s.%s:" SL_LINES SL_LINES
         "\nFor one type in all documents, %s%s%sload %sinto another collection. To store both, "
-        "declare types with --schema FILE (inspect --write-schema FILE writes one), or load all "
-        "columns as text with --types text",
+        "%s%s%sdeclare types with --schema FILE (inspect --write-schema FILE writes one), or load "
+        "all columns as text with --types text",
         target->database, target->collection, refused->shown,
         refused->count > REFUSED_SHOWN ? "\n  ..." : "",
         refused->types[0] ? "declare those of the collection: --types " : "",
         refused->types[0] ? sl_shell_word(refused->types, word, sizeof word) : "",
         refused->types[0] ? " (other values are then rejected); or " : "",
-        refused->sampled ? "" : "all files by one command with --drop, or ");
+        refused->sampled ? "" : "all files by one command with --drop, or ",
+        refused->own[0] ? "give --types " : "",
+        refused->own[0] ? sl_shell_word(refused->own, own, sizeof own) : "",
+        refused->own[0] ? ", " : "");
 }
 
 /* Is it a column of --on? The records to embed have been divided by the inferred type of it. */
@@ -704,12 +770,15 @@ static void show_other_form(const char *name, const known_type *types, size_t co
 }
 
 /* Gives a column the type that the collection has, if it has one. */
-static void adopt_column(const sl_job *job, const known_types *known, sl_typed_layout *layout,
+static void adopt_column(const sl_job *job, known_types *known, sl_typed_layout *layout,
                          size_t index, bool comparing, refusal *refused) {
     sl_typed_column *column = &layout->columns[index];
     sl_schema_column chosen;
     size_t count;
     const known_type *types = known_of(known, column->name, &count);
+    if (count == 0 && known->count > 0 && !column->schema.declared && !comparing &&
+        sl_typing_at(typing_plan(job)->typing, column->first) == layout)
+        refuse_case(job, known, column->name, refused);
     if (count == 0 || column->schema.declared ||
         (column->guess.values == 0 && !one_kind(types, count)))
         return;
@@ -755,7 +824,9 @@ bool sl_types_adopt(sl_job *job, const sl_destination *destination, bool compari
             adopt_column(job, &known, layout, i, comparing, &refused);
     }
     known_clear(&known);
-    return ok && (refused.count == 0 || refuse_types(destination, &refused, error)) &&
+    return ok &&
+           (refused.count + refused.case_count == 0 ||
+            refuse_types(destination, &refused, error)) &&
            apply(job, error);
 }
 
@@ -1000,8 +1071,8 @@ static bool record_once(const sl_job *job, const sl_destination *destination, un
         ok = sl_error_memory(error, "recording the types of the collection");
     else if (ok && r.contradicts)
         ok = sl_error_set(error, SL_EXIT_SOURCE,
-                          "another load has begun to store columns in %s.%s with other types than "
-                          "this load; give the same command again to compare the types",
+                          "documents in %s.%s have other types in columns of this load than at its "
+                          "beginning; give the same command again to compare the types",
                           destination->target.database, destination->target.collection);
     *done = ok && (read_only || bson_equal(&now, &known.list));
     if (ok && !*done)
@@ -1019,20 +1090,6 @@ static bool record_once(const sl_job *job, const sl_destination *destination, un
 void sl_types_log_names(const sl_job *job) {
     if (!job->config->part_of_trial)
         log_renamed(job, NULL);
-}
-
-const char *sl_types_nested_column(const sl_job *job) {
-    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
-        const sl_job_source *source = &job->sources[i];
-        const sl_dialect *d = source->dialect;
-        const bool nested =
-            !source->skipped && source->format == &sl_format_delimited && d->nesting;
-        for (size_t k = 0; nested && k < d->column_count; k++) {
-            if (strchr(d->columns[k].key, '.'))
-                return d->columns[k].key;
-        }
-    }
-    return NULL;
 }
 
 bool sl_types_record(const sl_job *job, const sl_destination *destination, bool read_only,
@@ -1086,7 +1143,7 @@ static void warn_of_fields(const sl_destination *destination, const known_types 
     char types[400] = "", word[SL_WORD_ROOM(sizeof types)];
     for (size_t i = 0; i < own->count; i++) {
         const sl_typed_field *field = &own->items[i];
-        char stored[200], here[200], one[SL_FIELD_ROOM + SL_TYPE_ROOM];
+        char stored[200], here[200];
         sl_schema_column type = {0};
         size_t count;
         const known_type *of = known_of(known, field->name, &count);
@@ -1099,9 +1156,8 @@ static void warn_of_fields(const sl_destination *destination, const known_types 
                           "\n  %s: %s in the collection, %s here, as %s", field->name, stored, here,
                           field->example);
         sl_column_type_read(of[0].type, &type);
-        write_declaration(field->name, &type, *types ? "," : "", one, sizeof one);
-        if (field->types == 1u << BSON_TYPE_UTF8 && strlen(types) + strlen(one) < sizeof types)
-            strcat(types, one);
+        if (field->types == 1u << BSON_TYPE_UTF8)
+            add_declaration(field->name, &type, types);
     }
     if (different.count > 0)
         sl_log_warning("the documents of this load have other types in these fields than those in "
@@ -1405,6 +1461,7 @@ static void log_words(const sl_job *job) {
 }
 
 void sl_types_log_doubts(const sl_job *job) {
+    sl_typing_log_shorter(columns_of(job).typing);
     log_words(job);
     log_padded(job);
     log_readings(job);

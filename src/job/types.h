@@ -29,8 +29,6 @@ bool sl_types_adopt(sl_job *job, const sl_destination *destination, bool compari
 void sl_types_log_names(const sl_job *job);
 /* Warns of fields of JSON and BSON documents with other types than the collection has. */
 bool sl_types_compare_fields(sl_job *job, const sl_destination *destination, sl_error *error);
-/* The name of a column that is stored in an embedded document; NULL if there is none. Borrowed. */
-const char *sl_types_nested_column(const sl_job *job);
 
 /* Adds the types of this load to those of the collection, before the first document, and reports
  * columns with other names, as above, that the collection does not have yet. `read_only`: only

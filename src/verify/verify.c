@@ -1246,8 +1246,8 @@ static bool verify_report(sl_verification *verification) {
         sl_log_result("  documents were counted only; --content also compares them");
     if ((sum.different > 0 || (rejects > 0 && !is_equal(&sum))) &&
         !job->config->format_options.schema_text)
-        sl_log_result("  verify needs the options of the load that change values: --schema, "
-                      "--types, --encoding, --trim, --null");
+        sl_log_result("  documents that --mode merge changed differ; verify needs the options of "
+                      "the load that change values: --schema, --types, --encoding, --trim, --null");
     if (outside.extra > 0)
         sl_log_result("  extra documents outside all ranges: %s; other programs may have stored "
                       "them, or loads with --mode merge or upsert",

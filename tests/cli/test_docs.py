@@ -77,8 +77,8 @@ def commands_of(line):
 
 
 @functools.cache
-def help_of(program, command):
-    done = subprocess.run([support.program(program), command, "--help", "all"], capture_output=True,
+def help_of(program, command, which="all"):
+    done = subprocess.run([support.program(program), command, "--help", *which.split()], capture_output=True,
                           text=True, check=False, timeout=support.LIMIT)
     rows = re.findall(r"^ +(?:(-\w), +)?(--[\w-]+)", done.stdout, re.M)
     return {option for row in rows for option in row} if done.returncode == 0 else None
@@ -99,6 +99,14 @@ class Docs(unittest.TestCase):
                                   for option in options if option not in known]
         self.assertGreater(seen, 100)
         self.assertEqual(wrong, [])
+
+    def test_the_short_help_has_the_options_of_a_first_load(self):
+        """Those of the first chapter of README.md: a reader looks them up with --help."""
+        chapter = PAGES[0].read_text("utf-8").partition("\n## Install")[0]
+        used = {(*one, option) for line in chapter.splitlines() if line.startswith("    ")
+                for *one, options in commands_of(line.strip()) for option in options}
+        self.assertGreater(len(used), 12)
+        self.assertEqual([one for one in sorted(used) if one[2] not in help_of(*one[:2], which="")], [])
 
     def test_tests_that_pages_name_exist(self):
         """Files, and the names for tools/test in the tables of promises: cluster/test_drop:CASE."""

@@ -160,6 +160,29 @@ class Types(support.Case):
                      "n;m\n1.234;2\n1000.345;3\n"):
             self.assertEqual(self.documents(self.file("x.csv", text))[0][0]["n"], 1.234, text)
 
+    def test_thousands_in_text_without_semicolons(self):
+        """Exports between tabs have them too: 12.500 beside 5 is not stored as twelve and a half."""
+        for values, types in ((["1.234", "12.500", "500", "-17"], "text"), (["1.234", "12.500", "5000"], "double"),
+                              (["1.234", "12.500", "3.000"], "double"), (["1.234", "12.5", "500"], "double"),
+                              (["1.234", "12.505", "500"], "double"), (["0.250", "12.500", "500"], "double")):
+            for delimiter in "\t,":
+                table = self.file("n.txt", "".join(f"a{delimiter}{value}\n" for value in ("n", *values)))
+                for more in ([], [self.file("m.txt", f"a{delimiter}price\nx{delimiter}2.75\n")]):
+                    inspected = self.shardload("inspect", table, *more)
+                    self.assertRegex(inspected.out, r"\bn +" + ("double" if more else types))
+                    self.assertEqual("'n=int:1.234,5' (as 1234) or --types 'n=double'" in inspected.err,
+                                     types == "text" and not more)
+
+    def test_a_minus_at_the_end(self):
+        """SAP writes 4.324,35- for a negative amount: it was text, and a reject of each type of numbers."""
+        rows = "nr;a;b;c;n\n1;4.324,35-;1.50-;20,00 ;7-\n2;6,00;2,250.25;3,00-;8\n"
+        documents, _ = self.documents("--trim", "--types", "n=int:1234,5", self.file("sap.csv", rows))
+        self.assertEqual([[one[k] for k in "abcn"] for one in documents],
+                         [[-4324.35, -1.5, 20, -7], [6, 2250.25, -3, 8]])
+        inspected = self.shardload("inspect", self.file("sap.csv", rows))
+        self.assertIn("""make 1 column text: c. With --trim""", inspected.err)
+        self.assertIn("\"7-\": --types 'n=int:1234,5' (as -7)", inspected.err)
+
     def test_types_that_are_given_several_times(self):
         path = self.file("x.csv", "n;d\n" + "1'234;31.12.24\n" * 3)
         documents, _ = self.documents("--types", "n=int:1'234,5", "--types", "d=date:%d.%m.%y", path)
@@ -429,6 +452,26 @@ class Types(support.Case):
             self.assertNotIn(said, self.shardload("load", "--sink", "null", "--header", *words, path).err)
         documents, _ = self.documents("--header", "yes", path)
         self.assertEqual(documents[0], {"geo": "DE", "2020": "1 p", "2021": "2"})
+        rows = "".join(f"|A{n}|{n}.03.2024|{n},50|\n" for n in range(10, 29))  # a list of SAP, below its title
+        path = self.file("list.txt", f"List of 1.3.2024\n\n-------\n|Nr |Date|Amount|\n-------\n{rows}")
+        advice = "if line 4 names them, give --skip-lines 3 --header yes\n"
+        self.assertIn(advice, self.shardload("load", "--sink", "null", path, code=support.EXIT_REJECTS).err)
+        documents, _ = self.documents("--trim", "--skip-lines", 3, "--header", "yes", path, code=support.EXIT_REJECTS)
+        self.assertEqual(documents[0], {"Nr": "A10", "Date": day(2024, 3, 10), "Amount": 10.5})
+
+    def test_lines_without_their_last_fields(self):
+        """Programs that leave out empty fields at the end: the messages name the option that loads such lines."""
+        rows = "".join(f"{n};x{n};1{(';y;z', ';y', '')[n % 3]}\n" for n in range(60))
+        path = self.file("r.csv", "id;name;n;a;b\n" + rows)
+        self.assertIn("if lines lack their last fields --ragged pad",
+                      self.shardload("inspect", path, code=support.EXIT_SOURCE).err)
+        self.assertIn("40 of 60 sampled lines have too few fields, and are rejected: if their last values are missing, "
+                      "--ragged pad loads them", self.shardload("inspect", "--header", "yes", path).err)
+        documents, _ = self.documents("--ragged", "pad", path)
+        self.assertEqual((len(documents), documents[1:3]),
+                         (60, [{"id": 1, "name": "x1", "n": 1, "a": "y"}, {"id": 2, "name": "x2", "n": 1}]))
+        few = self.file("few.csv", "a;b\n" + "1;2\n" * 40 + "Total\n" * 3)
+        self.assertNotIn("--ragged", self.shardload("inspect", few).err)
 
     def test_lines_are_shown_in_the_encoding_of_the_text(self):
         path = self.file("t.csv", "Ums\xe4tze 2024\n\nNr;Wert\n1;2\n3;4\n".encode("cp1252"))

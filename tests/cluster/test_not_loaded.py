@@ -33,6 +33,18 @@ class Sharded(support.ClusterCase):
         self.assertEqual(self.database.t.count_documents({}), 200)
         self.load("--skip-other", path, code=support.EXIT_SOURCE, message="loaded into")
 
+    def test_an_entry_that_two_passes_read_is_counted_once(self):
+        """A mode that matches reads the source before the load, up to a record that is no reject."""
+        schema = self.scratch / "schema.yaml"
+        schema.write_text("{name: s, header: true, columns: [{name: k}, {name: v, type: int}]}")
+        first, path = self.file("k.csv", "k,v\n1,2\n"), self.scratch / "k.zip"
+        path.write_bytes(making.zip_of([("k.csv", b"k,v\n1,a\n"), ("readme.txt", b"Dear all,\nregards\n")]))
+        words = "--mode", "upsert", "--id-field", "k", "--schema", schema, "--skip-other"
+        self.load(*words, first)
+        outcome, work = self.load(*words, path, code=support.EXIT_SOURCE)
+        self.assertEqual(outcome.err.count("readme.txt: not loaded"), 1, outcome.err)
+        self.assertEqual(support.run_record(work)["notLoaded"]["count"], 1)
+
     def test_verify_reports_entries_that_are_not_loaded(self):
         path = self.archive()
         self.load("--skip-other", path)

@@ -176,6 +176,59 @@ class Remembered(support.ClusterCase):
         outcome = self.shardload("load", *target, self.csv("6,2", header="n,k"), code=support.EXIT_SOURCE)
         self.assertIn("int and text in the collection, int here", outcome.err)
 
+    def test_keys_with_blanks_at_their_ends(self):
+        """Columns of fixed width, such as CHAR(10): merge inserts a second document for each, so a warning names
+        --trim."""
+        said = "values of nr, by which documents are identified, have blanks at their ends"
+        self.load("--id-field", "nr", self.csv("A1,a", "A2,a", header="nr,v"))
+        padded = self.csv("A1  ,b ", "A2  ,b ", header="nr,v")
+        words = "load", *self.target(), "--mode", "merge", "--id-field", "nr"
+        self.assertNotIn(said, self.shardload(*words, "--trim", padded).err)
+        self.assertEqual([one["v"] for one in self.database.t.find()], ["b", "b"])
+        self.assertIn(said, self.shardload(*words, "--types", "nr=text", padded).err)
+        self.assertNotIn(said, self.shardload(*words, self.csv("A3,b ", header="nr,v")).err)
+
+    def test_a_column_with_the_name_of_a_field_in_another_case(self):
+        """Headers of spreadsheets begin with capitals: they are not stored as second fields beside those of an
+        application, and not matched with fields that no document has; the message names the ways on, which work."""
+        self.database.t.insert_many([{"_id": n, "nr": n, "plz": "01067", "at": {"x": 1}} for n in range(9)])
+        self.database.t.create_index("nr", unique=True)
+        path = self.csv("1,20095,2,a", "2,01067,2,b", header="Nr,PLZ,At.x,new")
+        words = "--mode", "merge", "--match-fields", "nr"
+        for command in (("load", *words), ("plan", *words), ("load",)):
+            self.shardload(*command, *self.target("t"), path, code=support.EXIT_SOURCE,
+                           message="they would be two fields: At.x (at.x), Nr (nr), PLZ (plz). Name")
+        self.assertEqual(self.database.t.count_documents({"PLZ": {"$exists": True}}), 0)
+        self.load(*words, "--columns", "nr,plz,at.x,new", "--skip-lines", 1, path)
+        self.assertEqual(self.database.t.find_one({"_id": 1}),
+                         {"_id": 1, "nr": 1, "plz": "20095", "at": {"x": 2}, "new": "a"})
+        self.load("--mode", "delete", "--match-fields", "nr", self.csv("1,a", header="nr,NEW"))
+        self.assertIsNone(self.database.t.find_one({"_id": 1}))
+        self.database.t.drop_index("nr_1")
+        self.load("--types", "Nr=int,PLZ=text,At.x=int", "--again", path)  # from now on the collection has both
+        self.load(self.csv("3,3,3", header="Nr,PLZ,At.x"))
+
+    def test_the_types_of_an_application_and_a_table_with_decimal_commas(self):
+        """Its prices are decimals and its flags booleans: the prices become decimals too, and the message names the
+        option for the flags, and the one for a column in which it has stored two types."""
+        decimal = bson.decimal128.Decimal128
+        self.database.t.insert_many([{"_id": n, "p": decimal(f"{n}.50"), "on": True, "m": n or "x"} for n in range(50)])
+        path = self.csv("1;2,05;ja;7", "2;1.000,10;nein;8", header="id;p;on;m")
+        words = "--mode", "merge", "--id-field", "id"
+        outcome = self.shardload("load", *self.target("t"), *words, path, code=support.EXIT_SOURCE)
+        self.assertIn("column p: decimal128 1.234,5, as in the collection", outcome.err)
+        self.assertIn("choose --types 'on=flag:YES:NO' with the words for true and false", outcome.err)
+        self.assertRegex(outcome.err, "To store both, give --types 'm=int,on=text', declare types with --schema")
+        self.load(*words, "--types", "m=int", "--types", "on=flag:ja:nein", path)
+        self.assertEqual(list(self.database.t.find({"_id": {"$in": [1, 2]}}, sort=[("_id", 1)])),
+                         [{"_id": 1, "p": decimal("2.05"), "on": True, "m": 7},
+                          {"_id": 2, "p": decimal("1000.10"), "on": False, "m": 8}])
+        self.load(*words, self.csv("3;2,5", header="id;p"))
+        self.assertEqual(self.database.t.find_one(3)["p"], decimal("2.5"))
+        new = self.csv("100;3,50", header="id;p")
+        self.load("--id-field", "id", new)
+        self.shardload("verify", "--content", *self.target("t"), "--id-field", "id", new)
+
     def test_values_that_only_declared_types_store(self):
         """Texts do not replace them; what mongoexport wrote of them does, with the types in the message."""
         stored = [{"_id": n, "ref": bson.ObjectId(), "list": [1, n], "part": {"a": n}, "key": uuid.uuid4(),

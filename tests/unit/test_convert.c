@@ -194,7 +194,9 @@ TEST(reasons_name_the_error) {
     assert_string_equal(out, "byte 0xe9 at offset 3 of the field \"caf\\xe9\" is not UTF-8: "
                              "give --encoding: windows-1252 for \"caf\u00e9\", windows-1250 for "
                              "\"caf\u00e9\", windows-1251 for \"caf\u0439\"");
-    sl_explain_text((sl_text){"\x81\x98", 2}, out, sizeof out);
+    sl_explain_text((sl_text){"M\x81ller", 6}, out, sizeof out); /* of DOS */
+    assert_contains(out, "windows-1251 for \"M\u0403ller\", cp850 for \"M\u00fcller\"");
+    sl_explain_text((sl_text){"\x81\x98\xDB", 3}, out, sizeof out);
     assert_contains(out, "give --encoding: the name of the encoding");
     sl_explain_text((sl_text){"a\0b", 3}, out, sizeof out);
     assert_contains(out, "byte 0x00 at offset 1");
