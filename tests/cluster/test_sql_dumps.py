@@ -256,6 +256,15 @@ class Dumps(support.ClusterCase):
         self.load("-", collection="y", stdin=POSTGRES.encode(), code=support.EXIT_SOURCE, message="other columns")
         self.run_load("-", stdin=b"a,b\n1,2\n", code=support.EXIT_USAGE, message="give --collection")
 
+    def test_a_dump_that_arrives_in_pieces(self):
+        """A pipe, or a file that was compressed in pieces, is recognised by 64 KiB of text, not by its first piece."""
+        for begin in (f"/* {'x' * 900} */\n", "-- x\n" * 300, "USE db;\n" + "SET a = 1;\n" * 100):
+            text = (begin + MYSQL_ROWS).encode()
+            packed = gzip.compress(text[:600]) + gzip.compress(text[600:])
+            for words, stdin in (([self.file("a.sql.gz", packed)], b""), (["-"], packed), (["-"], text)):
+                out = self.shardload("inspect", *words, stdin=stdin).out
+                self.assertIn("a table of an SQL dump", out, begin)
+
     def test_a_copy_of_a_pipe_that_another_user_has_planted_is_refused(self):
         self.file("work/shardload.log", "an earlier load\n")
         if os.geteuid() == 0:
