@@ -26,19 +26,67 @@ static size_t begins_with(const unsigned char *text, size_t length, const char *
     return 0;
 }
 
-/* Does a statement that no table has begin a line, or follow on a semicolon? */
-static bool has_statement(const unsigned char *text, size_t length) {
-    const unsigned char *at = text, *end = text + length;
+/* Does a name follow, also with a list in parentheses, and then one of these words? */
+static bool has_name_before(const unsigned char *at, const unsigned char *end, const char *words) {
+    while (at < end && (*at >= '@' || strchr(".\"#$", *at) || sl_is_digit((char)*at)))
+        at++;
+    while (at < end && *at <= ' ')
+        at++;
+    if (at < end && *at == '(')
+        at = memchr(at, ')', (size_t)(end - at));
+    while (at && at < end && (*at <= ' ' || *at == ')'))
+        at++;
+    return at && begins_with(at, (size_t)(end - at), words) > 0;
+}
+
+/* Is this the beginning of a statement that no table has? */
+static bool is_statement(const unsigned char *at, const unsigned char *end) {
+    static const char values[] = "VALUES |VALUES(|VALUES\n|VALUES\r|SELECT |SET ";
+    static const struct {
+        const char *words, *after; /* the name of a table */
+    } kinds[] = {{"INSERT ", values},
+                 {"REPLACE INTO ", values},
+                 {"UPDATE ", "SET "},
+                 {"DELETE FROM ", "WHERE |;\n|;\r"},
+                 {"MERGE INTO ", "USING |AS "}};
+    const size_t left = (size_t)(end - at);
+    bool found = begins_with(at, left, "CREATE TABLE |INSERT INTO |DROP TABLE |LOCK TABLES ") > 0;
+    for (size_t i = 0; !found && i < sizeof kinds / sizeof kinds[0]; i++) {
+        const size_t length = begins_with(at, left, kinds[i].words);
+        found = length > 0 && has_name_before(at + length, end, kinds[i].after);
+    }
+    return found;
+}
+
+/* Does such a statement begin a line, or follow on a semicolon? */
+static bool has_statement(const unsigned char *at, const unsigned char *end) {
     while (at < end) {
         while (at < end && (*at <= ' ' || *at == ';'))
             at++;
-        if (begins_with(at, (size_t)(end - at),
-                        "CREATE TABLE |INSERT INTO |DROP TABLE |LOCK TABLES "))
+        if (is_statement(at, end))
             return true;
         while (at < end && *at != '\n' && *at != ';')
             at++;
     }
     return false;
+}
+
+/* Are most lines such statements, whatever the first line is? Lines in quotes are not: they are
+ * values of a table. */
+static bool has_mostly_statements(const unsigned char *at, const unsigned char *end) {
+    size_t lines = 0, statements = 0;
+    for (bool quoted = false; at < end;) {
+        const unsigned char *feed = memchr(at, '\n', (size_t)(end - at));
+        const unsigned char *stop = feed ? feed : end;
+        while (stop > at && stop[-1] <= ' ')
+            stop--;
+        lines += stop > at;
+        statements += stop > at && !quoted && stop[-1] == ';' && is_statement(at, stop);
+        for (; at < stop; at++)
+            quoted ^= *at == '"';
+        at = feed ? feed + 1 : end;
+    }
+    return statements > lines / 2;
 }
 
 /* Does the first line have one statement, such as SET x = 1;? */
@@ -73,8 +121,9 @@ static bool begins_statement(const unsigned char *text, size_t length) {
             memmem(text, (size_t)(end - text), " FROM stdin", strlen(" FROM stdin"))) ||
            (begins_with(text, length,
                         "CREATE |DROP |ALTER |DELETE |TRUNCATE |REPLACE INTO |USE |SET |GRANT |"
-                        "COMMENT ON |SELECT ") &&
-            has_statement(text, length));
+                        "COMMENT ON |SELECT |INSERT |UPDATE |MERGE |DECLARE |EXEC |IF |WHENEVER |"
+                        "SPOOL ") &&
+            has_statement(text, text + length));
 }
 
 bool sl_sql_text_begins(const unsigned char *bytes, size_t length) {
@@ -87,12 +136,12 @@ bool sl_sql_text_begins(const unsigned char *bytes, size_t length) {
         const size_t left = (size_t)(end - at);
         if (strchr(" \t\r\n", *at))
             at++;
-        else if (*at == '#' || begins_with(at, left, "--"))
+        else if (*at == '#' || begins_with(at, left, "--|REM |PROMPT ")) /* two of SQL*Plus */
             at = memchr(at, '\n', left);
         else if (begins_with(at, left, "/*") && !begins_with(at, left, "/*!|/*M!"))
             at = (at = memmem(at + 2, left - 2, "*/", 2)) ? at + 2 : NULL;
         else
-            return begins_statement(at, left);
+            return begins_statement(at, left) || has_mostly_statements(at, end);
     }
     return false;
 }

@@ -26,6 +26,7 @@
 
 #define FILE_BUFFER_BYTES ((size_t)256 << 10)
 #define FILE_BUFFER_BYTES_MIN ((size_t)4 << 10)
+#define HEAD_BYTES ((size_t)64 << 10) /* by which kinds of texts are recognised */
 #define PIPE_POLL_MS 200 /* interval at which a reader waiting for a pipe checks `stopped` */
 
 typedef struct file_state {
@@ -267,15 +268,19 @@ static const char *not_text_advice(const unsigned char *bytes, size_t length) {
 }
 
 /* If the bytes of `*input` are compressed, creates an unpacker; `*input` is then its output. Peeks
- * the bytes by which an archive is recognised. */
-static bool unpack(sl_input **input, sl_unpacker **unpacker, sl_reader_times *times,
+ * the bytes by which an archive or an SQL dump (`*dump`) is recognised. */
+static bool unpack(sl_input **input, sl_unpacker **unpacker, bool *dump, sl_reader_times *times,
                    sl_error *error) {
     if (!sl_input_peek(*input, SL_MAGIC_BYTES, times, error) ||
         !sl_unpacker_create(*input, unpacker, error))
         return false;
     if (*unpacker)
         *input = sl_unpacker_output(*unpacker);
-    return sl_input_peek(*input, SL_ARCHIVE_HEAD_BYTES, times, error);
+    const size_t room = (*input)->room < HEAD_BYTES ? (*input)->room : HEAD_BYTES;
+    if (!sl_input_peek(*input, room, times, error))
+        return false;
+    *dump = sl_sql_text_begins(sl_input_at(*input), sl_input_left(*input));
+    return true;
 }
 
 bool sl_stream_open(const char *path, const char *shown, const char *include, bool dumps,
@@ -288,8 +293,9 @@ bool sl_stream_open(const char *path, const char *shown, const char *include, bo
         return sl_error_memory(error, "opening sources");
     sl_reader_times times = {0};
     sl_input *text = &stream->file;
+    bool sql;
     if (!input_open_file(&stream->file, path, shown, stopped, error) ||
-        !unpack(&text, &stream->unpacker, &times, error))
+        !unpack(&text, &stream->unpacker, &sql, &times, error))
         goto fail;
     const unsigned char *head = sl_input_at(text);
     size_t length = sl_input_left(text);
@@ -300,12 +306,12 @@ bool sl_stream_open(const char *path, const char *shown, const char *include, bo
         *not_text = true;
         goto fail;
     }
-    if (sl_sql_text_begins(head, length)) {
-        if (!sl_sql_dump_create(text, include, &stream->dump, error))
+    if (sl_archive_kind_of(head, length)) {
+        if (!sl_archive_create(text, include, &stream->archive, &times, error))
             goto fail;
-    } else if (!sl_archive_kind_of(head, length))
+    } else if (!sql)
         stream->text = text;
-    else if (!sl_archive_create(text, include, &stream->archive, &times, error))
+    else if (!sl_sql_dump_create(text, include, &stream->dump, error))
         goto fail;
     *result = stream;
     return true;
@@ -400,12 +406,13 @@ bool sl_stream_next_entry(sl_stream *stream, bool *more, sl_reader_times *times,
         sl_unpacker_destroy(stream->entry_unpacker);
         stream->entry_unpacker = NULL;
         sl_input *text;
+        bool sql; /* not used */
         if (!sl_archive_next(stream->archive, &text, times, error))
             return false;
         *more = text != NULL;
         if (!*more)
             return true;
-        if (!unpack(&text, &stream->entry_unpacker, times, error))
+        if (!unpack(&text, &stream->entry_unpacker, &sql, times, error))
             return false;
         const unsigned char *head = sl_input_at(text);
         size_t length = sl_input_left(text);

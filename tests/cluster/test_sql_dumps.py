@@ -256,6 +256,15 @@ class Dumps(support.ClusterCase):
         self.load("-", collection="y", stdin=POSTGRES.encode(), code=support.EXIT_SOURCE, message="other columns")
         self.run_load("-", stdin=b"a,b\n1,2\n", code=support.EXIT_USAGE, message="give --collection")
 
+    def test_a_dump_that_arrives_in_pieces(self):
+        """A pipe, or a file that was compressed in pieces, is recognised by 64 KiB of text, not by its first piece."""
+        for begin in (f"/* {'x' * 900} */\n", "-- x\n" * 300, "USE db;\n" + "SET a = 1;\n" * 100):
+            text = (begin + MYSQL_ROWS).encode()
+            packed = gzip.compress(text[:600]) + gzip.compress(text[600:])
+            for words, stdin in (([self.file("a.sql.gz", packed)], b""), (["-"], packed), (["-"], text)):
+                out = self.shardload("inspect", *words, stdin=stdin).out
+                self.assertIn("a table of an SQL dump", out, begin)
+
     def test_a_copy_of_a_pipe_that_another_user_has_planted_is_refused(self):
         self.file("work/shardload.log", "an earlier load\n")
         if os.geteuid() == 0:
@@ -354,10 +363,29 @@ class Dumps(support.ClusterCase):
                       "DELIMITER x,y", "# note\na,b", "-- x\na,b", "CREATE,DROP", "create time,x", "Drop type,x",
                       "Drop type x,y", "Comment on x,y", "Create event id;Create event time", "Drop type code;Price",
                       "create event id;x", "Create event id,note", "Delete from cart,Clicks", "Use case;",
-                      "truncate table id;y", "drop index,x", "Replace into x;y"):
+                      "truncate table id;y", "drop index,x", "Replace into x;y", "update,x", "Update date,x",
+                      "update set,x", "insert,x", "Insert size (bp),x", "insert date,values (EUR)", "rem,x",
+                      "Rem sleep,x", "merge,x", "Merge into x,y", "Delete from x;y", "Exec time,x", "if,x", "query,ms\nINSERT INTO t SELECT a;,1",
+                      "ms,query\n1,INSERT INTO t VALUES (1);",
+                      'n,script\n1,"\nINSERT INTO t VALUES (1);\nINSERT INTO t VALUES (2);\nUPDATE t SET a = 1;"'):
             row = "1;2\n" if ";" in begin else "1,2\n"
             out = self.shardload("inspect", self.file("table", f"{begin}\n{row * 2}")).out
             self.assertNotIn("SQL dump", out, begin)
+
+    def test_scripts_that_are_not_dumps(self):
+        """Statements of Oracle's SQL Developer, of SQL Server, and others that are no dump: refused with the line;
+        they are never stored as a table of text."""
+        for begin, row in (("REM INSERTING into T\nSET DEFINE OFF;\n", "Insert into T (ID,S) values ({0},'{0}');\n"),
+                           ("", "INSERT [dbo].[t] ([id], [s]) VALUES ({0}, N'{0}')\n"),
+                           ("", "insert t values ({0}, '{0}')\ngo\n"),
+                           ("PROMPT t, u\n", "REPLACE INTO t VALUES ({0}, '{0}');\n"),
+                           ("", "UPDATE t SET s = '{0}', u = 1;\n"), ("", "UPDATE dbo.t\nSET s = '{0}',\n u = 1;\n"),
+                           ("", "MERGE INTO t USING u ON (t.id = {0}, 1) WHEN MATCHED THEN DELETE;\n"),
+                           ("DECLARE @a int, @b int\n", "INSERT t (id, s) VALUES ({0}, '{0}');\n"),
+                           ("@start.sql a,b\n", "delete from t where id in ({0}, 1);\n")):
+            path = self.file("script.sql", begin + "".join(row.format(n) for n in range(5)))
+            err = self.shardload("inspect", path, code=support.EXIT_SOURCE).err
+            self.assertRegex(err, r"script\.sql, line [12]: |CREATE TABLE", begin + row)
 
     def test_dumps_with_a_byte_order_mark(self):
         """Also in UTF-16, as the shell of Windows writes the output of mysqldump, and packed."""
