@@ -312,7 +312,7 @@ static bool unknown_format(const char *path, sl_text head, const sl_misfit *misf
         named ? "\nNor is it one of these (--format NAME shows why): " : "", others);
 }
 
-/* Checks that a text has the columns that identify a document, under the keys of the other texts. */
+/* Checks that a text has the columns that identify a document, under the keys of other texts. */
 static bool check_key_fields(const sl_job *job, const sl_format *format, const sl_dialect *dialect,
                              const char *shown, sl_error *error) {
     size_t ids = job->keys ? job->keys->id.count : 0;

@@ -208,7 +208,8 @@ class Modes:
         figures = support.run_record(work)["accounting"]
         self.assertEqual((figures["records"], figures["inserted"]), (3000, 0))
         self.assertRegex(self.database.t.find_one({"_id": 5})["t"], "^version")
-        equal = self.file("equal.json", b'{"_id":7,"t":1}\n{"_id":7.0,"t":2}\n{"_id":0.5}\n{"_id":{"$numberDecimal":"0.50"},"t":3}\n')
+        equal = self.file("equal.json", b'{"_id":7,"t":1}\n{"_id":7.0,"t":2}\n'
+                          b'{"_id":0.5}\n{"_id":{"$numberDecimal":"0.50"},"t":3}\n')
         outcome, _ = self.load("--mode", "upsert", equal)
         self.assertIn("2 records of this run have the same match fields", outcome.err)
         lines = [f"{1000 + number % 3},1,new" for number in range(6000)]

@@ -99,14 +99,16 @@ class Standalone(Oplogs):
     def test_a_collection_that_is_in_the_oplog_only_is_not_changed(self):
         """An oplog of all databases beside a dump of one: what it does not create existed before it."""
         index = command("createIndexes", "other", v=2, key={"f": 1}, name="f_1")
-        for entries in ([insert({"_id": 2}, "DB.other")], [index], [delete("mine", "DB.other"), insert({"_id": 2}, "DB.other")]):
+        added = insert({"_id": 2}, "DB.other")
+        for entries in ([added], [index], [delete("mine", "DB.other"), added]):
             self.database.other.drop()
             self.database.other.insert_one({"_id": "mine"})
             for words in ([], ["--drop"]):
                 self.replay(self.dump(self.namespace("t", [A]), oplog=entries), *words, code=support.EXIT_CLUSTER,
                             message="other exists and is not in the dump")
                 self.assertEqual(list(self.database.other.find()), [{"_id": "mine"}])
-            self.replay(self.dump(self.namespace("t", [A]), oplog=entries), "--drop", "--ns-exclude", f"{self.db}.other")
+            self.replay(self.dump(self.namespace("t", [A]), oplog=entries), "--drop", "--ns-exclude",
+                        f"{self.db}.other")
 
     def test_patterns_select_and_rename_operations(self):
         def made():
