@@ -327,7 +327,8 @@ class Types(support.Case):
     def test_a_repeated_header_whose_names_fit_the_types(self):
         """Years as columns, with a schema: in joined files and in entries of an archive."""
         texts = ["land,2019,2020\nDE,10,20\nFR,30,40\n", "land,2019,2020\nIT,11,21\n"]
-        schema = self.file("s.yaml", "name: s\ncolumns: [{name: land}, {name: '2019', type: int}, {name: '2020', type: int}]\n")
+        schema = self.file("s.yaml", "name: s\ncolumns: [{name: land}, {name: '2019', type: int}, "
+                           "{name: '2020', type: int}]\n")
         for path in self.file("joined.csv", "".join(texts)), self.tar(texts):
             documents, _ = self.documents("--schema", schema, path)
             self.assertEqual([one["land"] for one in documents], ["DE", "FR", "IT"])
