@@ -419,7 +419,7 @@ const sl_option_row sl_load_rows[] = {
      .help = "With --search adaptive: largest number of trials."},
     {.name = "max-time", SL_ROW_COMMON, SL_ROW_TIME, SL_ROW_OF(TUNE, "Trials", NONE),
      .help = "Stop after this time, such as 15m, and recommend a setting from the trials so far."},
-    {.name = "trial-bytes", SL_ROW_COMMON, SL_ROW_BYTES(1 << 20, 0), SL_ROW_OF(TUNE, "Trials", NONE),
+    {.name = "trial-bytes", SL_ROW_COMMON, SL_ROW_BYTES(1000000, 0), SL_ROW_OF(TUNE, "Trials", NONE),
      .help = "Amount of source text that each trial loads. Without this option, as much as takes "
              "some seconds to load."},
     {.name = "save", SL_ROW_COMMON, SL_ROW_FILE("FILE", WRITTEN), SL_ROW_OF(TUNE, "Output", NONE),
