@@ -368,24 +368,39 @@ static void take_holder(sl_ledger *ledger) {
     bson_oid_to_string(&id, ledger->holder);
 }
 
+/* Without a target no document has been sent. */
+static bool may_begin(const sl_earlier_run *earlier, const char *folder, sl_error *error) {
+    return !earlier->target || earlier->finished ||
+           sl_error_set(error, SL_EXIT_USAGE,
+                        "%s holds the journal of a load that has not been completed: complete it "
+                        "with --resume, or name another --work-dir",
+                        folder);
+}
+
+bool sl_resume_may_begin(const char *directory, sl_error *error) {
+    sl_earlier_run earlier = {0};
+    sl_journal_handlers handlers = {on_document, on_entry, &earlier};
+    sl_journal *journal = NULL;
+    bool empty, ok = sl_journal_open(directory, &handlers, &journal, &empty, error) &&
+                     may_begin(&earlier, directory, error);
+    sl_journal_close(journal);
+    earlier_clear(&earlier);
+    return ok;
+}
+
 /* Decides from the journal's contents whether the load may begin, or be resumed. */
-static bool judge(sl_job *job, sl_ledger *ledger, bool empty, bool *finished, sl_error *error) {
+static bool judge(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *error) {
     sl_earlier_run *earlier = ledger->earlier;
     const char *folder = ledger->work_directory;
     if (earlier->no_memory)
         return sl_error_memory(error, "reading the journal");
     take_holder(ledger);
     if (!job->config->resume || (job->config->resume_or_begin && !earlier->begun)) {
-        /* Without a target no document has been sent. */
-        if (empty || !earlier->target || earlier->finished) {
-            ledger->begin_later = earlier->finished != NULL;
-            earlier_clear(earlier);
-            return ledger->begin_later || write_begun(job, ledger, error);
-        }
-        return sl_error_set(error, SL_EXIT_USAGE,
-                            "%s holds the journal of a load that has not been completed: complete "
-                            "it with --resume, or name another --work-dir",
-                            folder);
+        if (!may_begin(earlier, folder, error))
+            return false;
+        ledger->begin_later = earlier->finished != NULL;
+        earlier_clear(earlier);
+        return ledger->begin_later || write_begun(job, ledger, error);
     }
     if (!earlier->begun)
         return sl_error_set(error, SL_EXIT_USAGE,
@@ -416,7 +431,7 @@ bool sl_resume_open(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *er
     sl_journal_handlers handlers = {on_document, on_entry, ledger->earlier};
     bool empty;
     if (!sl_journal_open(ledger->work_directory, &handlers, &ledger->journal, &empty, error) ||
-        !judge(job, ledger, empty, finished, error)) {
+        !judge(job, ledger, finished, error)) {
         sl_work_directory_abandon(ledger->work_directory, &ledger->lock);
         ledger->work_directory[0] = '\0'; /* keeps the run.json of the load that it belongs to */
         return false;

@@ -94,6 +94,10 @@ void sl_ledger_add(sl_ledger *ledger, const sl_job *job, const sl_journal_entry 
  * been completed. */
 bool sl_resume_open(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *error);
 
+/* Does the folder, which has a journal, allow a new load? Not (SL_EXIT_USAGE) if a load has sent
+ * documents and has not been completed. */
+bool sl_resume_may_begin(const char *directory, sl_error *error);
+
 /* The exit code of the completed load: SL_EXIT_OK or SL_EXIT_REJECTS. */
 sl_exit sl_resume_completed_code(const sl_ledger *ledger);
 

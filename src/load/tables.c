@@ -14,6 +14,7 @@
 
 #include "cluster/cluster.h"
 #include "format/notation.h"
+#include "ledger/ledger.h"
 #include "ledger/work_directory.h"
 #include "report/json.h"
 #include "report/lookup.h"
@@ -270,7 +271,7 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
     sl_stream *stream = NULL;
     bool special = source->kind == SL_SOURCE_NOT_TEXT, not_text = special, ok = true;
     snprintf(copy, sizeof copy, "%s/" SL_WORK_STDIN, all->directory);
-    bool copied = pipe && all->directory[0] && access(copy, F_OK) == 0;
+    bool copied = pipe && all->config->resume && access(copy, F_OK) == 0;
     int file = copied ? sl_private_file_open(copy, O_RDONLY, error) : -1; /* whose is it? */
     if (copied && file < 0)
         return false;
@@ -409,6 +410,30 @@ static void folder_of(const tables *all, size_t index, char *out, size_t room) {
             snprintf(name + used, sizeof name - used, "~%zu", index);
     }
     snprintf(out, room, "%s/%s", all->directory, name);
+}
+
+/* Removes the journals of the tables of an earlier load: --resume would take its tables for those
+ * of this load. Fails if a load has not been completed. */
+static bool remove_journals(const tables *all, sl_error *error) {
+    char path[SL_WORK_DIRECTORY_ROOM + NAME_MAX + 32];
+    DIR *folder = opendir(all->directory);
+    bool ok = true;
+    for (int removes = 0; folder && removes < 2; removes++) {
+        rewinddir(folder);
+        for (const struct dirent *entry; ok && (entry = readdir(folder)) != NULL;) {
+            int length = snprintf(path, sizeof path, "%s/%s", all->directory, entry->d_name);
+            strcat(path, "/" SL_WORK_JOURNAL);
+            if (entry->d_name[0] == '.' || access(path, F_OK) != 0)
+                continue;
+            if (removes)
+                sl_private_file_remove(path);
+            path[length] = '\0';
+            ok = removes || sl_resume_may_begin(path, error);
+        }
+    }
+    if (folder)
+        closedir(folder);
+    return ok;
 }
 
 /* A table that an earlier run has begun, and that the sources lack now, would stay incomplete: its
@@ -655,7 +680,8 @@ sl_exit sl_tables_run(const sl_load_config *config, bool loads, sl_table_run *ru
                           "--collection each table has its run.json in the work directory");
     ok = ok && (!loads || single ||
                 sl_work_directory_make(config, config->database, all.directory, &all.lock, &error));
-    ok = ok && list_tables(&all, &error) &&
+    ok = ok && (!all.directory[0] || config->resume || remove_journals(&all, &error)) &&
+         list_tables(&all, &error) &&
          (!config->resume || !all.directory[0] || check_begun(&all, &error));
     atomic_store(&all.running, true);
     if (ok)

@@ -255,6 +255,10 @@ class Dumps(support.ClusterCase):
         self.assertEqual(len(self.found("x")), 2)
         self.load("-", collection="y", stdin=POSTGRES.encode(), code=support.EXIT_SOURCE, message="other columns")
         self.run_load("-", stdin=b"a,b\n1,2\n", code=support.EXIT_USAGE, message="give --collection")
+        for word in "monday", "tuesday":        # each night, in the same work directory
+            text = f"CREATE TABLE t (id int, b text);\nINSERT INTO t VALUES (1, '{word}');\n"
+            self.run_load("--drop", "-", stdin=text.encode(), work=self.scratch / "nightly")
+            self.assertEqual(self.database.t.find_one()["b"], word)
 
     def test_a_dump_that_arrives_in_pieces(self):
         """A pipe, or a file that was compressed in pieces, is recognised by 64 KiB of text, not by its first piece."""
@@ -820,6 +824,21 @@ class Dumps(support.ClusterCase):
         self.run_load("--resume", path, work=work)
         self.assertEqual([self.database[f"t{table}"].count_documents({}) for table in range(3)], [20000] * 3)
         self.run_load("--resume", path, work=work)
+
+    def test_resume_in_the_work_directory_of_an_earlier_load(self):
+        """Its finished tables are not taken for those of the second load."""
+        running, path, work = self.begin_three_tables()
+        running.wait().expect(support.EXIT_OK)
+        self.database.t2.update_many({}, {"$set": {"s": "changed"}})
+        words = ("load", "--uri", self.uri, "-d", self.database_name, "--work-dir", work, "--progress", "none", "-j", 1,
+                 "--rate-limit", 20000, "--drop", path)
+        running = self.start("shardload", *words)
+        self.wait_for(lambda: self.database.t1.estimated_document_count() in range(1, 19000), "the second table")
+        running.interrupt("--resume")
+        self.shardload(*words, code=support.EXIT_USAGE, message="holds the journal of a load that has not been completed")
+        self.run_load("--drop", "--resume", path, work=work)
+        self.assertEqual([self.database[f"t{table}"].count_documents({"s": {"$ne": "changed"}}) for table in range(3)],
+                         [20000] * 3)
 
     def test_a_resumed_dump_that_lacks_a_table_which_was_begun(self):
         running, path, work = self.begin_three_tables()
