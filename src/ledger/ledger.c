@@ -43,6 +43,7 @@
 #include "util/hash.h"
 #include "util/interrupt.h"
 #include "util/log.h"
+#include "util/private_file.h"
 #include "util/text.h"
 
 /* The contents of the journal of an earlier run, read once at the start of a resume and not changed
@@ -314,11 +315,48 @@ static void on_difference(void *context, const char *name, const char *was, cons
                                     i ? " and" : "", words[i], texts[i]);
 }
 
-bool sl_resume_options_differ(const bson_t *was, const bson_t *now, char *how, size_t room) {
+/* Writes the options that differ between two lists as words. False: none. */
+static bool options_differ(const bson_t *was, const bson_t *now, char *how, size_t room) {
     difference d = {.used = 0};
     sl_look_differences(was, now, on_difference, &d);
     snprintf(how, room, "%s", d.how);
     return d.used > 0;
+}
+
+/* The options of a command with a work directory for each collection. */
+static bson_t *options_of(const sl_load_config *config) {
+    bson_t *options = config->document_options ? bson_copy(config->document_options) : bson_new();
+    return BSON_APPEND_UTF8(options, "drop", config->drop ? "yes" : "no") ? options : NULL;
+}
+
+bool sl_resume_write_options(const char *directory, const sl_load_config *config, sl_error *error) {
+    char path[SL_WORK_DIRECTORY_ROOM + 32];
+    bson_t *options = options_of(config);
+    snprintf(path, sizeof path, "%s/" SL_WORK_OPTIONS, directory);
+    bool ok = options ? sl_json_write_file(path, options, error)
+                      : sl_error_memory(error, "keeping the options");
+    bson_destroy(options);
+    return ok;
+}
+
+bool sl_resume_check_options(const char *directory, const sl_load_config *config, sl_error *error) {
+    char path[SL_WORK_DIRECTORY_ROOM + 32], how[900];
+    bson_t *was, *now;
+    snprintf(path, sizeof path, "%s/" SL_WORK_OPTIONS, directory);
+    if (!sl_json_read_private(path, &was, error))
+        return sl_error_prefix(error, "--resume");
+    if (!bson_has_field(was, "drop")) /* of an earlier version */
+        BSON_APPEND_UTF8(was, "drop", config->drop ? "yes" : "no");
+    now = options_of(config);
+    bool differ = !now || options_differ(was, now, how, sizeof how);
+    bson_destroy(was);
+    bson_destroy(now);
+    return !differ || !now ||
+           sl_error_set(error, SL_EXIT_USAGE,
+                        "--resume: the command whose work directory is %s was begun with other "
+                        "options: %s. Give the options of the first run, or begin anew with "
+                        "another --work-dir",
+                        directory, how);
 }
 
 static bool same_options(const sl_job *job, const sl_ledger *ledger, sl_error *error) {
@@ -335,11 +373,14 @@ static bool same_options(const sl_job *job, const sl_ledger *ledger, sl_error *e
     append_options(&now, job->config);
     sl_look_inside(&now, "options", &options);
     sl_look_inside(ledger->earlier->begun, "options", &was_options);
-    bool differ = sl_resume_options_differ(&was_options, &options, how, sizeof how);
+    bool differ = options_differ(&was_options, &options, how, sizeof how);
     bson_destroy(&now);
-    if (!differ && job->config->drop && !ledger->earlier->target &&
-        !sl_look_flag(ledger->earlier->begun, "drop"))
-        return refuse_journal(ledger, SL_EXIT_USAGE, "--drop was not given and is \"yes\"", error);
+    const bool dropped = sl_look_flag(ledger->earlier->begun, "drop");
+    if (!differ && !ledger->earlier->target && job->config->drop != dropped)
+        return refuse_journal(ledger, SL_EXIT_USAGE,
+                              dropped ? "--drop was \"yes\" and is not given"
+                                      : "--drop was not given and is \"yes\"",
+                              error);
     return !differ || refuse_journal(ledger, SL_EXIT_USAGE, how, error);
 }
 
@@ -718,7 +759,8 @@ bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error) {
     size_t budget = BITMAP_BYTES + BITMAP_BYTES_PER_ENTRY * (earlier ? earlier->count : 0);
     if (!sl_ledger_open_accounts(ledger, job))
         return sl_error_memory(error, "recovering the journal");
-    if (directory && !job->resumed && !sl_work_directory_set_rejects_aside(directory, error))
+    if (directory && !(earlier && earlier->count > 0) &&
+        !sl_work_directory_set_rejects_aside(directory, error))
         return false;
     if (!sl_rejects_open(directory, job->set, ledger->journal != NULL, table_bytes,
                          &ledger->rejects, error))

@@ -126,9 +126,10 @@ bool sl_resume_record_drop(const sl_destination *destination, const sl_ledger *l
 bool sl_resume_target(sl_job *job, sl_destination *destination, sl_ledger *ledger, sl_error *error);
 /* Recovers the completed blocks and the totals of earlier runs, before the first block is read. */
 bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error);
-/* Writes the options that differ between two lists (sl_load_config.document_options) as words.
- * False: none. */
-bool sl_resume_options_differ(const bson_t *was, const bson_t *now, char *how, size_t room);
+/* For commands that have a work directory for each collection in theirs: writes the options that
+ * change what is stored or removed; with --resume, compares them. */
+bool sl_resume_write_options(const char *directory, const sl_load_config *config, sl_error *error);
+bool sl_resume_check_options(const char *directory, const sl_load_config *config, sl_error *error);
 /* The identity of a file as the field `identity` of a document. Fields that it lacks are 0. */
 void sl_resume_append_identity(bson_t *source, const sl_source_identity *identity);
 sl_source_identity sl_resume_identity_in(const bson_t *source);

@@ -413,7 +413,7 @@ static void folder_of(const tables *all, size_t index, char *out, size_t room) {
 }
 
 /* Removes the journals of the tables of an earlier load: --resume would take its tables for those
- * of this load. Fails if a load has not been completed. */
+ * of this load. Fails if that has not been completed. */
 static bool remove_journals(const tables *all, sl_error *error) {
     char path[SL_WORK_DIRECTORY_ROOM + NAME_MAX + 32];
     DIR *folder = opendir(all->directory);
@@ -434,6 +434,18 @@ static bool remove_journals(const tables *all, sl_error *error) {
     if (folder)
         closedir(folder);
     return ok;
+}
+
+/* Begins a new load in the work directory, or compares the options of the load to complete: tables
+ * that have not been begun would be loaded with others. (Earlier versions kept no options.) */
+static bool begin_or_resume(const tables *all, sl_error *error) {
+    char options[SL_WORK_DIRECTORY_ROOM + 32];
+    snprintf(options, sizeof options, "%s/" SL_WORK_OPTIONS, all->directory);
+    if (!all->config->resume)
+        return remove_journals(all, error) &&
+               sl_resume_write_options(all->directory, all->config, error);
+    return access(options, F_OK) != 0 ||
+           sl_resume_check_options(all->directory, all->config, error);
 }
 
 /* A table that an earlier run has begun, and that the sources lack now, would stay incomplete: its
@@ -680,8 +692,7 @@ sl_exit sl_tables_run(const sl_load_config *config, bool loads, sl_table_run *ru
                           "--collection each table has its run.json in the work directory");
     ok = ok && (!loads || single ||
                 sl_work_directory_make(config, config->database, all.directory, &all.lock, &error));
-    ok = ok && (!all.directory[0] || config->resume || remove_journals(&all, &error)) &&
-         list_tables(&all, &error) &&
+    ok = ok && (!all.directory[0] || begin_or_resume(&all, &error)) && list_tables(&all, &error) &&
          (!config->resume || !all.directory[0] || check_begun(&all, &error));
     atomic_store(&all.running, true);
     if (ok)

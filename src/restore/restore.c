@@ -792,25 +792,9 @@ bool sl_restore_is_in_place(const sl_restore *restore) {
     return sl_dump_is_in_place(restore->config->dump, &restore->config->names);
 }
 
-/* Compares the options that change what is restored with those of the first run. */
-static bool check_options(const sl_restore *restore, sl_error *error) {
-    char path[600], how[900];
-    bson_t *was;
-    if (!sl_json_read_private(file_of(restore, SL_WORK_OPTIONS, path), &was, error))
-        return sl_error_prefix(error, "--resume");
-    bool differ =
-        sl_resume_options_differ(was, restore->config->load->document_options, how, sizeof how);
-    bson_destroy(was);
-    return !differ ||
-           sl_error_set(error, SL_EXIT_USAGE,
-                        "--resume: the restore in %s was begun with other options: %s. Give the "
-                        "options of the first run, or start a new restore with another --work-dir",
-                        restore->directory, how);
-}
-
 /* The file `restore` marks a work directory, and names the dump. It is written last. */
 static bool begin_or_resume(sl_restore *restore, sl_error *error) {
-    char path[600], options[600], resolved[4096];
+    char path[600], resolved[4096];
     const char *dump = realpath(restore->config->dump, resolved) ? resolved : restore->config->dump;
     bool begun = access(file_of(restore, SL_WORK_RESTORE, path), F_OK) == 0;
     bool resume = restore->config->load->resume;
@@ -834,12 +818,12 @@ static bool begin_or_resume(sl_restore *restore, sl_error *error) {
         if (!read || strcmp(text, dump) != 0)
             return sl_error_set(error, SL_EXIT_USAGE, "--resume: %s is a restore of %s, not of %s",
                                 restore->directory, text, dump);
-        return check_options(restore, error) && sl_restore_same_dump(restore, error);
+        return sl_resume_check_options(restore->directory, restore->config->load, error) &&
+               sl_restore_same_dump(restore, error);
     }
     char line[4100];
     int length = snprintf(line, sizeof line, "%s\n", dump);
-    return sl_json_write_file(file_of(restore, SL_WORK_OPTIONS, options),
-                              restore->config->load->document_options, error) &&
+    return sl_resume_write_options(restore->directory, restore->config->load, error) &&
            (!sl_restore_is_in_place(restore) || sl_restore_write_list(restore, error)) &&
            sl_private_file_replace(path, line, (size_t)length, error);
 }

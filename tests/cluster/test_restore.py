@@ -300,7 +300,9 @@ class Standalone(Restoring):
         self.wait_for_documents(running, 500, "a")
         running.kill()
         self.clear_balancer()
-        self.restore(dump, "--resume", "--drop", work=work)
+        self.restore(dump, "--resume", "--drop", work=work, code=support.EXIT_USAGE,
+                     message='--drop was "no" and is "yes"')
+        self.restore(dump, "--resume", work=work)
         self.assertEqual(self.database.a.count_documents({}), 4001)
 
     def failing(self, command, dump):
@@ -329,6 +331,8 @@ class Standalone(Restoring):
         self.database.a.insert_one({"_id": "old"})
         self.failing("drop", dump)
         self.assertEqual(self.database.a.count_documents({}), 1)
+        self.restore(dump, "--resume", work=self.scratch / "work", code=support.EXIT_USAGE,
+                     message='--drop was "yes" and is "no"')
         self.restore(dump, "--resume", "--drop", work=self.scratch / "work")
         self.check("a", documents(300))
 

@@ -836,6 +836,8 @@ class Dumps(support.ClusterCase):
         self.wait_for(lambda: self.database.t1.estimated_document_count() in range(1, 19000), "the second table")
         running.interrupt("--resume")
         self.shardload(*words, code=support.EXIT_USAGE, message="holds the journal of a load that has not been completed")
+        for other, message in (((), '--drop was "yes" and is "no"'), (("--drop", "--trim"), "--trim")):
+            self.run_load(*other, "--resume", path, work=work, code=support.EXIT_USAGE, message=message)
         self.run_load("--drop", "--resume", path, work=work)
         self.assertEqual([self.database[f"t{table}"].count_documents({"s": {"$ne": "changed"}}) for table in range(3)],
                          [20000] * 3)

@@ -179,9 +179,11 @@ class OtherOptions(support.Case):
         self.resume({}, "--config", str(config), code=support.EXIT_USAGE,
                     message='--names was not given and is "long"')
 
-    def test_drop_that_the_first_run_did_not_have(self):
+    def test_drop_that_the_first_run_did_not_have_or_had(self):
+        """Before the drop: the documents of an earlier load would stay, or others would go."""
         self.resume({}, "--drop", code=support.EXIT_USAGE, message="--drop was not given")
         self.begun["drop"] = True
+        self.resume({}, code=support.EXIT_USAGE, message='--drop was "yes" and is not given')
         self.resume({}, "--drop", code=support.EXIT_SOURCE, message="source 1 is")
 
 
