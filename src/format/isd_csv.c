@@ -265,7 +265,9 @@ static void add_degrees(row *r, const column *c, sl_text cell, size_t which, dou
 static void add_elevation(row *r, const column *c, sl_text cell) {
     double metres;
     char digits[16];
-    if (!sl_convert_double(cell.bytes, cell.length, &metres) || !(fabs(metres) < 9999.5)) {
+    /* No station is so low: -999.9 marks an unknown elevation. */
+    if (!sl_convert_double(cell.bytes, cell.length, &metres) ||
+        !(metres > -999 && metres < 9999.5)) {
         keep_raw(r, c, cell);
         return;
     }

@@ -107,6 +107,7 @@ TEST(cells_that_do_not_fit_are_kept_as_text) {
         {SMALL("LATITUDE", "north"), "text LATITUDE=north"},
         {SMALL("LONGITUDE", "180.1"), "text LONGITUDE=180.1"},
         {SMALL("ELEVATION", "10000"), "text ELEVATION=10000"},
+        {SMALL("ELEVATION", "-999.9"), "text ELEVATION=-999.9"},
         {SMALL("ZZ1", "any thing"), "text ZZ1=any thing"},
         {SMALL("wind speed", "1"), "text wind speed=1"},
     };
