@@ -11,6 +11,7 @@ import time
 import unittest
 import uuid
 
+import archive_making as making
 import bson
 import sql_servers
 import support
@@ -265,6 +266,36 @@ class Dumps(support.ClusterCase):
                 out = self.shardload("inspect", *words, stdin=stdin).out
                 self.assertIn("a table of an SQL dump", out, begin)
 
+    def test_a_dump_in_an_archive(self):
+        """A dump that is the only file of a zip or tar is loaded as it is; --include selects its tables. Beside other
+        files, a dump is not loaded, which is an error with the way to read it; nothing of it is stored as text."""
+        only = [("x/.hidden", "a"), ("x/shop.sql", POSTGRES)]
+        packed = making.tar([("shop.sql.gz", gzip.compress(POSTGRES.encode()))])
+        archives = [making.zip_of(only[1:]), making.tar(only[1:]), gzip.compress(making.tar(only[1:])), packed]
+        self.run_load(self.file("plain.sql", POSTGRES))
+        expected = [self.found(name) for name in ("orders", "sales.odd Name")]
+        expected[1][0].pop("a")  # NaN
+        for number, archive in enumerate(archives):
+            path = self.file(f"shop{number}.zip", archive)
+            for words, stdin in (([path], b""), (["-"], archive)):
+                self.run_load("--drop", "--again", *words, stdin=stdin)
+                found = [self.found(name) for name in ("orders", "sales.odd Name")]
+                found[1][0].pop("a")
+                self.assertEqual(found, expected)
+            out = self.run_load("--drop", "--again", "--include", "orders", "-c", "x", path).text
+            self.assertEqual(self.found("x"), expected[0], out)
+        for rows in (POSTGRES, MARIADB, SQLITE, MYSQL_ROWS, "INSERT INTO t VALUES (1,2);\n" * 2):
+            for one, two, message in ((rows, MYSQL_ROWS, "2: the archive has an SQL dump and this file"),
+                                      (rows, "a,b\n1,2\n", "2: the archive has an SQL dump and this file"),
+                                      ("a,b\n1,2\n", rows, "2: not loaded: this is an SQL dump beside other files")):
+                path = self.file("two.zip", making.zip_of([("1", one), ("2", two)]))
+                for words in ([], ["--include", "[12g]*"], ["-c", "y"]):
+                    outcome = self.run_load("--drop", "--again", *words, path, code=support.EXIT_SOURCE)
+                    if not words and rows[:6] != "INSERT":
+                        self.assertIn(message, outcome.err)
+        for name in self.collections():
+            self.assertNotRegex(str(list(self.database[name].find())), "INSERT|CREATE|COPY")
+
     def test_a_copy_of_a_pipe_that_another_user_has_planted_is_refused(self):
         self.file("work/shardload.log", "an earlier load\n")
         if os.geteuid() == 0:
@@ -365,7 +396,8 @@ class Dumps(support.ClusterCase):
                       "create event id;x", "Create event id,note", "Delete from cart,Clicks", "Use case;",
                       "truncate table id;y", "drop index,x", "Replace into x;y", "update,x", "Update date,x",
                       "update set,x", "insert,x", "Insert size (bp),x", "insert date,values (EUR)", "rem,x",
-                      "Rem sleep,x", "merge,x", "Merge into x,y", "Delete from x;y", "Exec time,x", "if,x", "query,ms\nINSERT INTO t SELECT a;,1",
+                      "Rem sleep,x", "merge,x", "Merge into x,y", "Delete from x;y", "Exec time,x", "if,x",
+                      "query,ms\nINSERT INTO t SELECT a;,1",
                       "ms,query\n1,INSERT INTO t VALUES (1);",
                       'n,script\n1,"\nINSERT INTO t VALUES (1);\nINSERT INTO t VALUES (2);\nUPDATE t SET a = 1;"'):
             row = "1;2\n" if ";" in begin else "1,2\n"
