@@ -802,6 +802,29 @@ class Dumps(support.ClusterCase):
                                           f"INSERT INTO `t` VALUES {values};\n-- Dump completed\n"))
         self.assertTrue(sorted((one["id"], one["s"]) for one in self.found("t")) == rows)
 
+    def test_a_first_row_that_is_longer_than_64_kib(self):
+        """A photo in the first row: the columns are those of CREATE TABLE, of --columns, or of a schema; a table
+        was refused, as if its first row had fewer fields. Also as an entry of an archive."""
+        photo = "AB" * 40000
+        for text in (f"CREATE TABLE `a` (`id` int, `img` longblob, `s` varchar(9)) ENGINE=InnoDB;\n"
+                     f"INSERT INTO `a` VALUES (1,0x{photo},'x'),(2,0x00,'y');\n",
+                     f"CREATE TABLE a(img BLOB, id INTEGER, s TEXT);\nINSERT INTO a VALUES(X'{photo}',1,'x');\n"
+                     "INSERT INTO a VALUES(X'00',2,'y');\n",
+                     f"CREATE TABLE a (id integer, img bytea, s text);\nCOPY a (id, img, s) FROM stdin;\n"
+                     f"1\t\\\\x{photo}\tx\n2\t\\\\x00\ty\n\\.\n"):
+            self.run_load("--drop", "--again", self.file("a.sql", text))
+            found = self.found("a")
+            self.assertEqual([(one["id"], len(one["img"]), one["s"]) for one in found], [(1, 40000, "x"), (2, 1, "y")])
+        rows = f"1\t{photo}\tx\n2\ty\tz\n"
+        schema = self.file("e.yaml", "name: e\nheader: false\ncolumns: [{name: id}, {name: img}, {name: s}]\n")
+        tar = self.file("e.tar", making.tar([("1.tsv", rows), ("2.tsv", rows)]))
+        for words in (["--columns", "id,img,s"], ["--schema", schema]):
+            self.load("--drop", "--again", *words, self.file("e.tsv", rows), tar, collection="e")
+            self.assertEqual([one["s"] for one in self.found("e")], ["x", "z"] * 3)
+        self.load("--columns", "id,img,s", self.file("e.csv", rows[2:].replace("\t", ",")), collection="f",
+                  code=support.EXIT_SOURCE, message="64 KiB: give --delimiter")
+        self.assertIn("after 64 KiB: give --columns", self.shardload("inspect", self.scratch / "e.tsv", code=None).out)
+
     def test_rejects_name_the_line_of_the_dump(self):
         copy = "--\n-- PostgreSQL database dump\n--\nCREATE TABLE public.a (x int);\nCREATE TABLE public.b (x int);\n"
         copy += "COPY public.a (x) FROM stdin;\n1\nz\n\\.\n\n\nCOPY public.b (x) FROM stdin;\nz\n2\nz\n\\.\n" \
