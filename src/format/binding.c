@@ -358,7 +358,7 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
             converter->step = (uint8_t)step_of(d, schema, tried);
         }
         converter->skips_null = !schema->required && !d->stores_null;
-        converter->skips_empty = converter->skips_null && !(type->empty && d->null);
+        converter->skips_empty = converter->skips_null && !sl_field_may_be_empty(d, schema);
         converter->skips_dash = false;
         converter->refuses[0] = schema->zone == SL_CHOICE_YES;
         converter->refuses[1] = schema->zone == SL_CHOICE_NO;

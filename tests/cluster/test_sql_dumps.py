@@ -199,6 +199,20 @@ class Dumps(support.ClusterCase):
             {"a": bson.Decimal128("99.99"), "r": 0.1, "x": "-0.05", "n": 12345678901234567},
             {"a": bson.Decimal128("1E-7"), "r": 1e300, "x": "10000000000000000.0", "n": 1}])
 
+    def test_empty_text_in_typed_columns_of_sqlite(self):
+        """'' in a column of numbers or dates, as web forms and .import store it, is the empty text, not NULL."""
+        columns = {"a": "INTEGER", "d": "DATE", "r": "REAL", "n": "NUMERIC(9,2)", "f": "BOOLEAN", "bl": "BLOB",
+                   "at": "TIMESTAMP", "j": "JSON", "u": "UUID", "s": "TEXT", "x": ""}
+        create = "CREATE TABLE t(id INTEGER PRIMARY KEY, {});\n".format(
+            ", ".join(" ".join(pair) for pair in columns.items()))
+        rows = "".join(f"INSERT INTO t VALUES({n},{','.join([value] * len(columns))});\n"
+                       for n, value in ((1, "''"), (2, "'v'"), (3, "NULL")))
+        path = self.file("t.sql", f"PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n{create}{rows}COMMIT;\n")
+        for words, null in (([], {}), (["--null-as", "null"], dict.fromkeys(columns))):
+            self.run_load("--drop", "--again", *words, path)
+            self.assertEqual(self.found("t"), [{"id": 1, **dict.fromkeys(columns, "")},
+                                               {"id": 2, **dict.fromkeys(columns, "v")}, {"id": 3, **null}])
+
     def test_sqlite_full_text_indexes(self):
         """SQLite writes the names of their tables and columns in single quotes."""
         path = self.scratch / "text.db"
