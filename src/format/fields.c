@@ -334,8 +334,7 @@ static bool field_is_doubtful(const sl_dialect *d, sl_text field, bool quoted) {
 }
 
 bool sl_field_may_be_empty(const sl_dialect *d, const sl_schema_column *schema) {
-    return d->null &&
-           (sl_column_types[schema->type].empty || schema->invalid == SL_INVALID_TEXT);
+    return d->null && (sl_column_types[schema->type].empty || schema->invalid == SL_INVALID_TEXT);
 }
 
 bool sl_field_is_missing(const sl_dialect *d, const sl_schema_column *schema, sl_text field,

@@ -816,6 +816,22 @@ class Dumps(support.ClusterCase):
                                           f"INSERT INTO `t` VALUES {values};\n-- Dump completed\n"))
         self.assertTrue(sorted((one["id"], one["s"]) for one in self.found("t")) == rows)
 
+    def test_a_long_row_that_is_cut_behind_a_backslash(self):
+        """A row above 20 MiB is one reject. Whatever byte it is cut at, the next row is loaded: it was skipped, and not
+        counted, if the byte was the backslash of a line end."""
+        mib = 1 << 20
+        for length in (20 * mib - 4, 20 * mib - 5):
+            row = f"(1,'{'x' * length}\\n{'y' * mib}')"
+            path = self.file("a.sql", f"CREATE TABLE `a` (`id` int, `s` longtext) ENGINE=InnoDB;\n"
+                             f"INSERT INTO `a` VALUES {row},(2,'next'),(3,'last');\n")
+            self.run_load("--drop", "--again", path, code=support.EXIT_REJECTS)
+            self.assertEqual([one["id"] for one in self.found("a")], [2, 3])
+        for length in range(17 * mib - 3, 17 * mib):  # the text that is packed is cut at 17 MiB
+            path = self.zipped("b.txt.gz", "1\t" + "x" * (length - 2) + "\\\n" * 40000 + "x\ty\n2\tnext\n3\t\\N\n")
+            self.load("--drop", "--again", "--columns", "id,s", "--dialect", "mysql", "--types", "text", path,
+                      collection="b", code=support.EXIT_REJECTS)
+            self.assertEqual([one["id"] for one in self.found("b")], ["2", "3"])
+
     def test_a_first_row_that_is_longer_than_64_kib(self):
         """A photo in the first row: the columns are those of CREATE TABLE, of --columns, or of a schema; a table
         was refused, as if its first row had fewer fields. Also as an entry of an archive."""
