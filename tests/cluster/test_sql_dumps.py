@@ -213,6 +213,11 @@ class Dumps(support.ClusterCase):
             self.assertEqual(self.found("t"), [{"id": 1, **dict.fromkeys(columns, "")},
                                                {"id": 2, **dict.fromkeys(columns, "v")}, {"id": 3, **null}])
 
+    def test_a_first_value_that_begins_as_bzip2_does(self):
+        """The text was refused as bzip2-compressed; a compressed one is recognised before."""
+        for text in ("BZh,x\nBZh91,2\nBZh92,3\n", "CREATE TABLE t (a text, b int);\nINSERT INTO t VALUES ('BZh91',1);\n"):
+            self.assertIn('"BZh91"', self.shardload("inspect", self.file("a.csv", text)).out)
+
     def test_sqlite_full_text_indexes(self):
         """SQLite writes the names of their tables and columns in single quotes."""
         path = self.scratch / "text.db"
