@@ -215,7 +215,8 @@ class Dumps(support.ClusterCase):
 
     def test_a_first_value_that_begins_as_bzip2_does(self):
         """The text was refused as bzip2-compressed; a compressed one is recognised before."""
-        for text in ("BZh,x\nBZh91,2\nBZh92,3\n", "CREATE TABLE t (a text, b int);\nINSERT INTO t VALUES ('BZh91',1);\n"):
+        for text in ("BZh,x\nBZh91,2\nBZh92,3\n",
+                     "CREATE TABLE t (a text, b int);\nINSERT INTO t VALUES ('BZh91',1);\n"):
             self.assertIn('"BZh91"', self.shardload("inspect", self.file("a.csv", text)).out)
 
     def test_sqlite_full_text_indexes(self):
