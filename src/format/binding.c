@@ -357,7 +357,7 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
             converter->step = (uint8_t)step_of(d, schema, tried);
         }
         converter->skips_null = !schema->required && !d->stores_null;
-        converter->skips_empty = converter->skips_null && !(type->empty && d->null);
+        converter->skips_empty = converter->skips_null && !sl_field_may_be_empty(d, schema);
         converter->skips_dash = false;
         converter->refuses[0] = schema->zone == SL_CHOICE_YES;
         converter->refuses[1] = schema->zone == SL_CHOICE_NO;
@@ -721,9 +721,13 @@ static bool find_header(const sl_schema *schema, const sl_first_line *first, con
 }
 
 /* The number of columns of a text without header whose first line has `fields` fields: one of the
- * schema's counts, or all its columns. False with error when `fields` is another number. */
-static bool field_count(const sl_schema *schema, size_t fields, size_t *count, sl_error *error) {
+ * schema's counts, or all its columns. False with error when `fields` is another number; a line
+ * that is `cut` may have more. */
+static bool field_count(const sl_schema *schema, size_t fields, bool cut, size_t *count,
+                        sl_error *error) {
     *count = schema->column_count;
+    if (cut && fields <= *count)
+        return true;
     for (size_t i = 0; schema->field_counts[i] != 0; i++) {
         if (schema->field_counts[i] == fields && fields <= schema->column_count)
             *count = fields;
@@ -822,10 +826,11 @@ static bool sniff_by_schema(const sl_plan *plan, sl_text head, bool whole, sl_di
     if (!names)
         return false;
     size_t count = first->fields;
+    const bool cut = sl_line_is_cut(head, whole, first->line) && (first->delimiter || delimiter);
     bool fits = find_header(schema, first, names, &header, error) &&
-                (header || field_count(schema, first->fields, &count, error));
+                (header || field_count(schema, first->fields, cut, &count, error));
     if (first->delimiter == 0) /* one column: a line with a delimiter has one field too many */
-        table.first.delimiter = schema->delimiter ? schema->delimiter : ',';
+        table.first.delimiter = cut ? delimiter : schema->delimiter ? schema->delimiter : ',';
     fits = fits && (!header || sl_table_set_names(&table, names, count, error)) &&
            sl_dialect_bind(plan, schema, first, header ? table.names : NULL, count, dialect, error);
     if (fits)

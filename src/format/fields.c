@@ -334,12 +334,16 @@ static bool field_is_doubtful(const sl_dialect *d, sl_text field, bool quoted) {
            memcmp(field.bytes, "\\N", 2) == 0;
 }
 
+bool sl_field_may_be_empty(const sl_dialect *d, const sl_schema_column *schema) {
+    return d->null && (sl_column_types[schema->type].empty || schema->invalid == SL_INVALID_TEXT);
+}
+
 bool sl_field_is_missing(const sl_dialect *d, const sl_schema_column *schema, sl_text field,
                          bool quoted) {
     if (sl_field_is_null(d, field, quoted))
         return true;
     if (field.length == 0)
-        return !d->null || !sl_column_types[schema->type].empty;
+        return !sl_field_may_be_empty(d, schema);
     for (size_t i = 0; i < schema->missing.count; i++) {
         const char *word = schema->missing.words[i];
         size_t at = 0;

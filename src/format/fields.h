@@ -83,8 +83,11 @@ bool sl_leave_out(sl_parser *parser, size_t column);
  * repeats the header, whose words do not fit the columns; it is counted as a header. */
 bool sl_record_count_left(sl_parser *parser, const sl_record *record);
 
-/* Is the value missing: is the field empty, NULL, or a word for a missing value? In notations that
- * know NULL, an empty field of a text may be the empty text. */
+/* Is an empty field a value, in a notation that knows NULL: the empty text, also in a column that
+ * keeps misfits as text? */
+bool sl_field_may_be_empty(const sl_dialect *dialect, const sl_schema_column *schema);
+
+/* Is the value missing: is the field empty, NULL, or a word for a missing value? */
 bool sl_field_is_missing(const sl_dialect *dialect, const sl_schema_column *schema, sl_text field,
                          bool quoted);
 

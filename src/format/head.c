@@ -14,7 +14,6 @@ static const char *binary_kind(sl_text head) {
         {"\x1F\x8B", 2, "gzip-compressed"},
         {"PK\x03\x04", 4, "a zip archive"},
         {"\x28\xB5\x2F\xFD", 4, "zstd-compressed"},
-        {"BZh", 3, "bzip2-compressed"},
         {"\xFD"
          "7zXZ",
          5, "xz-compressed"},

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "util/error.h"
 #include "util/text.h"
@@ -41,6 +42,12 @@ uint32_t sl_line_feeds(const char *from, const char *to);
  * head. A last line without line end is stored in *line, too; the result is true only if the head
  * is the `whole` text, since otherwise the line may be longer. */
 bool sl_next_line(sl_text head, bool whole, size_t *at, sl_text *line);
+
+/* Does the head, which is not the `whole` text, end within this line? */
+static inline bool sl_line_is_cut(sl_text head, bool whole, sl_text line) {
+    const char *end = line.bytes + line.length;
+    return !whole && !memchr(end, '\n', (size_t)(head.bytes + head.length - end));
+}
 
 /* Reads the first line at or after `from`. False with error set when all lines are blank, or the
  * bytes are those of a binary file. `delimiters`: the candidates, in order of preference. `quote`:

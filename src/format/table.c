@@ -512,8 +512,9 @@ bool sl_table_set_names(sl_table *table, const sl_text *given, size_t count, sl_
     return true;
 }
 
-/* The names of --columns, separated by commas. */
-static bool set_given_names(sl_table *table, const char *columns, size_t fields, sl_error *error) {
+/* The names of --columns, separated by commas. The first line is `cut`: it may have more fields. */
+static bool set_given_names(sl_table *table, const char *columns, bool cut, sl_error *error) {
+    const size_t fields = table->first.fields;
     sl_text names[SL_COLUMNS_MAX];
     size_t count = 0;
     for (const char *at = columns;; at++) {
@@ -525,11 +526,13 @@ static bool set_given_names(sl_table *table, const char *columns, size_t fields,
         if (*at == '\0')
             break;
     }
-    if (count > SL_COLUMNS_MAX || (count != fields && fields > 0))
+    if (count > SL_COLUMNS_MAX ||
+        (count != fields && fields > 0 && !(cut && count > fields && table->first.delimiter)))
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "--columns names %zu columns, and the first line of the table has %zu "
-                            "fields",
-                            count, fields);
+                            "fields%s",
+                            count, fields,
+                            cut ? " in its first 64 KiB: give --delimiter, if it has more" : "");
     return sl_table_set_names(table, names, count, error);
 }
 
@@ -848,14 +851,16 @@ static void show(const sl_table *table, sl_text line, char *out, size_t room) {
 
 /* Completes a table whose first line is known: header and names. */
 static bool complete(const sl_format_options *options, sl_table *table, sl_text *fields,
-                     const evidence *found, sl_error *error) {
+                     const evidence *found, bool cut, sl_error *error) {
     table->header = options->header == SL_HEADER_YES ||
                     (options->header == SL_HEADER_AUTO && !options->columns &&
                      (evidence_of_header(table, fields, found) || is_usual_header(table, fields)) &&
                      !(table->notation->header_rare && (!found->contrast || found->missing)));
     if (options->columns) {
         table->header = options->header == SL_HEADER_YES;
-        return set_given_names(table, options->columns, table->first.fields, error);
+        if (cut && table->first.delimiter == 0)
+            table->first.delimiter = options->delimiter;
+        return set_given_names(table, options->columns, cut, error);
     }
     table->header_assumed =
         table->header && options->header == SL_HEADER_AUTO && !found->contrast && !found->years;
@@ -869,8 +874,9 @@ static bool complete(const sl_format_options *options, sl_table *table, sl_text 
     if (!table->header && table->first.fields == 1)
         add_note(table, "; no header found: the column is named column1");
     else if (!table->header)
-        add_note(table, "; no header found: columns are named column1 to column%zu",
-                 table->first.fields);
+        add_note(table, "; no header found: columns are named column1 to column%zu%s",
+                 table->first.fields,
+                 cut ? ", and more if the first line has more after 64 KiB: give --columns" : "");
     return sl_table_set_names(table, table->header ? fields : NULL, table->first.fields, error);
 }
 
@@ -1078,7 +1084,8 @@ bool sl_table_find(const sl_format_options *chosen, const sl_encoding *encoding,
         }
     }
     found.contrast = found.contrast || header;
-    ok = ok && complete(options, table, fields, &found, error);
+    const bool cut = sl_line_is_cut(head, whole, table->first.line);
+    ok = ok && complete(options, table, fields, &found, cut, error);
     if (ok && table->first.text_start > searched_from)
         skip_lines(table, head, searched_from);
     if (ok && table->quote != sl_quote_of(SL_QUOTE_AUTO, table->first.delimiter) && table->quote)

@@ -151,6 +151,7 @@ struct sl_archive {
     const char *include; /* borrowed; NULL: all entries */
     bool ended;
     bool any_used;           /* sl_archive_mark_used was called */
+    bool included;           /* the current entry matches `include` */
     uint64_t files;          /* regular files among the entries so far */
     uint64_t unmatched;      /* files that do not match `include` */
     uint64_t number;         /* of the current entry, from 1 */
@@ -554,15 +555,16 @@ bool sl_archive_next(sl_archive *archive, sl_input **contents, sl_reader_times *
             sl_log_debug("%s: hidden; skipped", archive->label);
             continue;
         }
-        if (!is_included(archive, path)) {
-            archive->unmatched++;
+        archive->included = is_included(archive, path);
+        archive->unmatched += !archive->included;
+        if (!archive->included &&
+            (archive->files > 1 || !is_file(entry) || archive_entry_is_encrypted(entry)))
             continue;
-        }
         if (archive_entry_is_encrypted(entry))
             return sl_error_set(error, SL_EXIT_SOURCE,
                                 "%s: encrypted; unpack the archive with its password first (7z x)",
                                 archive->label);
-        if (is_file(entry) && !keep_path(archive, path, error))
+        if (is_file(entry) && archive->included && !keep_path(archive, path, error))
             return false;
         archive->contents.used = archive->contents.length = 0;
         archive->contents.offset = 0;
@@ -571,6 +573,18 @@ bool sl_archive_next(sl_archive *archive, sl_input **contents, sl_reader_times *
         return true;
     }
     return true;
+}
+
+bool sl_archive_is_included(const sl_archive *archive) {
+    return archive->included;
+}
+
+bool sl_archive_is_first(const sl_archive *archive) {
+    return archive->files == 1;
+}
+
+void sl_archive_include_all(sl_archive *archive) {
+    archive->include = NULL;
 }
 
 void sl_archive_mark_used(sl_archive *archive) {

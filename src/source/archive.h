@@ -58,9 +58,16 @@ bool sl_archive_create(sl_input *input, const char *include, sl_archive **archiv
 void sl_archive_destroy(sl_archive *archive); /* NULL is fine */
 
 /* Moves to the next entry; `*contents` reads its bytes as stored in the archive and is valid until
- * the next call. NULL at the archive's end. */
+ * the next call. NULL at the archive's end. The first file may be an SQL dump, and is returned even
+ * if its name does not match `include`: sl_archive_is_included. */
 bool sl_archive_next(sl_archive *archive, sl_input **contents, sl_reader_times *times,
                      sl_error *error);
+
+bool sl_archive_is_included(const sl_archive *archive);
+/* Is the current entry the first file? */
+bool sl_archive_is_first(const sl_archive *archive);
+/* From now on, all entries match. */
+void sl_archive_include_all(sl_archive *archive);
 
 /* Marks the current entry as read. An archive of which no entry is read ends with an error. */
 void sl_archive_mark_used(sl_archive *archive);

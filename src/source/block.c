@@ -122,6 +122,11 @@ static char *find_line_feed(const sl_source *source, char *begin, char *at, cons
     return NULL;
 }
 
+/* Is the last byte of the text an escape character of the next byte? */
+static bool ends_escaping(const sl_source *source, const char *text, size_t length) {
+    return source->line_escape && escapes_before(text, text + length, source->line_escape) % 2 == 1;
+}
+
 /* The hash of a border: of its offset and the text after it. */
 static uint64_t hash_border(uint64_t offset, const char *text, size_t length) {
     length = length < SL_BORDER_BYTES ? length : SL_BORDER_BYTES;
@@ -204,10 +209,13 @@ static bool append(sl_reader *reader, sl_open_source *open, size_t *filled, size
 /* Drops the remainder of a line that was too long from the start of the buffer. */
 static bool skip_rest_of_line(sl_reader *reader, sl_open_source *open, size_t *filled, bool *ended,
                               sl_error *error) {
+    const sl_source *source = &reader->set->states[open->source].source;
     for (;;) {
-        char *line_end = find_line_feed(&reader->set->states[open->source].source, reader->buffer,
-                                        reader->buffer, reader->buffer + *filled);
-        size_t drop = line_end ? (size_t)(line_end - reader->buffer) + 1 : *filled;
+        char *line_end =
+            find_line_feed(source, reader->buffer, reader->buffer, reader->buffer + *filled);
+        size_t drop = line_end
+                          ? (size_t)(line_end - reader->buffer) + 1
+                          : *filled - (!*ended && ends_escaping(source, reader->buffer, *filled));
         memmove(reader->buffer, reader->buffer + drop, *filled - drop);
         *filled -= drop;
         open->offset += drop;
@@ -314,16 +322,18 @@ static void begin_split(const sl_reader *reader, sl_open_source *open, size_t fi
  * ends within it. */
 static bool find_line_end(sl_reader *reader, sl_open_source *open, size_t in_block, size_t *filled,
                           size_t *length, bool *ended, bool *cut, sl_error *error) {
+    const sl_source *source = &reader->set->states[open->source].source;
     *length = *filled;
     for (size_t searched = in_block - 1; *filled > searched;) {
-        char *line_end = find_line_feed(&reader->set->states[open->source].source, reader->buffer,
-                                        reader->buffer + searched, reader->buffer + *filled);
+        char *line_end = find_line_feed(source, reader->buffer, reader->buffer + searched,
+                                        reader->buffer + *filled);
         if (line_end) {
             *length = (size_t)(line_end - reader->buffer) + 1;
             break;
         }
         searched = *length = *filled;
         *cut = !*ended && *filled > SL_BLOCK_BYTES + SL_RECORD_BYTES_MAX;
+        *length -= *cut && ends_escaping(source, reader->buffer, *filled);
         if (*ended || *cut)
             break;
         if (!append(reader, open, filled, SL_LOOKAHEAD, ended, error))

@@ -1055,8 +1055,10 @@ static bool read_row(sl_sql_dump *dump) {
         else
             put_byte(dump, '\t');
     }
-    if (dump->row_length >= ROW_BYTES_MAX) /* this line will be rejected */
+    if (dump->row_length >= ROW_BYTES_MAX) { /* this line will be rejected */
         dump->row_length = ROW_BYTES_MAX - 1;
+        dump->row[ROW_BYTES_MAX - 2] = '.'; /* a backslash would escape the line end */
+    }
     put_byte(dump, '\n');
     return !text->failed;
 }

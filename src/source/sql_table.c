@@ -81,7 +81,8 @@ static bool read_type(sl_sql_text *text, sl_sql_token *token, sl_sql_column *col
     const type_row *row = NULL;
     column->type = "text";
     if (!sl_sql_is_name(token) ||
-        sl_sql_is_one_of(token, "primary|not|default|references|unique|check|collate|constraint"))
+        sl_sql_is_one_of(token, "primary|not|default|references|unique|check|collate|constraint|"
+                                "as|generated"))
         return true;
     row = type_of(token, text->rules.mysql);
     const bool serial = sl_sql_is(token, "serial");

@@ -194,19 +194,23 @@ static void input_close_file(sl_input *input) {
  *   file or pipe -> [unpacker] -> archive -> entry -> [unpacker] -> text
  *
  * An unpacker is inserted if the bytes are compressed, and an archive if the unpacked bytes are an
- * archive. An SQL dump takes the position of the archive; its entries are not unpacked. */
+ * archive. An SQL dump takes the position of the archive; its entries are not unpacked. It may also
+ * be the only entry of an archive. */
 
 struct sl_stream {
     sl_input file;
-    sl_unpacker *unpacker;          /* of the file, or NULL */
-    sl_archive *archive;            /* or NULL */
-    sl_sql_dump *dump;              /* or NULL */
-    char *schema;                   /* of the dump's tables so far; NULL: there was none */
-    sl_unpacker *entry_unpacker;    /* of the current entry, or NULL */
+    sl_unpacker *unpacker;       /* of the file, or NULL */
+    sl_archive *archive;         /* or NULL */
+    sl_sql_dump *dump;           /* or NULL */
+    char *schema;                /* of the dump's tables so far; NULL: there was none */
+    sl_unpacker *entry_unpacker; /* of the current entry, or NULL */
+    sl_input *entry;             /* the current entry of the archive, or NULL */
+    bool entry_is_sql;
+    sl_input only;                  /* reads the dump that is the only entry */
     const sl_source_set *report_to; /* the set whose `report` is called; NULL: none */
     size_t source;
     sl_input *text; /* of the current entry */
-    bool begun;     /* sl_stream_next_entry has returned the only entry */
+    bool begun;     /* the only entry has been returned; of an archive: `entry` is the next one */
     char last_byte; /* of the current entry, so far */
     bool adds_line_ends;
 };
@@ -283,6 +287,61 @@ static bool unpack(sl_input **input, sl_unpacker **unpacker, bool *dump, sl_read
     return true;
 }
 
+/* Moves to the next entry of the archive that is included, or is a dump; NULL at the end. */
+static bool next_in_archive(sl_stream *stream, sl_reader_times *times, sl_error *error) {
+    do {
+        sl_unpacker_destroy(stream->entry_unpacker);
+        stream->entry_unpacker = NULL;
+        if (!sl_archive_next(stream->archive, &stream->entry, times, error))
+            return false;
+        if (stream->entry &&
+            !unpack(&stream->entry, &stream->entry_unpacker, &stream->entry_is_sql, times, error))
+            return false;
+    } while (stream->entry && !sl_archive_is_included(stream->archive) && !stream->entry_is_sql);
+    return true;
+}
+
+#define PIPE_DUMP                                                                                  \
+    "unpack it first, or pipe it in: unzip -p FILE ENTRY (tar -xOf FILE ENTRY) | shardload load "  \
+    "-d DB -"
+
+/* Reads the dump that is the only entry of the archive, and checks that it is. */
+static bool fetch_only(sl_input *input, unsigned char *out, size_t room, size_t *got,
+                       sl_reader_times *times, sl_error *error) {
+    sl_stream *stream = input->context;
+    sl_input *other = NULL;
+    if (!sl_input_peek(stream->entry, 1, times, error))
+        return false;
+    const size_t left = sl_input_left(stream->entry);
+    *got = left < room ? left : room;
+    memcpy(out, sl_input_at(stream->entry), *got);
+    stream->entry->used += *got;
+    return *got > 0 ||
+           (sl_archive_next(stream->archive, &other, times, error) &&
+            (!other ||
+             sl_error_set(error, SL_EXIT_SOURCE,
+                          "%s: the archive has an SQL dump and this file, and dumps beside other "
+                          "files are not read: " PIPE_DUMP,
+                          input->name)));
+}
+
+/* Begins the archive. `include` is for the tables if its first file is an SQL dump. */
+static bool begin_archive(sl_stream *stream, sl_input *text, const char *include,
+                          sl_reader_times *times, sl_error *error) {
+    if (!sl_archive_create(text, include, &stream->archive, times, error) ||
+        !next_in_archive(stream, times, error))
+        return false;
+    stream->begun = true;
+    if (!stream->entry || !stream->entry_is_sql || !sl_archive_is_first(stream->archive) ||
+        sl_archive_skip_reason(stream->archive))
+        return true;
+    sl_archive_mark_used(stream->archive);
+    sl_archive_include_all(stream->archive);
+    stream->only = (sl_input){.fetch = fetch_only, .context = stream, .name = stream->entry->name};
+    return sl_input_init(&stream->only, HEAD_BYTES, error) &&
+           sl_sql_dump_create(&stream->only, include, &stream->dump, error);
+}
+
 bool sl_stream_open(const char *path, const char *shown, const char *include, bool dumps,
                     const _Atomic bool *stopped, bool *not_text, sl_stream **result,
                     sl_error *error) {
@@ -307,7 +366,7 @@ bool sl_stream_open(const char *path, const char *shown, const char *include, bo
         goto fail;
     }
     if (sl_archive_kind_of(head, length)) {
-        if (!sl_archive_create(text, include, &stream->archive, &times, error))
+        if (!begin_archive(stream, text, include, &times, error))
             goto fail;
     } else if (!sql)
         stream->text = text;
@@ -326,6 +385,7 @@ void sl_stream_close(sl_stream *stream) {
     sl_unpacker_destroy(stream->entry_unpacker);
     sl_archive_destroy(stream->archive);
     sl_sql_dump_destroy(stream->dump);
+    sl_input_clear(&stream->only);
     free(stream->schema);
     sl_unpacker_destroy(stream->unpacker);
     input_close_file(&stream->file);
@@ -402,18 +462,13 @@ bool sl_stream_next_entry(sl_stream *stream, bool *more, sl_reader_times *times,
         stream->begun = true;
         return true;
     }
-    for (;;) {
-        sl_unpacker_destroy(stream->entry_unpacker);
-        stream->entry_unpacker = NULL;
-        sl_input *text;
-        bool sql; /* not used */
-        if (!sl_archive_next(stream->archive, &text, times, error))
+    for (;; stream->begun = false) {
+        if (!stream->begun && !next_in_archive(stream, times, error))
             return false;
+        sl_input *text = stream->entry;
         *more = text != NULL;
         if (!*more)
             return true;
-        if (!unpack(&text, &stream->entry_unpacker, &sql, times, error))
-            return false;
         const unsigned char *head = sl_input_at(text);
         size_t length = sl_input_left(text);
         const char *advice = sl_archive_skip_reason(stream->archive);
@@ -421,6 +476,8 @@ bool sl_stream_next_entry(sl_stream *stream, bool *more, sl_reader_times *times,
             advice = not_text_advice(head, length);
         if (!advice && sl_archive_kind_of(head, length))
             advice = "an archive within the archive; unpack it first";
+        if (!advice && stream->entry_is_sql)
+            advice = "an SQL dump beside other files; " PIPE_DUMP;
         if ((advice || length == 0) && stream->report_to && stream->report_to->report)
             stream->report_to->report(stream->report_to->report_context, stream->source,
                                       sl_archive_entry_name(stream->archive), advice);
@@ -428,6 +485,7 @@ bool sl_stream_next_entry(sl_stream *stream, bool *more, sl_reader_times *times,
             continue;
         stream->text = text;
         stream->last_byte = '\n';
+        stream->begun = false;
         sl_archive_mark_used(stream->archive);
         return true;
     }

@@ -11,6 +11,7 @@ import time
 import unittest
 import uuid
 
+import archive_making as making
 import bson
 import sql_servers
 import support
@@ -198,6 +199,26 @@ class Dumps(support.ClusterCase):
             {"a": bson.Decimal128("99.99"), "r": 0.1, "x": "-0.05", "n": 12345678901234567},
             {"a": bson.Decimal128("1E-7"), "r": 1e300, "x": "10000000000000000.0", "n": 1}])
 
+    def test_empty_text_in_typed_columns_of_sqlite(self):
+        """'' in a column of numbers or dates, as web forms and .import store it, is the empty text, not NULL."""
+        columns = {"a": "INTEGER", "d": "DATE", "r": "REAL", "n": "NUMERIC(9,2)", "f": "BOOLEAN", "bl": "BLOB",
+                   "at": "TIMESTAMP", "j": "JSON", "u": "UUID", "s": "TEXT", "x": ""}
+        create = "CREATE TABLE t(id INTEGER PRIMARY KEY, {});\n".format(
+            ", ".join(" ".join(pair) for pair in columns.items()))
+        rows = "".join(f"INSERT INTO t VALUES({n},{','.join([value] * len(columns))});\n"
+                       for n, value in ((1, "''"), (2, "'v'"), (3, "NULL")))
+        path = self.file("t.sql", f"PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n{create}{rows}COMMIT;\n")
+        for words, null in (([], {}), (["--null-as", "null"], dict.fromkeys(columns))):
+            self.run_load("--drop", "--again", *words, path)
+            self.assertEqual(self.found("t"), [{"id": 1, **dict.fromkeys(columns, "")},
+                                               {"id": 2, **dict.fromkeys(columns, "v")}, {"id": 3, **null}])
+
+    def test_a_first_value_that_begins_as_bzip2_does(self):
+        """The text was refused as bzip2-compressed; a compressed one is recognised before."""
+        for text in ("BZh,x\nBZh91,2\nBZh92,3\n",
+                     "CREATE TABLE t (a text, b int);\nINSERT INTO t VALUES ('BZh91',1);\n"):
+            self.assertIn('"BZh91"', self.shardload("inspect", self.file("a.csv", text)).out)
+
     def test_sqlite_full_text_indexes(self):
         """SQLite writes the names of their tables and columns in single quotes."""
         path = self.scratch / "text.db"
@@ -268,6 +289,36 @@ class Dumps(support.ClusterCase):
             for words, stdin in (([self.file("a.sql.gz", packed)], b""), (["-"], packed), (["-"], text)):
                 out = self.shardload("inspect", *words, stdin=stdin).out
                 self.assertIn("a table of an SQL dump", out, begin)
+
+    def test_a_dump_in_an_archive(self):
+        """A dump that is the only file of a zip or tar is loaded as it is; --include selects its tables. Beside other
+        files, a dump is not loaded, which is an error with the way to read it; nothing of it is stored as text."""
+        only = [("x/.hidden", "a"), ("x/shop.sql", POSTGRES)]
+        packed = making.tar([("shop.sql.gz", gzip.compress(POSTGRES.encode()))])
+        archives = [making.zip_of(only[1:]), making.tar(only[1:]), gzip.compress(making.tar(only[1:])), packed]
+        self.run_load(self.file("plain.sql", POSTGRES))
+        expected = [self.found(name) for name in ("orders", "sales.odd Name")]
+        expected[1][0].pop("a")  # NaN
+        for number, archive in enumerate(archives):
+            path = self.file(f"shop{number}.zip", archive)
+            for words, stdin in (([path], b""), (["-"], archive)):
+                self.run_load("--drop", "--again", *words, stdin=stdin)
+                found = [self.found(name) for name in ("orders", "sales.odd Name")]
+                found[1][0].pop("a")
+                self.assertEqual(found, expected)
+            out = self.run_load("--drop", "--again", "--include", "orders", "-c", "x", path).text
+            self.assertEqual(self.found("x"), expected[0], out)
+        for rows in (POSTGRES, MARIADB, SQLITE, MYSQL_ROWS, "INSERT INTO t VALUES (1,2);\n" * 2):
+            for one, two, message in ((rows, MYSQL_ROWS, "2: the archive has an SQL dump and this file"),
+                                      (rows, "a,b\n1,2\n", "2: the archive has an SQL dump and this file"),
+                                      ("a,b\n1,2\n", rows, "2: not loaded: this is an SQL dump beside other files")):
+                path = self.file("two.zip", making.zip_of([("1", one), ("2", two)]))
+                for words in ([], ["--include", "[12g]*"], ["-c", "y"]):
+                    outcome = self.run_load("--drop", "--again", *words, path, code=support.EXIT_SOURCE)
+                    if not words and rows[:6] != "INSERT":
+                        self.assertIn(message, outcome.err)
+        for name in self.collections():
+            self.assertNotRegex(str(list(self.database[name].find())), "INSERT|CREATE|COPY")
 
     def test_a_copy_of_a_pipe_that_another_user_has_planted_is_refused(self):
         self.file("work/shardload.log", "an earlier load\n")
@@ -369,7 +420,8 @@ class Dumps(support.ClusterCase):
                       "create event id;x", "Create event id,note", "Delete from cart,Clicks", "Use case;",
                       "truncate table id;y", "drop index,x", "Replace into x;y", "update,x", "Update date,x",
                       "update set,x", "insert,x", "Insert size (bp),x", "insert date,values (EUR)", "rem,x",
-                      "Rem sleep,x", "merge,x", "Merge into x,y", "Delete from x;y", "Exec time,x", "if,x", "query,ms\nINSERT INTO t SELECT a;,1",
+                      "Rem sleep,x", "merge,x", "Merge into x,y", "Delete from x;y", "Exec time,x", "if,x",
+                      "query,ms\nINSERT INTO t SELECT a;,1",
                       "ms,query\n1,INSERT INTO t VALUES (1);",
                       'n,script\n1,"\nINSERT INTO t VALUES (1);\nINSERT INTO t VALUES (2);\nUPDATE t SET a = 1;"'):
             row = "1;2\n" if ";" in begin else "1,2\n"
@@ -650,9 +702,10 @@ class Dumps(support.ClusterCase):
             self.assertEqual(self.load_three(text), [[{"id": 1, "t": "x"}]] * 3)
 
     def test_default_of_generated_columns(self):
-        """As pg_dump --inserts writes them: no value. Of another column only the database knows it."""
+        """As pg_dump --inserts writes them: no value. Of another column only the database knows it. In SQLite, such
+        columns may have no type."""
         columns = "a int GENERATED ALWAYS AS (id) STORED, id int, b int GENERATED ALWAYS AS (id) STORED, " \
-                  "c int GENERATED ALWAYS AS (id) STORED, t text, d int GENERATED ALWAYS AS (id) STORED"
+                  "c AS (id), t text, d GENERATED ALWAYS AS (id)"
         for names, rows in (("", "(DEFAULT,1,DEFAULT, default ,'x',DEFAULT),"
                              "(DEFAULT,2,DEFAULT,DEFAULT,_utf8'y',DEFAULT)"),
                             ("", "(1,'x'),(2,'y')"), ("(d, t, id)", "(DEFAULT,'x',1),(DEFAULT,'y',2)")):
@@ -773,6 +826,45 @@ class Dumps(support.ClusterCase):
         self.run_load("--drop", self.file("insert.sql", f"-- MySQL dump 8\nCREATE TABLE `t` (`id` int, `s` text);\n"
                                           f"INSERT INTO `t` VALUES {values};\n-- Dump completed\n"))
         self.assertTrue(sorted((one["id"], one["s"]) for one in self.found("t")) == rows)
+
+    def test_a_long_row_that_is_cut_behind_a_backslash(self):
+        """A row above 20 MiB is one reject. Whatever byte it is cut at, the next row is loaded: it was skipped, and not
+        counted, if the byte was the backslash of a line end."""
+        mib = 1 << 20
+        for length in (20 * mib - 4, 20 * mib - 5):
+            row = f"(1,'{'x' * length}\\n{'y' * mib}')"
+            path = self.file("a.sql", f"CREATE TABLE `a` (`id` int, `s` longtext) ENGINE=InnoDB;\n"
+                             f"INSERT INTO `a` VALUES {row},(2,'next'),(3,'last');\n")
+            self.run_load("--drop", "--again", path, code=support.EXIT_REJECTS)
+            self.assertEqual([one["id"] for one in self.found("a")], [2, 3])
+        for length in range(17 * mib - 3, 17 * mib):  # the text that is packed is cut at 17 MiB
+            path = self.zipped("b.txt.gz", "1\t" + "x" * (length - 2) + "\\\n" * 40000 + "x\ty\n2\tnext\n3\t\\N\n")
+            self.load("--drop", "--again", "--columns", "id,s", "--dialect", "mysql", "--types", "text", path,
+                      collection="b", code=support.EXIT_REJECTS)
+            self.assertEqual([one["id"] for one in self.found("b")], ["2", "3"])
+
+    def test_a_first_row_that_is_longer_than_64_kib(self):
+        """A photo in the first row: the columns are those of CREATE TABLE, of --columns, or of a schema; a table
+        was refused, as if its first row had fewer fields. Also as an entry of an archive."""
+        photo = "AB" * 40000
+        for text in (f"CREATE TABLE `a` (`id` int, `img` longblob, `s` varchar(9)) ENGINE=InnoDB;\n"
+                     f"INSERT INTO `a` VALUES (1,0x{photo},'x'),(2,0x00,'y');\n",
+                     f"CREATE TABLE a(img BLOB, id INTEGER, s TEXT);\nINSERT INTO a VALUES(X'{photo}',1,'x');\n"
+                     "INSERT INTO a VALUES(X'00',2,'y');\n",
+                     f"CREATE TABLE a (id integer, img bytea, s text);\nCOPY a (id, img, s) FROM stdin;\n"
+                     f"1\t\\\\x{photo}\tx\n2\t\\\\x00\ty\n\\.\n"):
+            self.run_load("--drop", "--again", self.file("a.sql", text))
+            found = self.found("a")
+            self.assertEqual([(one["id"], len(one["img"]), one["s"]) for one in found], [(1, 40000, "x"), (2, 1, "y")])
+        rows = f"1\t{photo}\tx\n2\ty\tz\n"
+        schema = self.file("e.yaml", "name: e\nheader: false\ncolumns: [{name: id}, {name: img}, {name: s}]\n")
+        tar = self.file("e.tar", making.tar([("1.tsv", rows), ("2.tsv", rows)]))
+        for words in (["--columns", "id,img,s"], ["--schema", schema]):
+            self.load("--drop", "--again", *words, self.file("e.tsv", rows), tar, collection="e")
+            self.assertEqual([one["s"] for one in self.found("e")], ["x", "z"] * 3)
+        self.load("--columns", "id,img,s", self.file("e.csv", rows[2:].replace("\t", ",")), collection="f",
+                  code=support.EXIT_SOURCE, message="64 KiB: give --delimiter")
+        self.assertIn("after 64 KiB: give --columns", self.shardload("inspect", self.scratch / "e.tsv", code=None).out)
 
     def test_rejects_name_the_line_of_the_dump(self):
         copy = "--\n-- PostgreSQL database dump\n--\nCREATE TABLE public.a (x int);\nCREATE TABLE public.b (x int);\n"
