@@ -505,11 +505,13 @@ static uint32_t kinds_of(sl_text value, sl_column_guess *guess, const sl_notatio
     if (left & KIND_NUMBERS)
         kinds |= number_kinds(value, left, &guess->number);
     if (kinds & KIND_DOUBLE) {
-        const bool plain = is_whole(value), few = value.length <= 3u + (*value.bytes == '-');
+        const bool plain = is_whole(value);
+        const size_t digits = value.length - (*value.bytes == '-');
         guess->ungrouped = guess->ungrouped || (!plain && !is_grouped(value));
-        guess->thousands |= plain ? (few ? SL_THOUSANDS_FEW : SL_THOUSANDS_MANY)
-                            : value.bytes[value.length - 1] == '0' ? SL_THOUSANDS_ZERO
-                                                                   : 0;
+        if (plain && (digits > 1 || value.bytes[value.length - 1] != '0')) /* 0 has no fraction */
+            guess->thousands |= digits <= 3 ? SL_THOUSANDS_FEW : SL_THOUSANDS_MANY;
+        if (!plain && value.bytes[value.length - 1] == '0')
+            guess->thousands |= SL_THOUSANDS_ZERO;
     }
     if (guess->forms)
         add_forms(value, guess);

@@ -114,10 +114,7 @@ static size_t field_end(sl_text line, size_t at, char delimiter, char quote, cha
     while (quote && open < line.length && line.bytes[open] == ' ')
         open++;
     if (quote && open < line.length && line.bytes[open] == quote) {
-        /* A backslash before a quote is data if the field ends there: a folder's name. */
-        size_t close = sl_closing_quote(line.bytes, open + 1, line.length, quote, escape);
-        if (close + 1 < line.length && line.bytes[close + 1] != delimiter)
-            close = sl_closing_quote(line.bytes, open + 1, line.length, quote, '\\');
+        size_t close = sl_closing_quote(line.bytes, open + 1, line.length, quote, '\\');
         size_t after = close + 1;
         while (after < line.length && line.bytes[after] == ' ')
             after++;

@@ -58,14 +58,14 @@ static bool is_statement(const unsigned char *at, const unsigned char *end) {
     return found;
 }
 
-/* Does such a statement begin a line, or follow on a semicolon? */
-static bool has_statement(const unsigned char *at, const unsigned char *end) {
+/* Does such a statement begin a line, or follow on another `separator`? */
+static bool has_statement(const unsigned char *at, const unsigned char *end, char separator) {
     while (at < end) {
-        while (at < end && (*at <= ' ' || *at == ';'))
+        while (at < end && (*at <= ' ' || *at == separator))
             at++;
         if (is_statement(at, end))
             return true;
-        while (at < end && *at != '\n' && *at != ';')
+        while (at < end && *at != '\n' && *at != separator)
             at++;
     }
     return false;
@@ -121,9 +121,12 @@ static bool begins_statement(const unsigned char *text, size_t length) {
             memmem(text, (size_t)(end - text), " FROM stdin", strlen(" FROM stdin"))) ||
            (begins_with(text, length,
                         "CREATE |DROP |ALTER |DELETE |TRUNCATE |REPLACE INTO |USE |SET |GRANT |"
-                        "COMMENT ON |SELECT |INSERT |UPDATE |MERGE |DECLARE |EXEC |IF |WHENEVER |"
-                        "SPOOL ") &&
-            has_statement(text, text + length));
+                        "COMMENT ON |SELECT ") &&
+            has_statement(text, text + length, ';')) ||
+           /* Names of columns may begin with these, and semicolons divide a table. */
+           (begins_with(text, length,
+                        "INSERT |UPDATE |MERGE |DECLARE |EXEC |IF |WHENEVER |SPOOL ") &&
+            has_statement(text, text + length, '\n'));
 }
 
 bool sl_sql_text_begins(const unsigned char *bytes, size_t length) {

@@ -59,8 +59,6 @@ TEST(tables_are_found) {
          "{ \"a\" : \"1\", \"a_3\" : \"2\", \"a_2\" : \"3\", \"column4_2\" : \"4\", \"column4\" : "
          "\"5\" }",
          1},
-        {"p,q,n\n\"C:\\Temp\\\",\"x\",1\n\"D:\\\",\"y\",2\n", "commas, header, 3 columns",
-         "{ \"p\" : \"C:\\\\Temp\\\\\", \"q\" : \"x\", \"n\" : \"1\" }", 2},
         {"Report of stations\nMade 2020-01-01\n\nid,name,lat\n1,x,2.5\n2,y,3.5\n",
          "3 lines before the table skipped",
          "{ \"id\" : \"1\", \"name\" : \"x\", \"lat\" : \"2.5\" }", 2},
