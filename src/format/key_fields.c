@@ -28,7 +28,7 @@ static const char *check_name(sl_text name) {
     return NULL;
 }
 
-static bool has_name(const sl_key_names *names, const char *name) {
+bool sl_key_names_have(const sl_key_names *names, const char *name) {
     for (size_t i = 0; i < names->count; i++) {
         if (strcmp(names->names[i], name) == 0)
             return true;
@@ -52,7 +52,7 @@ const char *sl_key_names_read(const char *list, sl_key_names *names) {
             problem = "out of memory";
             break;
         }
-        if (has_name(made, name))
+        if (sl_key_names_have(made, name))
             problem = "a name is given twice";
         made->names[made->count++] = name;
         at += length;
@@ -94,7 +94,7 @@ static bool is_inside(const char *name, const char *other) {
 /* The reason why the fields cannot be used together; NULL if they can. A value is moved once:
  * otherwise a document could become longer than the room that it has. */
 static const char *contradiction(const sl_key_fields *keys) {
-    if (keys->id.count > 1 && has_name(&keys->id, "_id"))
+    if (keys->id.count > 1 && sl_key_names_have(&keys->id, "_id"))
         return "--id-field: _id cannot be one of several fields";
     for (size_t i = 0; i < keys->id.count; i++) {
         for (size_t k = 0; k < i; k++) {
@@ -104,7 +104,8 @@ static const char *contradiction(const sl_key_fields *keys) {
                 return "--id-field: a field is part of another field, so its value would be in the "
                        "_id twice; name only one of them";
         }
-        if (strcmp(keys->id.names[i], "_id") != 0 && has_name(&keys->match, keys->id.names[i]))
+        if (strcmp(keys->id.names[i], "_id") != 0 &&
+            sl_key_names_have(&keys->match, keys->id.names[i]))
             return "--match-fields names a field that --id-field moves into the _id: match by _id";
     }
     return NULL;

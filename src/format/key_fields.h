@@ -32,6 +32,7 @@ typedef struct sl_key_fields {
  * a string constant. `names` (may be NULL): cleared by the caller, in any case. */
 const char *sl_key_names_read(const char *list, sl_key_names *names);
 void sl_key_names_clear(sl_key_names *names);
+bool sl_key_names_have(const sl_key_names *names, const char *name);
 
 /* Compiles the options. *keys is NULL if documents need no change. False without memory, or if the
  * options contradict each other (SL_EXIT_USAGE). */

@@ -683,16 +683,16 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
 
 /* Adds a column that the collection does not have, if a field of its documents has the name in
  * another case. A load that deletes only reads the fields that match. */
-static void refuse_case(const sl_job *job, known_types *known, const char *column,
-                        refusal *refused) {
+static void refuse_case(const sl_job *job, known_types *known, const sl_typed_layout *layout,
+                        const char *column, refusal *refused) {
     const sl_key_fields *keys = job->keys;
-    bool stored = !sl_load_mode(job->config)->removes, matched = false;
-    for (size_t i = 0; keys && i < keys->id.count; i++)
-        stored = stored && strcmp(keys->id.names[i], column) != 0;
-    for (size_t i = 0; keys && i < keys->match.count; i++)
-        matched = matched || strcmp(keys->match.names[i], column) == 0;
+    const bool stored =
+        !sl_load_mode(job->config)->removes && !(keys && sl_key_names_have(&keys->id, column));
+    const bool matched = keys && sl_key_names_have(&keys->match, column);
     const char *name = stored || matched ? name_in_other_case(known, column) : NULL;
     char here[70], there[70];
+    for (size_t i = 0; name && i < layout->count; i++) /* the table itself has both columns */
+        name = strcmp(layout->columns[i].name, name) == 0 ? NULL : name;
     if (!name || refused->case_count++ >= REFUSED_SHOWN)
         return;
     sl_text_printable(sl_text_of(column), here, sizeof here);
@@ -776,9 +776,9 @@ static void adopt_column(const sl_job *job, known_types *known, sl_typed_layout 
     sl_schema_column chosen;
     size_t count;
     const known_type *types = known_of(known, column->name, &count);
-    if (count == 0 && known->count > 0 && !column->schema.declared && !comparing &&
-        sl_typing_at(typing_plan(job)->typing, column->first) == layout)
-        refuse_case(job, known, column->name, refused);
+    if (count == 0 && known->count > 0 && column->guess.values > 0 && !comparing &&
+        !column->schema.declared && sl_typing_at(typing_plan(job)->typing, column->first) == layout)
+        refuse_case(job, known, layout, column->name, refused);
     if (count == 0 || column->schema.declared ||
         (column->guess.values == 0 && !one_kind(types, count)))
         return;

@@ -40,8 +40,8 @@ static bool make_named_directory(const sl_load_config *config, const char *label
 }
 
 /* The files that a load creates before it changes anything. */
-static const char *const files_of_a_start[] = {SL_WORK_LOG, SL_WORK_JOURNAL, SL_WORK_STATUS,
-                                               SL_WORK_CONTROL, SL_WORK_REJECTS};
+static const char *const files_of_a_start[] = {SL_WORK_LOG,     SL_WORK_JOURNAL, SL_WORK_STATUS,
+                                               SL_WORK_CONTROL, SL_WORK_REJECTS, SL_WORK_OPTIONS};
 enum { FILES_OF_A_START = sizeof files_of_a_start / sizeof files_of_a_start[0] };
 
 /* Is the name one of the first `count` files of a start? */

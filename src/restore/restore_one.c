@@ -685,6 +685,10 @@ static bool create(step *s, bool created, sl_error *error) {
                           "--ns-include, and give another --work-dir",
                           s->name,
                           sl_shell_word(sl_namespace_name(s->item, name), word, sizeof word));
+    else if (ok && foreign)
+        sl_log_warning("%s is not in the dump, and the oplog does not create it: only the "
+                       "documents that the oplog inserts or replaces are restored",
+                       s->name);
     /* Documents before the load began: another program has created the collection. */
     if (ok && created && !begun && facts.exists && s->item->kind != SL_NAMESPACE_VIEW)
         ok = sl_collection_is_empty(connection, &s->target, &empty, error);

@@ -109,6 +109,9 @@ class Standalone(Oplogs):
                 self.assertEqual(list(self.database.other.find()), [{"_id": "mine"}])
             self.replay(self.dump(self.namespace("t", [A]), oplog=entries), "--drop", "--ns-exclude",
                         f"{self.db}.other")
+        self.database.other.drop()
+        outcome, _ = self.replay(self.dump(self.namespace("t", [A]), oplog=[added]), "--drop")
+        self.assertIn("other is not in the dump, and the oplog does not create it", outcome.err)
 
     def test_patterns_select_and_rename_operations(self):
         def made():
