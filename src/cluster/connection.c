@@ -145,6 +145,7 @@ sl_pool *sl_pool_create(const mongoc_uri_t *uri, const char *application, int64_
 void sl_pool_destroy(sl_pool *pool) {
     if (!pool)
         return;
+    pool->patience.ending = true; /* the driver sends endSessions, and would wait for each reply */
     for (size_t i = 0; i < pool->idle_count; i++)
         mongoc_client_destroy(pool->idle[i]);
     sl_patience_clear(&pool->patience);

@@ -74,6 +74,7 @@ typedef struct sl_streams sl_streams;
 typedef struct sl_patience {
     const mongoc_uri_t *uri; /* borrowed */
     int64_t milliseconds;    /* at most INT32_MAX; 0: as long as the driver's timeouts allow */
+    bool ending;             /* the clients are being destroyed: no reply is awaited */
     pthread_mutex_t lock;    /* guards the list of clients */
     sl_streams *clients;
 } sl_patience;

@@ -666,11 +666,12 @@ static int64_t remaining_ms(int64_t expiry, int64_t max_ms) {
 }
 
 /* Reads until `need` bytes are in the buffer, or until `*expiry`, even if single bytes arrive. Each
- * RENEWING bytes renew it, for large replies over slow networks. Returns 1, 0 at the end of the
- * connection, or -1. */
+ * RENEWING bytes renew it, for large replies over slow networks. A patient stream waits without
+ * limit for the beginning of a reply only. Returns 1, 0 at the end of the connection, or -1. */
 #define RENEWING ((size_t)64 << 10)
 static ssize_t fill(checked_stream *self, size_t need, int32_t timeout_ms, int64_t *expiry) {
     size_t renewed = self->used;
+    const int64_t patience = self->owner->patience->milliseconds;
     const size_t room = need > BUFFER_BYTES ? need : BUFFER_BYTES;
     if (room > self->room) {
         uint8_t *grown = realloc(self->bytes, room);
@@ -682,6 +683,9 @@ static ssize_t fill(checked_stream *self, size_t need, int32_t timeout_ms, int64
         self->room = room;
     }
     while (self->used < need) {
+        const bool begun = patience > 0 && self->used > 0;
+        const int64_t rest = begun ? expiry_of((int32_t)patience) : *expiry;
+        *expiry = rest < *expiry ? rest : *expiry;
         *self->deadline = *expiry;
         ssize_t got =
             mongoc_stream_read(self->inner, self->bytes + self->used, self->room - self->used, 1,
@@ -790,6 +794,8 @@ static ssize_t checked_readv(mongoc_stream_t *stream, mongoc_iovec_t *parts, siz
         parts[i].iov_len -= part;
         i += parts[i].iov_len == 0;
     }
+    if (self->delivered == (self->plain ? self->plain_length : self->end))
+        forget_message(self);
     return (ssize_t)got;
 }
 
@@ -1021,7 +1027,11 @@ static ssize_t patient_readv(mongoc_stream_t *stream, mongoc_iovec_t *parts, siz
     patient_stream *self = (patient_stream *)stream;
     const int64_t own = expiry_of(timeout_ms), expiry = own < self->deadline ? own : self->deadline;
     size_t got = 0;
-    self->timed_out = false;
+    self->timed_out = self->patience->ending;
+    if (self->timed_out) {
+        errno = ETIMEDOUT;
+        return -1;
+    }
     for (size_t i = 0; i < count;) {
         ssize_t more = receive(self, &parts[i], expiry);
         if (more <= 0)

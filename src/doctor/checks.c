@@ -721,7 +721,9 @@ static void check_compatibility(const sl_examined *examined, sl_check_findings *
 
 typedef struct sl_leftovers {
     const sl_examined_server *front;
-    bson_t names; /* an array */
+    int64_t start;
+    unsigned limit; /* seconds */
+    bson_t names;   /* an array */
     size_t count;
     char shown[300];
     char why[400]; /* something could not be read; "": all was */
@@ -741,6 +743,15 @@ static void add(sl_leftovers *left, const char *database, const char *name) {
 static void keep_reason(sl_leftovers *left, const sl_server_answer *answer) {
     if (!answer->ok && !left->why[0])
         snprintf(left->why, sizeof left->why, "%s", answer->why);
+}
+
+/* A server may list names without end. */
+static bool may_ask(sl_leftovers *left) {
+    bool may = sl_seconds_since(left->start) < left->limit;
+    if (!may && !left->why[0])
+        snprintf(left->why, sizeof left->why, "the names that were listed took more than %u s",
+                 left->limit);
+    return may;
 }
 
 /* Does the name end as those of temporary collections of a trial do:
@@ -815,7 +826,7 @@ static void search_database(sl_leftovers *left, const char *database) {
         const char *name = sl_look_text(&walk.item, "name");
         size_t length = name ? strlen(name) : 0, end = strlen(SL_REGISTRY_SUFFIX);
         if (length > end && strcmp(name + length - end, SL_REGISTRY_SUFFIX) == 0) {
-            if (!has_collection(left, database, name, length - end) &&
+            if (may_ask(left) && !has_collection(left, database, name, length - end) &&
                 is_registry(left, database, name))
                 add(left, database, name);
         } else if (name && is_temporary(name)) {
@@ -834,7 +845,7 @@ static void search_all(sl_leftovers *left) {
     for (sl_walk walk = sl_walk_start(&answer.reply, "databases"); sl_walk_next(&walk);) {
         const char *name = sl_look_text(&walk.item, "name");
         if (name && strcmp(name, "local") != 0 && strcmp(name, "config") != 0 &&
-            strcmp(name, "admin") != 0)
+            strcmp(name, "admin") != 0 && may_ask(left))
             search_database(left, name);
     }
     bson_destroy(&answer.reply);
@@ -855,7 +866,10 @@ static uint32_t dead_holders(const sl_examined *examined, sl_leftovers *left) {
 
 static void check_leftovers(const sl_examined *examined, sl_check_findings *findings) {
     const char *database = examined->config->load->database;
-    sl_leftovers left = {.front = sl_examined_front(examined), .names = BSON_INITIALIZER};
+    sl_leftovers left = {.front = sl_examined_front(examined),
+                         .start = sl_clock_ns(),
+                         .limit = examined->config->limit_seconds * SL_ASK_TIMES,
+                         .names = BSON_INITIALIZER};
     if (!left.front) {
         sl_find_unknown(findings, "no server answers", "");
         return;

@@ -17,7 +17,6 @@
 
 #define THREADS 16
 #define LONG_SECONDS 60   /* operations that run longer are reported */
-#define ALL_SERVERS 10    /* times --timeout: afterwards no other server is asked */
 #define SERVERS_MAX 10000 /* each is compared with all others */
 
 /* ---- one server ---- */
@@ -113,14 +112,28 @@ static void compare_clocks(sl_examined_server *server, int64_t before, int64_t a
     }
 }
 
-static void ask_server(const sl_examined *examined, int64_t start, sl_examined_server *server) {
+/* Drops an answer for which there is no room: a server decides how long its answers are. */
+static void limit_answers(sl_examined *examined, sl_server_answer *answer) {
+    const uint32_t length = answer->reply.len;
+    if (atomic_fetch_add(&examined->kept, length) + length <= SL_CURSOR_KEPT_MAX)
+        return;
+    atomic_fetch_sub(&examined->kept, length);
+    bson_destroy(&answer->reply);
+    bson_init(&answer->reply);
+    answer->ok = false;
+    snprintf(answer->why, sizeof answer->why,
+             "the answers of all servers have more than %d MiB, the most that this program keeps",
+             (int)(SL_CURSOR_KEPT_MAX >> 20));
+}
+
+static void ask_server(sl_examined *examined, int64_t start, sl_examined_server *server) {
     const unsigned limit = examined->config->limit_seconds;
     sl_error error = {0};
-    if (sl_seconds_since(start) < (double)limit * ALL_SERVERS)
+    if (sl_seconds_since(start) < (double)limit * SL_ASK_TIMES)
         server->member = sl_member_open(examined->connection, server->name, limit * 1000, &error);
     else
         sl_error_set(&error, SL_EXIT_CLUSTER, "not asked: the other servers took %u s",
-                     limit * ALL_SERVERS);
+                     limit * SL_ASK_TIMES);
     if (!server->member)
         sl_print_text(server->not_opened, sizeof server->not_opened, SL_LINES, error.message);
     for (int which = 0; which < SL_QUESTIONS; which++) {
@@ -136,6 +149,7 @@ static void ask_server(const sl_examined *examined, int64_t start, sl_examined_s
             sl_ask(server, "admin", question(examined, which), answer);
         }
         int64_t after = sl_wall_clock_ms();
+        limit_answers(examined, answer);
         if (which == SL_ASK_HELLO) {
             compare_clocks(server, before, after);
             server->role = answer->ok ? role_of(&answer->reply) : SL_ROLE_NONE;

@@ -27,6 +27,8 @@ typedef struct sl_server_answer {
     char why[400]; /* if not ok: "needs the privilege serverStatus ..." or the error */
 } sl_server_answer;
 
+#define SL_ASK_TIMES 10 /* times --timeout: afterwards no other server or name is asked for */
+
 /* What is asked of each server. */
 typedef enum sl_question {
     SL_ASK_HELLO,
@@ -61,7 +63,8 @@ typedef struct sl_examined {
     sl_error topology_why;
     sl_examined_server *servers; /* routers first, then by shard */
     size_t count, room;
-    sl_preview *preview; /* of the sources; NULL without sources */
+    _Atomic uint64_t kept; /* bytes of the answers of all servers */
+    sl_preview *preview;   /* of the sources; NULL without sources */
 } sl_examined;
 
 /* Connects, finds the servers and asks them. */

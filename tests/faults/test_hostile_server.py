@@ -193,10 +193,13 @@ class HostileServer(fault_case.ProxyCase):
         asked = [bool(select.select([each], [], [], 0)[0]) for each in (early, late)]
         self.assertEqual(asked, [True, False])
 
-    def doctor(self, shards):
-        """Examines the server as a router whose cluster has these shards."""
-        router = Commands(support.port_of(self.uri), find=lambda command: {"ok": 1.0, "cursor": {
-            "id": 0, "ns": "config.shards", "firstBatch": shards if command["find"] == "shards" else []}})
+    def doctor(self, shards, **replies):
+        """Examines the server as a router whose cluster has these shards. `shards` may be a function of its port."""
+        def find(command):
+            rows = shards(router.port) if callable(shards) else shards
+            return {"ok": 1.0, "cursor": {"id": 0, "ns": "config.shards",
+                                          "firstBatch": rows if command["find"] == "shards" else []}}
+        router = Commands(support.port_of(self.uri), find=find, **replies)
         self.addCleanup(router.close)
         router.change_reply = lambda m: m if hello_of(m) is None else with_body(
             m, {**hello_of(m), "msg": "isdbgrid"})
@@ -215,6 +218,21 @@ class HostileServer(fault_case.ProxyCase):
         self.assertIn("config.shards has more than 10000 shards", outcome.out)
         names = ",".join(f"127.9.{n >> 8}.{n & 255}:1" for n in range(1, 10_001))
         self.assertIn("the target has more than 10000 servers", self.doctor([{"_id": "s", "host": "s/" + names}]).text)
+
+    def test_long_answers_of_many_servers(self):
+        """They were all kept: 4 MB of compressed replies of 20 servers took 4 GB of memory."""
+        names = [f"{'LOCALHOST'[:n]}{'localhost'[n:]}" for n in range(9)]  # one server by nine names
+        long = bson.encode({"ok": 1.0, "pad": bytes(40 * MIB)})
+        found = self.doctor(lambda port: [{"_id": name, "host": f"{name}:{port}"} for name in names],
+                            serverStatus=lambda _: long)
+        self.assertIn("the answers of all servers have more than 256 MiB", found.out)
+
+    def test_a_server_that_lists_databases_without_end(self):
+        """doctor looked for leftovers in each of them, and in each collection that looked like a registry."""
+        names = bson.encode({"ok": 1.0, "databases": [{"name": f"d{n}"} for n in range(10**5)]})
+        found = self.doctor([], listDatabases=lambda _: names, listCollections=lambda _: {"ok": 1.0, "cursor": {
+            "id": 0, "ns": "d.$cmd.listCollections", "firstBatch": [{"name": "c.sources"}]}})
+        self.assertIn("the names that were listed took more than 10 s", found.out)
 
     def test_replies_to_queries_that_contain_no_answer(self):
         """They counted as answers without documents."""
@@ -356,6 +374,32 @@ class HostileServer(fault_case.ProxyCase):
                 time.sleep(0.2)
         self.proxy.observe = drip
         self.refused("timeout", more=["--drop", "--timeout", 1])
+
+    def test_the_reply_to_a_long_command_whose_bytes_arrive_one_after_the_other(self):
+        """Such a reply may begin after hours, but then it has --timeout too. The load waited without end."""
+        def drip(link, kind, message):
+            for byte in message if kind == "reply" and b"numIndexesBefore" in message else b"":
+                link.client.send(bytes([byte]))
+                time.sleep(0.2)
+        self.proxy.observe = drip
+        self.refused("createIndexes", more=["--drop", "--timeout", 1, "--index", '{"make": 1}'])
+
+    def test_the_end_of_a_load_does_not_wait_for_the_server(self):
+        """After the summary, the load waited for the reply to the last command of each of its clients."""
+        asked = []
+
+        class Silent(proxy.Proxy):
+            def action_for(self, message):
+                action = super().action_for(message)
+                if proxy.command_of(message)[0] != "endSessions":
+                    return action
+                asked.append(message)
+                return proxy.lose_reply()
+
+        silent = Silent(support.port_of(self.uri))
+        self.addCleanup(silent.close)
+        self.assert_nothing_lost(self.begin("--timeout", 1000, uri=self.proxy_uri(silent)).wait())
+        self.assertGreater(len(asked), 0)
 
     def test_documents_in_the_scopes_of_code_in_documents(self):
         hostile = Commands(support.port_of(self.uri), find=lambda command: bson.encode(
