@@ -312,7 +312,7 @@ const sl_option_row sl_load_rows[] = {
     {.name = "resume", SL_ROW_COMMON, SL_ROW_FLAG, SL_ROW_OF(LOAD | RESTORE, "Delivery", NONE),
      .help = "Complete an interrupted load: give the same command again, with --resume and the "
              "--work-dir that contains its journal. Batches that the journal lists as stored are "
-             "not sent again, and --drop does not drop again."},
+             "not sent again, and --drop, which is to be repeated, does not drop again."},
     {.name = "timeout", SL_ROW_COUNT("SECONDS", 1, 86400), .fallback = "120",
      SL_ROW_OF(CONNECTED | MANAGING, "Delivery", NONE),
      .help = "How long a batch or a command may wait for the server's reply. After this time the "

@@ -927,7 +927,8 @@ class Dumps(support.ClusterCase):
         running = self.start("shardload", *words)
         self.wait_for(lambda: self.database.t1.estimated_document_count() in range(1, 19000), "the second table")
         running.interrupt("--resume")
-        self.shardload(*words, code=support.EXIT_USAGE, message="holds the journal of a load that has not been completed")
+        self.shardload(*words, code=support.EXIT_USAGE,
+                       message="holds the journal of a load that has not been completed")
         for other, message in (((), '--drop was "yes" and is "no"'), (("--drop", "--trim"), "--trim")):
             self.run_load(*other, "--resume", path, work=work, code=support.EXIT_USAGE, message=message)
         self.run_load("--drop", "--resume", path, work=work)
