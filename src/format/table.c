@@ -860,7 +860,7 @@ static bool complete(const sl_format_options *options, sl_table *table, sl_text 
         table->header = options->header == SL_HEADER_YES;
         if (cut && table->first.delimiter == 0)
             table->first.delimiter = options->delimiter;
-        return set_given_names(table, options->columns, cut, error);
+        return set_given_names(table, options->columns, cut && !table->header, error);
     }
     table->header_assumed =
         table->header && options->header == SL_HEADER_AUTO && !found->contrast && !found->years;
