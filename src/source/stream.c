@@ -287,17 +287,26 @@ static bool unpack(sl_input **input, sl_unpacker **unpacker, bool *dump, sl_read
     return true;
 }
 
-/* Moves to the next entry of the archive that is included, or is a dump; NULL at the end. */
+/* Moves to the next entry of the archive that is included, or is the first one and a dump; NULL at
+ * the end. */
 static bool next_in_archive(sl_stream *stream, sl_reader_times *times, sl_error *error) {
     do {
         sl_unpacker_destroy(stream->entry_unpacker);
         stream->entry_unpacker = NULL;
         if (!sl_archive_next(stream->archive, &stream->entry, times, error))
             return false;
-        if (stream->entry &&
-            !unpack(&stream->entry, &stream->entry_unpacker, &stream->entry_is_sql, times, error))
-            return false;
-    } while (stream->entry && !sl_archive_is_included(stream->archive) && !stream->entry_is_sql);
+        stream->entry_is_sql = false;
+        const bool included = stream->entry && sl_archive_is_included(stream->archive);
+        if (included || (stream->entry && sl_archive_is_first(stream->archive))) {
+            const bool ok = unpack(&stream->entry, &stream->entry_unpacker, &stream->entry_is_sql,
+                                   times, error);
+            if (!ok && included)
+                return false;
+            *error = (sl_error){0}; /* of a damaged file that is left out */
+        }
+        if (included || stream->entry_is_sql)
+            return true;
+    } while (stream->entry);
     return true;
 }
 

@@ -135,6 +135,10 @@ class Repeated(support.Case):
         for path in self.archives(self.entries(("a.csv", self.OLD), ("b.txt", self.NEW), ("b.txt", self.NEW))):
             self.assertEqual(self.dump_decoded("--include", "*.csv", path)[0], [self.OLD])
 
+    def test_a_damaged_file_that_is_left_out(self):
+        path = self.file("a.tar", making.tar([("a.gz", b"\x1f\x8b\x08\0garbage"), ("b.csv", "x\n1\n2\n")]))
+        self.assertEqual(len(self.dump("--include", "*.csv", path)[0]), 2)
+
     def test_a_link_in_place_of_a_file(self):
         def archive(*links):
             out = io.BytesIO()
