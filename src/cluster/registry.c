@@ -3,8 +3,8 @@
  * source.
  *
  *   {_id: <fingerprint>, number, name, size, content, beginning, state: "started" | "loaded",
- *    textBytes (not of parts), documents, inRange (or null), foreign, startedAt, loadedAt, host,
- *    workDirectory (of a pipe),
+ *    textBytes (not of parts), documents, matched, inRange (or null), foreign, startedAt, loadedAt,
+ *    host, workDirectory (of a pipe),
  *    parts: {<number of parts, or "shards">: {<part>: <documents, or null until it is finished>}},
  *    borders: {<the same>: {<part>: <of its blocks>}},
  *    layout: {shards, shardNames, pieces, leading}, options: {<name>: <text>}}
@@ -267,6 +267,7 @@ static bool fill(const sl_registry *registry, const bson_t *document, sl_registr
     bson_iter_t range;
     if (!read_count(registry, document, "number", SL_SOURCE_NUMBER_MAX, &number, error) ||
         !read_count(registry, document, "documents", INT64_MAX, &entry->stored, error) ||
+        !read_count(registry, document, "matched", INT64_MAX, &entry->matched, error) ||
         !read_count(registry, document, "foreign", INT64_MAX, &entry->foreign, error) ||
         !read_count(registry, document, "rejected", INT64_MAX, &entry->rejected, error))
         return false;
@@ -328,8 +329,8 @@ static bool registry_read_batch(sl_registry *registry, sl_registry_entry *entrie
                 "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "parts", BCON_INT32(1),
                 "borders", BCON_INT32(1), "layout", BCON_INT32(1), "options", BCON_INT32(1),
                 "rejected", BCON_INT32(1), "rejectedIn", BCON_INT32(1), "foreign", BCON_INT32(1),
-                "inRange", BCON_INT32(1), "}", "batchSize", BCON_INT32((int32_t)count),
-                "singleBatch", BCON_BOOL(true));
+                "inRange", BCON_INT32(1), "matched", BCON_INT32(1), "}", "batchSize",
+                BCON_INT32((int32_t)count), "singleBatch", BCON_BOOL(true));
     bool ok = registry_run(registry, &command, &reply, NULL, error) &&
               sl_registry_fill(registry, &reply, entries, count, error);
     bson_destroy(&reply);
@@ -888,6 +889,7 @@ static void append_loaded(const sl_registry *registry, bson_t *document,
     if (entry->text_bytes > 0)
         BSON_APPEND_INT64(document, "textBytes", (int64_t)entry->text_bytes);
     BSON_APPEND_INT64(document, "documents", (int64_t)entry->documents);
+    BSON_APPEND_INT64(document, "matched", (int64_t)entry->matched);
     if (entry->in_range_known)
         BSON_APPEND_INT64(document, "inRange", (int64_t)entry->in_range);
     else

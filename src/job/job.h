@@ -77,7 +77,8 @@ typedef struct sl_job {
     bool own_ids;      /* documents may have their own _id, or none: the _id is not a position */
     bool other_ids;    /* --again: earlier loads have taken the _id from elsewhere */
     bool resumed;      /* documents may have been sent by an earlier run */
-    uint64_t foreign;  /* sl_registry_entry.foreign, the greatest of these sources; verify only */
+    uint64_t foreign;  /* sl_registry_entry.foreign, the greatest of these sources, without those
+                          that their records have; verify only */
     uint64_t rejected; /* records of these sources that earlier loads have rejected, and the
                               first work directory that lists some; verify only */
     char rejected_in[300];

@@ -921,6 +921,7 @@ static bool refuse_matched(const sl_job *job, const sl_destination *destination,
 
 bool sl_sources_number_as_loaded(sl_job *job, const sl_destination *destination, sl_error *error) {
     size_t count;
+    uint64_t matched = 0;
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
     bool ok = entries && sl_registry_look_up(destination->registry, entries, count, error) &&
               refuse_unknown(job, destination, entries, count, error) &&
@@ -929,11 +930,13 @@ bool sl_sources_number_as_loaded(sl_job *job, const sl_destination *destination,
         take_numbers(job, entries);
     for (size_t i = 0; ok && i < count; i++) {
         job->rejected += entries[i].rejected;
+        matched += entries[i].matched;
         if (entries[i].foreign > job->foreign)
             job->foreign = entries[i].foreign;
         if (!job->rejected_in[0])
             memcpy(job->rejected_in, entries[i].rejected_in, sizeof job->rejected_in);
     }
+    job->foreign -= matched < job->foreign ? matched : job->foreign;
     free(entries);
     return ok;
 }

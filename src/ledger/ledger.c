@@ -680,6 +680,9 @@ void sl_ledger_add(sl_ledger *ledger, const sl_job *job, const sl_journal_entry 
     atomic_fetch_add_explicit(&range->borders, entry->borders, memory_order_relaxed);
     atomic_fetch_add_explicit(&account->accepted, accepted, memory_order_relaxed);
     atomic_fetch_add_explicit(&account->taken, taken, memory_order_relaxed);
+    atomic_fetch_add_explicit(&account->held,
+                              entry->counts.documents - entry->server_rejects + taken,
+                              memory_order_relaxed);
     atomic_fetch_add_explicit(&account->text_bytes, entry->text_bytes, memory_order_relaxed);
     atomic_fetch_add_explicit(&account->borders, entry->borders, memory_order_relaxed);
     if (entry->counts.documents > entry->inserted + entry->server_rejects)

@@ -24,6 +24,7 @@
 typedef struct sl_source_account {
     _Atomic uint64_t accepted; /* inserted or already stored */
     _Atomic uint64_t taken;    /* refused because another document has their _id */
+    _Atomic uint64_t held;     /* records under whose _id a document is stored */
     _Atomic uint64_t rejected; /* records without document: by the parser, */
     _Atomic uint64_t refused;  /* and by the server */
     _Atomic uint64_t text_bytes;

@@ -227,19 +227,19 @@ bool sl_unregistered_check(sl_job *job, sl_destination *destination, sl_ledger *
  * sum of the other sources is the most that they may have stored. Of a source in parts, the other
  * loaders' documents are not known. */
 bool sl_unregistered_foreign(const sl_job *job, const sl_destination *destination,
-                             const sl_ledger *ledger, uint64_t *documents, sl_error *error) {
+                             const sl_ledger *ledger, uint64_t loaded, uint64_t *documents,
+                             sl_error *error) {
     const sl_unregistered *now = &ledger->unregistered_now;
-    uint64_t all = now->numbers + now->other_types, loaded;
+    uint64_t all = now->numbers + now->other_types, others;
     bool complete;
     *documents = 0;
     if (!now->known || (job->own_ids && job->parts > 0))
         return true;
-    if (!sl_sources_others(job, destination, !job->own_ids, &loaded, &complete, error))
+    if (!sl_sources_others(job, destination, !job->own_ids, &others, &complete, error))
         return false;
-    for (size_t i = 0; job->own_ids && i < sl_source_set_count(job->set); i++)
-        loaded += sl_ledger_accepted(ledger, i);
-    if (complete && all > loaded)
-        *documents = all - loaded;
+    others += job->own_ids ? loaded : 0;
+    if (complete && all > others)
+        *documents = all - others;
     return true;
 }
 

@@ -28,9 +28,10 @@ bool sl_unregistered_find(sl_destination *destination, const sl_unregistered *ex
                           sl_unregistered *found, sl_error *error);
 
 /* The number of documents that no load has stored, by the counts at the end of this load, for the
- * registry; 0 if it is not known. */
+ * registry; 0 if it is not known. `loaded`: documents of the sources of this load. */
 bool sl_unregistered_foreign(const sl_job *job, const sl_destination *destination,
-                             const struct sl_ledger *ledger, uint64_t *documents, sl_error *error);
+                             const struct sl_ledger *ledger, uint64_t loaded, uint64_t *documents,
+                             sl_error *error);
 
 /* Write the counts to the journal's target document, and read them from it: a resumed load compares
  * with the counts at the start of its first run. False if the document has no counts. */

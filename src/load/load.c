@@ -438,10 +438,25 @@ static void set_part(const sl_job *job, const sl_ledger *ledger, size_t index, u
     }
 }
 
+/* Does a load only insert what earlier ones of its sources have not inserted? */
+static bool adds_to_earlier(const sl_job *job) {
+    return job->own_ids && sl_load_mode(job->config)->matches;
+}
+
+/* The documents that all loads of a source have stored. `documents`: this one. */
+static uint64_t stored_by_all(const sl_job *job, const sl_registry_entry *entry,
+                              uint64_t documents) {
+    return adds_to_earlier(job) && entry->stored > documents ? entry->stored : documents;
+}
+
 static void set_documents(const sl_job *job, const sl_ledger *ledger, size_t index, uint32_t part,
                           sl_registry_entry *entry) {
     const sl_source_account *account = &ledger->sources[index];
     set_part(job, ledger, index, part, entry);
+    if (part == 0)
+        entry->documents = stored_by_all(job, entry, entry->documents);
+    const uint64_t held = job->own_ids && part == 0 ? atomic_load(&account->held) : 0;
+    entry->matched = held > entry->documents ? held - entry->documents : 0;
     entry->in_range_known = !job->own_ids && !sl_load_mode(job->config)->matches;
     entry->in_range = atomic_load(&account->accepted) + atomic_load(&account->taken);
     if (part > 0)
@@ -538,6 +553,7 @@ static bool finish_complete(const sl_job *job, const sl_destination *destination
             !count_source(job, destination, i, entry->documents, error))
             return false;
         documents += entry->documents;
+        entry->documents = stored_by_all(job, entry, entry->documents);
         entry->in_range = entry->documents; /* of a part, these include documents of others */
         entries[whole++] = *entry;
     }
@@ -552,15 +568,20 @@ static bool finish_complete(const sl_job *job, const sl_destination *destination
  * missing. */
 static bool register_loaded(const sl_job *job, sl_destination *destination, const sl_ledger *ledger,
                             sl_error *error) {
-    size_t count;
-    uint64_t foreign;
-    if (!sl_unregistered_foreign(job, destination, ledger, &foreign, error))
-        return false;
-    sl_registry_set_foreign(destination->registry, foreign);
+    size_t count, next = 0;
+    uint64_t foreign, loaded = 0;
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
-    bool ok = entries &&
-              sl_parts_each(job, destination, finish_part, ledger, entries, count, error) &&
-              (job->parts == 0 || finish_complete(job, destination, entries, error));
+    bool ok = entries && (!adds_to_earlier(job) ||
+                          sl_registry_look_up(destination->registry, entries, count, error));
+    for (size_t i = 0; ok && i < sl_source_set_count(job->set); i++) {
+        if (!job->sources[i].skipped)
+            loaded += stored_by_all(job, &entries[next++], sl_ledger_accepted(ledger, i));
+    }
+    ok = ok && sl_unregistered_foreign(job, destination, ledger, loaded, &foreign, error);
+    if (ok)
+        sl_registry_set_foreign(destination->registry, foreign);
+    ok = ok && sl_parts_each(job, destination, finish_part, ledger, entries, count, error) &&
+         (job->parts == 0 || finish_complete(job, destination, entries, error));
     free(entries);
     return ok;
 }

@@ -114,7 +114,8 @@ class Registry(support.ClusterCase):
         self.load(path)
         registry = self.database["t.sources"]
         (source,) = registry.find({"number": 1})
-        fields = ("documents", "foreign", "rejected", "layout.shards", "layout.pieces", "layout.leading")
+        fields = ("documents", "matched", "foreign", "rejected", "layout.shards", "layout.pieces",
+                  "layout.leading")
         cases = [(source["_id"], field, value) for field in fields for value in (-1, "x", [], 1e300)]
         cases += [(source["_id"], "number", value) for value in (-1, float("nan"), 1e300)]
         cases += [(source["_id"], "layout", 5), ("counter", "last", -1), ("counter", "last", float("inf"))]

@@ -205,6 +205,34 @@ class Standalone(support.ClusterCase):
         outcome = self.verify(source, "--content", code=support.EXIT_VERIFICATION)
         self.assertIn("holds 1 documents that no record of the sources has", outcome.err)
 
+    def test_stored_documents_that_a_mode_matches_are_those_of_its_source(self):
+        """`verify` would accept as many unknown documents as an upsert had found stored, and after a
+        second upsert of one file find documents without record when another one is verified."""
+        lines = [[f"{number},{number % 7}" for number in range(first, first + 60)] for first in (100, 200)]
+        a, b = (self.file(f"{name}.csv", "\n".join(["id,n", *of, ""])) for name, of in zip("ab", lines))
+        made = [{"_id": int(one[:3]), "n": int(one[4:])} for one in [*lines[0], *lines[1]]]
+        data, others = self.database.t, [{"_id": number} for number in range(3)]
+
+        def check():
+            for words in ([a], [b], [a, b], ["--content", a], ["--content", b], ["--content", a, b]):
+                outcome = self.verify(words[-1], "--id-field", "id", *words[:-1])
+                self.assertIn("3 documents are from other programs", outcome.text)
+                self.assertNotIn("warning", outcome.err)
+                data.insert_many([{"_id": number} for number in range(10, 15)])
+                outcome = self.verify(words[-1], "--id-field", "id", *words[:-1], code=support.EXIT_VERIFICATION)
+                self.assertIn("holds 5 documents that no record of the sources has", outcome.err)
+                data.delete_many({"_id": {"$gte": 10, "$lt": 15}})
+
+        for mode, before, loads in (("upsert", 0, [[a], [b], [a]]), ("upsert", 90, [[a, b], [a, b]]),
+                                    ("upsert", 90, [[b], [a]]), ("merge", 120, [[a, b]]), ("update", 120, [[b], [a]])):
+            with self.subTest(mode=mode, before=before, loads=len(loads)):
+                data.drop()
+                self.database["t.sources"].drop()
+                data.insert_many([*others, *made[:before]])
+                for sources in loads:
+                    self.load("--mode", mode, "--id-field", "id", *sources)
+                check()
+
     def test_a_table_and_json_one_after_the_other(self):
         table, documents = self.file("a.csv", "id,n\n1,x\n2,y\n"), self.file("b.json", '{"id": 3}\n{"id": 4}\n')
         for source in (table, documents):
