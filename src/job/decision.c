@@ -2,6 +2,7 @@
 #include "decision.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bson/bson_lookup.h"
@@ -319,12 +320,43 @@ static bool refuse_ids(const sl_job *job, const sl_destination *destination, con
                                       : "--again matches by this _id nevertheless");
 }
 
+/* A load records its lists before its first document. So those of an empty collection may be of a
+ * load that stored nothing, because of wrong options, which are corrected now. But they may also be
+ * of a load that has only begun: then the registry has its sources as unfinished. Loaders of parts
+ * agree with those that began before. */
+bool sl_decide_lists(const sl_job *job, sl_destination *destination, sl_error *error) {
+    static const char *const names[] = {SL_REGISTRY_IDS, SL_REGISTRY_COLUMNS};
+    const sl_target *target = &destination->target;
+    sl_registry_unfinished others = {0};
+    sl_registry_entry *entries = NULL;
+    bool any = false, none = false;
+    size_t count;
+    for (size_t i = 0; !any && job->parts == 0 && i < sizeof names / sizeof *names; i++) {
+        bson_t list;
+        bool ok = sl_registry_list(destination->registry, names[i], &list, error);
+        any = ok && !bson_empty(&list);
+        bson_destroy(&list);
+        if (!ok)
+            return false;
+    }
+    bool ok = !any || sl_target_exists(destination->connection, target, &none, error);
+    if (ok && none)
+        ok = sl_collection_is_empty(destination->connection, target, &none, error);
+    if (ok && none)
+        ok = (entries = sl_sources_entries(job, &count, error)) &&
+             sl_registry_find_unfinished(destination->registry, "", entries, count, &others, error);
+    destination->none_stored = none && others.count == 0;
+    free(entries);
+    return ok;
+}
+
 static bool check_ids(sl_job *job, const sl_destination *destination, sl_error *error) {
     char origin[ORIGIN_ROOM];
     bool exists;
     bson_t known = BSON_INITIALIZER;
     bool ok = sl_target_exists(destination->connection, &destination->target, &exists, error) &&
-              (!exists || sl_registry_list(destination->registry, SL_REGISTRY_IDS, &known, error));
+              (!exists || destination->none_stored ||
+               sl_registry_list(destination->registry, SL_REGISTRY_IDS, &known, error));
     if (ok && !bson_empty(&known) && origin_of(job, origin) && contradicts(&known, origin)) {
         job->other_ids = job->config->again;
         ok = job->config->again || refuse_ids(job, destination, &known, origin, error);
@@ -343,8 +375,7 @@ bool sl_ids_record(const sl_job *job, const sl_destination *destination, sl_erro
         uint32_t last;
         ok = sl_registry_list(destination->registry, SL_REGISTRY_IDS, &was, error) &&
              sl_registry_last(destination->registry, &last, error);
-        const bool anew = destination->target_gone && destination->created;
-        if (ok && !anew) {
+        if (ok && !(destination->none_stored && attempt == 0)) {
             bson_concat(&now, &was);
             done = bson_empty(&was) && last > 0; /* a registry that is older than the list */
         }
@@ -383,7 +414,8 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
            (destination->registry ||
             sl_registry_open(connection, target, &destination->registry, error)) &&
            (job->resumed || target->drop ||
-            (check_ids(job, destination, error) && sl_types_adopt(job, destination, false, error) &&
+            (sl_decide_lists(job, destination, error) && check_ids(job, destination, error) &&
+             sl_types_adopt(job, destination, false, error) &&
              sl_types_compare_fields(job, destination, error))) &&
            (destination->topology || sl_topology_read(connection, &destination->topology, error)) &&
            sl_parts_find_shards(job, destination, error) && may_match(job, destination, error) &&
