@@ -15,7 +15,8 @@ typedef struct sl_unregistered {
 } sl_unregistered;
 
 /* Counts these documents into ledger->unregistered, before the first document is sent. A collection
- * that the load has created has none. With --no-verify nothing is counted. */
+ * that the load has created has none. With --no-verify nothing is counted, nor, of documents with
+ * their own _id, by a run that resumes such a load. */
 bool sl_unregistered_count(sl_job *job, sl_destination *destination, struct sl_ledger *ledger,
                            sl_error *error);
 

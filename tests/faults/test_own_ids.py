@@ -65,6 +65,14 @@ class Standalone(OwnIds):
         figures = self.assert_nothing_lost(self.begin("--resume", threads=2).wait(), again=SOME)
         self.assertGreater(figures["alreadyStored"], 0)
 
+    def test_resumed_without_the_no_verify_of_the_first_run(self):
+        """The stored documents of the first run would be said to be missing."""
+        self.load_killed_between_inserts("--no-verify")
+        outcome = self.resume()
+        self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
+        self.assertIn("not verified: the first run of this load, which had --no-verify", outcome.err)
+        self.assert_content()
+
     def test_a_lost_reply_is_no_duplicate(self):
         self.proxy.on_batch(20, proxy.cut_reply(0))
         figures = self.assert_nothing_lost(self.begin().wait(), again=SOME)
