@@ -9,7 +9,7 @@
  * frees them. NULL without memory. */
 sl_registry_entry *sl_sources_entries(const sl_job *job, size_t *count, sl_error *error);
 
-/* Another part of an archive or dump (--include) than the registry has is another source there, with
+/* Another part of an archive or dump (--include) than the registry has is a new source there, with
  * its own number. Called before the sources are looked for. */
 bool sl_sources_find_parts(sl_job *job, const sl_destination *destination, sl_error *error);
 

@@ -44,7 +44,7 @@ static char *list_of(const sl_restore *restore, char path[600]) {
 
 /* ---- files ---- */
 
-/* A hash of the first and last bytes of a file, or of all; 0 if it cannot be read. The restore of its
+/* A hash of the first and last bytes of a file, or of all; 0: not readable. The restore of its
  * collection then reports why. */
 static int64_t hash_of_ends(const char *path, uint64_t size) {
     const size_t most = size > SL_AT_ONCE_BYTES ? END_BYTES : SL_AT_ONCE_BYTES;
