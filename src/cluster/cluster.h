@@ -482,6 +482,7 @@ typedef struct sl_registry_entry {
     uint64_t size;       /* in bytes; for users who read the registry */
     uint64_t content;    /* a hash of its size, beginning and end, without its name; 0: not known */
     uint64_t beginning;  /* a hash of the first 64 KiB of its text; 0: not known */
+    uint64_t began;      /* the same, as the registry has it */
     uint64_t text_bytes; /* its size unpacked; 0: not known */
     uint64_t documents;  /* of a finished load: the most that its loads have stored */
     uint64_t stored;     /* the same, as the registry has them */

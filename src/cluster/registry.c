@@ -274,6 +274,7 @@ static bool fill(const sl_registry *registry, const bson_t *document, sl_registr
     if (number == 0)
         return refuse_field(registry, entry->fingerprint, "number", error);
     entry->number = (uint32_t)number;
+    entry->began = (uint64_t)sl_look_int64(document, "beginning", 0);
     bool loaded = strcmp(sl_look_string(document, "state"), "loaded") == 0;
     entry->state = loaded ? SL_SOURCE_LOADED : SL_SOURCE_STARTED;
     if (!fill_parts(registry, document, entry, error) ||
@@ -329,8 +330,8 @@ static bool registry_read_batch(sl_registry *registry, sl_registry_entry *entrie
                 "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "parts", BCON_INT32(1),
                 "borders", BCON_INT32(1), "layout", BCON_INT32(1), "options", BCON_INT32(1),
                 "rejected", BCON_INT32(1), "rejectedIn", BCON_INT32(1), "foreign", BCON_INT32(1),
-                "inRange", BCON_INT32(1), "matched", BCON_INT32(1), "}", "batchSize",
-                BCON_INT32((int32_t)count), "singleBatch", BCON_BOOL(true));
+                "inRange", BCON_INT32(1), "matched", BCON_INT32(1), "beginning", BCON_INT32(1), "}",
+                "batchSize", BCON_INT32((int32_t)count), "singleBatch", BCON_BOOL(true));
     bool ok = registry_run(registry, &command, &reply, NULL, error) &&
               sl_registry_fill(registry, &reply, entries, count, error);
     bson_destroy(&reply);

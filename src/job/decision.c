@@ -413,6 +413,7 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
            decide_sharding(job, destination, view, error) &&
            (destination->registry ||
             sl_registry_open(connection, target, &destination->registry, error)) &&
+           sl_sources_find_parts(job, destination, error) &&
            (job->resumed || target->drop ||
             (sl_decide_lists(job, destination, error) && check_ids(job, destination, error) &&
              sl_types_adopt(job, destination, false, error) &&

@@ -32,8 +32,9 @@ typedef struct sl_job_source {
     struct sl_archive_entry *entries; /* of an archive: entries being read; sources.c */
     char fingerprint[SL_FINGERPRINT_ROOM];
     uint64_t device, inode; /* of a regular file, also if it is standard input; 0 otherwise */
-    uint64_t beginning;     /* hash of its first text; 0: perhaps only a header */
-    size_t like;            /* index + 1 of an earlier file with this beginning; 0: none */
+    char registered[SL_FINGERPRINT_ROOM]; /* in the registry, if other than the fingerprint; "" */
+    uint64_t beginning;                   /* hash of its first text; 0: perhaps only a header */
+    size_t like; /* index + 1 of an earlier file with this beginning; 0: none */
     uint32_t number;
     uint64_t sampled; /* offset up to which the text has been sampled for types; types.c */
     bool skipped;

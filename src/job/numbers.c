@@ -3,6 +3,7 @@
  * several loaders share a load. */
 #include "numbers.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -261,16 +262,40 @@ sl_registry_entry *sl_sources_entries(const sl_job *job, size_t *count, sl_error
         const sl_job_source *source = &job->sources[i];
         const sl_source *facts = sl_source_set_at(job->set, i);
         if (!source->skipped)
-            entries[(*count)++] = (sl_registry_entry){.fingerprint = source->fingerprint,
-                                                      .name = facts->path,
-                                                      .size = facts->stored_bytes,
-                                                      .content = facts->content,
-                                                      .beginning = source->beginning,
-                                                      .types = sl_types_hash(job, source)};
+            entries[(*count)++] = (sl_registry_entry){
+                .fingerprint = source->registered[0] ? source->registered : source->fingerprint,
+                .name = facts->path,
+                .size = facts->stored_bytes,
+                .content = facts->content,
+                .beginning = source->beginning,
+                .types = sl_types_hash(job, source)};
     }
     if (!entries)
         sl_error_memory(error, "numbering the sources");
     return entries;
+}
+
+/* The fingerprint is that of the whole file, and the first text is that of the part. Without
+ * --include, the file has no other part. */
+bool sl_sources_find_parts(sl_job *job, const sl_destination *destination, sl_error *error) {
+    size_t count, next = 0;
+    if (!job->config->include || destination->target.drop)
+        return true;
+    sl_registry_entry *entries = sl_sources_entries(job, &count, error);
+    bool ok = entries && sl_registry_look_up(destination->registry, entries, count, error);
+    for (size_t i = 0; ok && i < sl_source_set_count(job->set); i++) {
+        sl_job_source *source = &job->sources[i];
+        const sl_source *facts = sl_source_set_at(job->set, i);
+        const sl_registry_entry *entry = source->skipped ? NULL : &entries[next++];
+        const char *whole = source->fingerprint;
+        if (entry && facts->kind == SL_SOURCE_ARCHIVE && entry->began != 0 &&
+            source->beginning != 0 && entry->began != source->beginning)
+            snprintf(source->registered, sizeof source->registered, "%016" PRIx64 "-%" PRIu64,
+                     sl_hash_mix(source->beginning, sl_hash_text(whole, strlen(whole))),
+                     facts->stored_bytes);
+    }
+    free(entries);
+    return ok;
 }
 
 /* Gives each source the number of its entry. */
@@ -656,7 +681,7 @@ static bool refuse_copies(sl_job *job, const sl_destination *destination,
                                     &found, error) &&
            refuse_found(job, &destination->target, &found,
                         "files with the size, beginning and end of these sources, under other "
-                        "names",
+                        "names or with another --include",
                         error) &&
            (job->resumed || !report || refuse_alike(job, destination, entries, count, error));
 }
@@ -922,6 +947,8 @@ static bool refuse_matched(const sl_job *job, const sl_destination *destination,
 bool sl_sources_number_as_loaded(sl_job *job, const sl_destination *destination, sl_error *error) {
     size_t count;
     uint64_t matched = 0;
+    if (!sl_sources_find_parts(job, destination, error))
+        return false;
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
     bool ok = entries && sl_registry_look_up(destination->registry, entries, count, error) &&
               refuse_unknown(job, destination, entries, count, error) &&

@@ -604,8 +604,6 @@ static bool drop(const step *s, sl_error *error) {
            sl_collection_drop(s->connection, s->target.database, s->target.collection, error);
 }
 
-#define SMALL_BYTES ((uint64_t)1 << 20)
-
 /* Can documents of any kind be inserted beside this index, in any order? That of a single field,
  * without options. */
 static bool is_simple(const bson_t *index) {
@@ -625,7 +623,7 @@ static bool is_simple(const bson_t *index) {
  * documents. If the restore ends in between, a resumed one takes the collection for one that
  * existed, and adds the documents that it lacks. */
 static bool may_be_at_once(const sl_namespace *item) {
-    bool simple = item->kind == SL_NAMESPACE_COLLECTION && item->data_bytes <= SMALL_BYTES &&
+    bool simple = item->kind == SL_NAMESPACE_COLLECTION && item->data_bytes <= SL_AT_ONCE_BYTES &&
                   !item->after && !item->shard_key && bson_empty(item->options) &&
                   bson_empty(item->later);
     for (sl_walk walk = sl_walk_of(item->indexes); simple && sl_walk_next(&walk);)
@@ -792,7 +790,7 @@ static sl_exit load(step *s) {
     config.no_resume = &s->outcome->no_resume;
     /* The documents of a capped collection are in the order of insertion; those of a small one are
      * one block. */
-    if (s->item->capped || s->item->data_bytes <= SMALL_BYTES) {
+    if (s->item->capped || s->item->data_bytes <= SL_AT_ONCE_BYTES) {
         config.threads = 1;
         config.threads_most = 0;
     } else if (config.threads_most > 0) {
@@ -948,7 +946,7 @@ static bool store_at_once(step *s, sl_text text) {
 }
 
 static bool load_documents(step *s, sl_error *error) {
-    size_t room = s->at_once ? SMALL_BYTES : 64, length = 0;
+    size_t room = s->at_once ? SL_AT_ONCE_BYTES : 64, length = 0;
     bool whole = false;
     if (!s->item->data)
         return true;

@@ -21,6 +21,9 @@
 
 #define SL_RESTORE_DIRECTORY_ROOM 384 /* less than a load's: it holds work directories of loads */
 
+/* A collection of at most these bytes may be restored at once, without a journal. */
+#define SL_AT_ONCE_BYTES ((uint64_t)1 << 20)
+
 /* --shard-keys: a YAML file that maps namespaces, as they are named on the server, to shard keys:
  *
  *   shop.orders: {key: {customer: 1, _id: 1}}

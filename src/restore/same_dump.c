@@ -9,7 +9,8 @@
  *
  * For an archive, the list has only the hash: it is not read again once it has been unpacked.
  *
- * `identity` is that of the journal of a load; `ends` is a hash of the first and last 64 KiB;
+ * `identity` is that of the journal of a load; `ends` is a hash of the first and last 64 KiB, or
+ * of all of a file that is restored at once, without a journal;
  * `hash` is one of the whole text. As in a resumed load, a data file must have the same size,
  * modification time and ends. If it has another inode or ctime, it has been copied: what has been
  * loaded of it is read again and compared with the journal of its load. */
@@ -32,7 +33,6 @@
 #include "util/read_file.h"
 
 #define END_BYTES ((size_t)64 << 10)
-#define UNREAD_BYTES_MOST (128 << 10) /* hash_of_ends covers all of a file of this size */
 
 /* Marks of the namespaces of the dump. */
 enum { LISTED = 1, COPIED = 2 };
@@ -44,12 +44,13 @@ static char *list_of(const sl_restore *restore, char path[600]) {
 
 /* ---- files ---- */
 
-/* A hash of the first and last bytes of a file; 0 if it cannot be read. The restore of its
+/* A hash of the first and last bytes of a file, or of all; 0: not readable. The restore of its
  * collection then reports why. */
 static int64_t hash_of_ends(const char *path, uint64_t size) {
-    char *bytes = malloc(END_BYTES);
+    const size_t most = size > SL_AT_ONCE_BYTES ? END_BYTES : SL_AT_ONCE_BYTES;
+    char *bytes = malloc(most);
     int file = bytes ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
-    size_t length = size < END_BYTES ? (size_t)size : END_BYTES;
+    size_t length = size < most ? (size_t)size : most;
     uint64_t hash = size;
     for (int end = 0; end < 2; end++) {
         off_t at = end == 0 ? 0 : (off_t)(size - length);
@@ -210,7 +211,7 @@ static bool same_text(const char *folder, const sl_namespace *item, bool *same, 
     sl_reader *reader = NULL;
     *where = 0;
     snprintf(path, sizeof path, "%s/" SL_WORK_RESTORED, folder);
-    *same = item->data_bytes <= UNREAD_BYTES_MOST || access(path, F_OK) != 0;
+    *same = item->data_bytes <= SL_AT_ONCE_BYTES || access(path, F_OK) != 0;
     snprintf(path, sizeof path, "%s/" SL_WORK_JOURNAL, folder);
     if (access(path, F_OK) != 0)
         return true;

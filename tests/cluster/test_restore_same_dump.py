@@ -20,7 +20,6 @@ class Standalone(Restoring):
     def setUp(self):
         super().setUp()
         self.work = self.scratch / "work"
-        # Longer than the ends of a file that are always compared: twice 64 KiB.
         self.made = {name: [{"_id": n, "of": name, "s": f"{n:07}" * 70} for n in range(1000)]
                      for name in NAMES}
 
@@ -56,7 +55,7 @@ class Standalone(Restoring):
         outcome, _ = self.restore(dump, "--resume", *words, work=self.work)
         for name, some in self.made.items():
             self.check(name, some)
-        self.assertEqual(self.database.v.count_documents({}), 1000)
+        self.assertEqual(self.database.v.count_documents({}), len(self.made["a"]))
         return outcome
 
     def test_a_newer_dump_at_the_same_path_is_refused(self):
@@ -110,11 +109,12 @@ class Standalone(Restoring):
                 shutil.rmtree(self.work)
 
     def test_a_changed_middle_is_refused(self):
-        """The size and the ends of the file are the same."""
+        """The size and the ends of the file are the same, and it is not read as a whole."""
+        self.made["a"] = [{"_id": n, "s": f"{n:07}" * 70} for n in range(3000)]
         dump = self.interrupted()
         path = dump / self.db / "a.bson"
         facts, data = path.stat(), path.read_bytes()
-        self.assertGreater(len(data), 400000)
+        self.assertGreater(len(data), 1 << 20)
         path.write_bytes(data.replace(b"0000500" * 70, b"0000999" * 70))
         self.refused(dump, NOT_THE_SAME, f"{self.db}/a.bson was modified at", "touch -d")
         # With the time restored, what was restored is compared.
@@ -123,6 +123,26 @@ class Standalone(Restoring):
         path.write_bytes(data)
         os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
         self.assertIn("has been copied or moved", self.resumed(dump).err)
+
+    def test_a_copy_of_collections_restored_at_once(self):
+        """Without a unique index they have no journal. The unchanged copy is accepted, also of
+        files of some hundred KiB; one whose middle was changed is refused."""
+        made = [self.namespace(name, self.made[name]) for name in "abc"]
+        dump = making.folder(self.scratch / "dump", made)
+        self.database.command("create", "c", viewOn="x", pipeline=[])
+        self.restore(dump, work=self.work, code=support.EXIT_CLUSTER)
+        self.database.drop_collection("c")
+        path = dump / self.db / "a.bson"
+        facts, data = path.stat(), path.read_bytes()
+        path.write_bytes(data.replace(b"0000500" * 70, b"0000999" * 70))
+        os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        self.refused(dump, NOT_THE_SAME, f"{self.db}/a.bson")
+        path.write_bytes(data)
+        os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        outcome, _ = self.restore(dump, "--resume", work=self.work)
+        self.assertIn("been copied or moved", outcome.err)
+        for name in "abc":
+            self.check(name, self.made[name])
 
     def test_a_copy_of_the_dump_is_accepted(self):
         for zipped in (False, True):

@@ -218,6 +218,26 @@ class LoadedBefore(support.ClusterCase):
         self.assertEqual(self.count(), 400000)
         self.shardload("verify", *self.target(), "--content", path)
 
+    def test_another_part_of_an_archive(self):
+        """Months of one archive, loaded one after the other with --include: another month is not
+        taken for the one that is stored. As a part of the same file, it needs --again, which
+        stores all its records. Each part is known as loaded, and can be verified."""
+        path = self.scratch / "y.zip"
+        with zipfile.ZipFile(path, "w") as packed:
+            for month in ("jan", "feb"):
+                packed.writestr(f"{month}.csv", "m,n\n" + "".join(f"{month},{n}\n" for n in range(100)))
+        self.load("--include", "jan*", path)
+        outcome, _ = self.load("--include", "feb*", path, code=support.EXIT_SOURCE)
+        self.assertIn("with another --include", outcome.err)
+        self.assertNotIn("been loaded into", outcome.err)
+        self.load("--include", "feb*", "--again", path)
+        found = self.database.t.aggregate([{"$group": {"_id": "$m", "n": {"$sum": 1}}}])
+        self.assertEqual({one["_id"]: one["n"] for one in found}, {"jan": 100, "feb": 100})
+        for month in ("jan*", "feb*"):
+            outcome, _ = self.load("--include", month, path, code=support.EXIT_SOURCE)
+            self.assertIn("has been loaded into", outcome.err)
+            self.shardload("verify", "--content", *self.target(), "--include", month, path)
+
     def test_two_loads_of_copies_that_start_at_once(self):
         for n in range(3):
             words = [(self.scratch / f"race{n}-{name.name}", name) for name in (self.first, self.second)]
