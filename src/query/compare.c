@@ -479,7 +479,8 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
     size_t count = rows ? fill_rows(rows, &old, &new, options) : 0;
     if (rows && count == 0) {
         free(rows);
-        return sl_error_set(error, SL_EXIT_SOURCE, "the two sides have no query in common");
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "the two sides have no figure of a query in common");
     }
     bool ok = rows && correct_verdicts(rows, count);
     sl_text_table *table = sl_text_table_create(columns);

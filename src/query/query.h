@@ -297,7 +297,7 @@ typedef struct sl_comparison_options {
  * compared, or a run has not ended; otherwise SL_EXIT_REJECTS: a figure got worse by more than the
  * threshold, significantly at a level of 5 % for all rows together; otherwise SL_EXIT_OK. False
  * with error set, SL_EXIT_SOURCE when a document is not a report of `shardquery run`, or the sides
- * have no query in common. */
+ * have no figure in common. */
 bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
                         const bson_t *const *new_reports, size_t new_count,
                         const sl_comparison_options *options, FILE *out, bson_t *record,

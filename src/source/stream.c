@@ -280,8 +280,9 @@ static bool unpack(sl_input **input, sl_unpacker **unpacker, bool *dump, sl_read
         return false;
     if (*unpacker)
         *input = sl_unpacker_output(*unpacker);
-    const size_t room = (*input)->room < HEAD_BYTES ? (*input)->room : HEAD_BYTES;
-    if (!sl_input_peek(*input, room, times, error))
+    /* A decoder of UTF-16 needs room for a character. */
+    const size_t room = (*input)->room - 16, peeked = room < HEAD_BYTES ? room : HEAD_BYTES;
+    if (!sl_input_peek(*input, peeked, times, error))
         return false;
     *dump = sl_sql_text_begins(sl_input_at(*input), sl_input_left(*input));
     return true;

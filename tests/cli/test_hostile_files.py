@@ -261,7 +261,7 @@ class HostileText(support.Case):
         self.assertNotRegex(outcome.text, CONTROLS)
 
     def test_a_report_cannot_write_to_the_terminal(self):
-        query = {"suite": "s\x1b[2J", "name": "q\n\x9b", "pipeline": [], "documents": 3, "timingsMs": [1.5, 2.5]}
+        query = {"suite": "s\x1b[2J", "name": "q\n\x9b", "pipeline": [], "documents": 3, "medianMs": 2}
         old = self.file("old.json", json.dumps({"queries": [query]}))
         new = self.file("new.json", json.dumps({"queries": [{**query, "documents": 4}, {**query, "name": "\x1bnew"}]}))
         outcome = self.run_program("shardquery", "compare", old, new)

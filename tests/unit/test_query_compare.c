@@ -208,7 +208,7 @@ TEST(what_was_not_measured_again_is_not_comparable) {
     assert_int_equal(verdict, SL_EXIT_OK); /* it was added */
     compare_two(one, unit_json("{\"queries\": []}"), &error);
     assert_int_equal(error.code, SL_EXIT_SOURCE);
-    assert_contains(error.message, "no query in common");
+    assert_contains(error.message, "no figure of a query in common");
     const char *ended = "{\"complete\": false, \"queries\": [{\"suite\": \"s\", \"name\": \"q0\", "
                         "\"medianMs\": 10}]}";
     assert_contains(compare_two(one, unit_json(ended), &error),
