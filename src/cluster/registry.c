@@ -674,8 +674,8 @@ bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t 
     bson_t *none = BCON_NEW("$inc", "{", "last", BCON_INT64(0), "}");
     bson_t *query = bson_copy(counter);
     bson_t *update = BCON_NEW("$set", "{", name, BCON_ARRAY(now), "}");
-    if (bson_empty(was))
-        BCON_APPEND(query, name, "{", "$exists", BCON_BOOL(false), "}");
+    if (bson_empty(was)) /* without a list, or with an empty one */
+        BCON_APPEND(query, name, "{", "$in", "[", BCON_NULL, "[", "]", "]", "}");
     else
         BSON_APPEND_ARRAY(query, name, was);
     bool ok = (sl_find_and_modify(registry->connection, registry->database, registry->collection,
@@ -840,7 +840,7 @@ static void append_started(bson_t *document, const sl_registry_entry *entry) {
     BSON_APPEND_INT64(document, "size", (int64_t)entry->size);
     if (entry->content != 0)
         BSON_APPEND_INT64(document, "content", (int64_t)entry->content);
-    if (entry->beginning != 0)
+    if (entry->beginning != 0 && entry->began == 0) /* of the part that the source was begun with */
         BSON_APPEND_INT64(document, "beginning", (int64_t)entry->beginning);
     BSON_APPEND_UTF8(document, "state", "started");
     BSON_APPEND_DATE_TIME(document, "startedAt", sl_wall_clock_ms());

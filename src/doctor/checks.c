@@ -749,7 +749,8 @@ static void keep_reason(sl_leftovers *left, const sl_server_answer *answer) {
 static bool may_ask(sl_leftovers *left) {
     bool may = sl_seconds_since(left->start) < left->limit;
     if (!may && !left->why[0])
-        snprintf(left->why, sizeof left->why, "the names that were listed took more than %u s",
+        snprintf(left->why, sizeof left->why,
+                 "looking up the listed names took more than %u s; the others were not looked up",
                  left->limit);
     return may;
 }

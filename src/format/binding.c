@@ -383,11 +383,11 @@ bool sl_dialect_compile(sl_dialect *d, bool long_names, sl_error *error) {
                             d->fixed_bytes);
     /* A repeated header of numbers only cannot be told from a record. */
     double number;
-    bool numbers = true;
+    bool only_numbers = true;
     for (size_t i = 0; i < d->column_count; i++)
-        numbers = numbers && sl_convert_double(d->columns[i].published,
-                                               strlen(d->columns[i].published), &number);
-    d->watched_length = numbers ? 0 : d->header_length;
+        only_numbers = only_numbers && sl_convert_double(d->columns[i].published,
+                                                         strlen(d->columns[i].published), &number);
+    d->watched_length = only_numbers ? 0 : d->header_length;
     while (d->watched_length > 0 && strchr("\r\n", d->header[d->watched_length - 1]))
         d->watched_length--;
     d->requoted_length = sl_header_unquoted_length(d);

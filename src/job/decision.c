@@ -320,6 +320,8 @@ static bool refuse_ids(const sl_job *job, const sl_destination *destination, con
                                       : "--again matches by this _id nevertheless");
 }
 
+#define ASKED_MOST 100000u /* sources that one command names */
+
 /* A load records its lists before its first document. So those of an empty collection may be of a
  * load that stored nothing, because of wrong options, which are corrected now. But they may also be
  * of a load that has only begun: then the registry has its sources as unfinished. Loaders of parts
@@ -331,7 +333,9 @@ bool sl_decide_lists(const sl_job *job, sl_destination *destination, sl_error *e
     sl_registry_entry *entries = NULL;
     bool any = false, none = false;
     size_t count;
-    for (size_t i = 0; !any && job->parts == 0 && i < sizeof names / sizeof *names; i++) {
+    const bool alone =
+        !sl_load_is_shared(job->config) && sl_source_set_count(job->set) <= ASKED_MOST;
+    for (size_t i = 0; !any && alone && i < sizeof names / sizeof *names; i++) {
         bson_t list;
         bool ok = sl_registry_list(destination->registry, names[i], &list, error);
         any = ok && !bson_empty(&list);

@@ -275,8 +275,8 @@ sl_registry_entry *sl_sources_entries(const sl_job *job, size_t *count, sl_error
     return entries;
 }
 
-/* The fingerprint is that of the whole file, and the first text is that of the part. Without
- * --include, the file has no other part. */
+/* Another part (--include) of a registered archive has another first text: it is registered under a
+ * fingerprint of both. */
 bool sl_sources_find_parts(sl_job *job, const sl_destination *destination, sl_error *error) {
     size_t count, next = 0;
     if (!job->config->include || destination->target.drop)
@@ -494,7 +494,7 @@ static bool refuse_found(sl_job *job, const sl_target *target, const copies *fou
         return true;
     sl_error_set(error, SL_EXIT_SOURCE,
                  "the registry %s.%s.sources lists %s:" SL_LINES SL_LINES
-                 "\nIf these are the same files, their documents %s stored twice%s%s",
+                 "\nIf these have the same records, their documents %s stored twice%s%s",
                  target->database, target->collection, what, found->shown,
                  found->count > SL_COPIES_SHOWN ? "\n  ..." : "", again ? "are" : "would be",
                  again ? "" : ". --again loads them anyway",
@@ -576,8 +576,8 @@ static void on_alike(void *context, const sl_registry_entry *entry, const bson_t
 }
 
 /* Notes a source with the entry's file name, unless both begin with the same text: then it has been
- * noted already. In another folder, only a file whose size differs by at most 1 % is taken for a
- * version of the file, because each month may have a folder with files of one name. */
+ * noted already. At another path (has_path), only a file whose size differs by at most 1 % is taken
+ * for a version of the file, because each month may have a folder with files of one name. */
 static void on_namesake(void *context, const sl_registry_entry *entry, const bson_t *document) {
     alike *a = context;
     const uint64_t beginning = (uint64_t)sl_look_int64(document, "beginning", 0);

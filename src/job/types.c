@@ -1075,7 +1075,7 @@ static bool record_once(const sl_job *job, const sl_destination *destination, un
                           "documents in %s.%s have other types in columns of this load than at its "
                           "beginning; give the same command again to compare the types",
                           destination->target.database, destination->target.collection);
-    *done = ok && (read_only || bson_equal(&now, &known.list));
+    *done = ok && (read_only || count == 0 || bson_equal(&now, &known.list));
     if (ok && !*done)
         ok = sl_registry_set_list(destination->registry, SL_REGISTRY_COLUMNS, &known.list, &now,
                                   attempt, error);

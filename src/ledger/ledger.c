@@ -348,10 +348,12 @@ bool sl_resume_check_options(const char *directory, const sl_load_config *config
     if (!bson_has_field(was, "drop")) /* of an earlier version */
         BSON_APPEND_UTF8(was, "drop", config->drop ? "yes" : "no");
     now = options_of(config);
-    bool differ = !now || options_differ(was, now, how, sizeof how);
+    bool differ = now && options_differ(was, now, how, sizeof how);
     bson_destroy(was);
     bson_destroy(now);
-    return !differ || !now ||
+    if (!now)
+        return sl_error_memory(error, "comparing the options");
+    return !differ ||
            sl_error_set(error, SL_EXIT_USAGE,
                         "--resume: the command whose work directory is %s was begun with other "
                         "options: %s. Give the options of the first run, or begin anew with "
@@ -423,6 +425,7 @@ bool sl_resume_may_begin(const char *directory, sl_error *error) {
     sl_journal_handlers handlers = {on_document, on_entry, &earlier};
     sl_journal *journal = NULL;
     bool empty, ok = sl_journal_open(directory, &handlers, &journal, &empty, error) &&
+                     (!earlier.no_memory || sl_error_memory(error, "reading the journal")) &&
                      may_begin(&earlier, directory, error);
     sl_journal_close(journal);
     earlier_clear(&earlier);

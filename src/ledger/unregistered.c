@@ -126,8 +126,8 @@ bool sl_unregistered_count(sl_job *job, sl_destination *destination, sl_ledger *
     if (!job->config->verify || before->known)
         return true;
     if (job->own_ids && job->resumed) {
-        sl_log_warning("not verified: the first run of this load, which had --no-verify, has not "
-                       "counted the documents; shardload verify compares them with the sources");
+        sl_log_warning("not verified: the first run of this load has not counted the documents "
+                       "(--no-verify); `shardload verify` may compare them with the sources");
         return true;
     }
     if (!(job->own_ids ? sl_count_all(destination, before, error)

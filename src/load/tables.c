@@ -271,7 +271,7 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
     sl_stream *stream = NULL;
     bool special = source->kind == SL_SOURCE_NOT_TEXT, not_text = special, ok = true;
     snprintf(copy, sizeof copy, "%s/" SL_WORK_STDIN, all->directory);
-    bool copied = pipe && all->config->resume && access(copy, F_OK) == 0;
+    bool copied = pipe && all->directory[0] && access(copy, F_OK) == 0;   /* with --resume */
     int file = copied ? sl_private_file_open(copy, O_RDONLY, error) : -1; /* whose is it? */
     if (copied && file < 0)
         return false;
@@ -427,8 +427,10 @@ static bool remove_journals(const tables *all, sl_error *error) {
                 continue;
             if (removes)
                 sl_private_file_remove(path);
+            if (removes && access(path, F_OK) == 0)
+                ok = sl_error_set(error, SL_EXIT_RESOURCES, "cannot remove %s", path);
             path[length] = '\0';
-            ok = removes || sl_resume_may_begin(path, error);
+            ok = ok && (removes || sl_resume_may_begin(path, error));
         }
     }
     if (folder)
@@ -439,13 +441,22 @@ static bool remove_journals(const tables *all, sl_error *error) {
 /* Begins a new load in the work directory, or compares the options of the load to complete: tables
  * that have not been begun would be loaded with others. (Earlier versions kept no options.) */
 static bool begin_or_resume(const tables *all, sl_error *error) {
-    char options[SL_WORK_DIRECTORY_ROOM + 32];
-    snprintf(options, sizeof options, "%s/" SL_WORK_OPTIONS, all->directory);
-    if (!all->config->resume)
-        return remove_journals(all, error) &&
-               sl_resume_write_options(all->directory, all->config, error);
-    return access(options, F_OK) != 0 ||
-           sl_resume_check_options(all->directory, all->config, error);
+    char path[SL_WORK_DIRECTORY_ROOM + 32];
+    if (all->config->resume) {
+        snprintf(path, sizeof path, "%s/" SL_WORK_OPTIONS, all->directory);
+        return access(path, F_OK) != 0 ||
+               sl_resume_check_options(all->directory, all->config, error);
+    }
+    snprintf(path, sizeof path, "%s/" SL_WORK_RESTORE, all->directory);
+    if (access(path, F_OK) == 0)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s is the work directory of a restore: name another --work-dir",
+                            all->directory);
+    if (!remove_journals(all, error))
+        return false;
+    snprintf(path, sizeof path, "%s/" SL_WORK_STDIN, all->directory);
+    sl_private_file_remove(path); /* the copy of another dump */
+    return sl_resume_write_options(all->directory, all->config, error);
 }
 
 /* A table that an earlier run has begun, and that the sources lack now, would stay incomplete: its

@@ -153,6 +153,7 @@ struct sl_archive {
     bool any_used;           /* sl_archive_mark_used was called */
     bool included;           /* the current entry matches `include` */
     uint64_t files;          /* regular files among the entries so far */
+    uint64_t visible;        /* those that are not hidden */
     uint64_t unmatched;      /* files that do not match `include` */
     uint64_t number;         /* of the current entry, from 1 */
     const char *skip_reason; /* see sl_archive_skip_reason */
@@ -555,10 +556,11 @@ bool sl_archive_next(sl_archive *archive, sl_input **contents, sl_reader_times *
             sl_log_debug("%s: hidden; skipped", archive->label);
             continue;
         }
+        archive->visible++;
         archive->included = is_included(archive, path);
         archive->unmatched += !archive->included;
         if (!archive->included &&
-            (archive->files > 1 || !is_file(entry) || archive_entry_is_encrypted(entry)))
+            (archive->visible > 1 || !is_file(entry) || archive_entry_is_encrypted(entry)))
             continue;
         if (archive_entry_is_encrypted(entry))
             return sl_error_set(error, SL_EXIT_SOURCE,
@@ -580,7 +582,7 @@ bool sl_archive_is_included(const sl_archive *archive) {
 }
 
 bool sl_archive_is_first(const sl_archive *archive) {
-    return archive->files == 1;
+    return archive->visible == 1;
 }
 
 void sl_archive_include_all(sl_archive *archive) {

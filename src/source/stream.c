@@ -207,6 +207,7 @@ struct sl_stream {
     sl_input *entry;             /* the current entry of the archive, or NULL */
     bool entry_is_sql;
     sl_input only;                  /* reads the dump that is the only entry */
+    bool of_files;                  /* --include selects files of the archive, not tables */
     const sl_source_set *report_to; /* the set whose `report` is called; NULL: none */
     size_t source;
     sl_input *text; /* of the current entry */
@@ -288,8 +289,8 @@ static bool unpack(sl_input **input, sl_unpacker **unpacker, bool *dump, sl_read
     return true;
 }
 
-/* Moves to the next entry of the archive that is included, or is the first one and a dump; NULL at
- * the end. */
+/* Moves to the next entry of the archive that is included, or is the first one and a dump whose
+ * tables may be included; NULL at the end. */
 static bool next_in_archive(sl_stream *stream, sl_reader_times *times, sl_error *error) {
     do {
         sl_unpacker_destroy(stream->entry_unpacker);
@@ -298,7 +299,8 @@ static bool next_in_archive(sl_stream *stream, sl_reader_times *times, sl_error 
             return false;
         stream->entry_is_sql = false;
         const bool included = stream->entry && sl_archive_is_included(stream->archive);
-        if (included || (stream->entry && sl_archive_is_first(stream->archive))) {
+        if (included ||
+            (stream->entry && sl_archive_is_first(stream->archive) && !stream->of_files)) {
             const bool ok = unpack(&stream->entry, &stream->entry_unpacker, &stream->entry_is_sql,
                                    times, error);
             if (!ok && included)
@@ -329,15 +331,22 @@ static bool fetch_only(sl_input *input, unsigned char *out, size_t room, size_t 
     return *got > 0 ||
            (sl_archive_next(stream->archive, &other, times, error) &&
             (!other ||
-             sl_error_set(error, SL_EXIT_SOURCE,
-                          "%s: the archive has an SQL dump and this file, and dumps beside other "
-                          "files are not read: " PIPE_DUMP,
-                          input->name)));
+             sl_error_set(
+                 error, SL_EXIT_SOURCE,
+                 "%s: the archive has an SQL dump and this file, and dumps beside other "
+                 "files are not read: leave it out with --include (such as '*.csv'); or " PIPE_DUMP,
+                 input->name)));
 }
 
-/* Begins the archive. `include` is for the tables if its first file is an SQL dump. */
+/* Is the pattern one of files, such as *.csv? One of a single table has no wildcard. */
+static bool selects_files(const char *include) {
+    return include && strchr(include, '.') && strpbrk(include, "*?[") && !strchr(include, '\\');
+}
+
+/* Begins the archive. If its first file is an SQL dump, `include` may be for its tables. */
 static bool begin_archive(sl_stream *stream, sl_input *text, const char *include,
                           sl_reader_times *times, sl_error *error) {
+    stream->of_files = selects_files(include);
     if (!sl_archive_create(text, include, &stream->archive, times, error) ||
         !next_in_archive(stream, times, error))
         return false;
@@ -349,7 +358,8 @@ static bool begin_archive(sl_stream *stream, sl_input *text, const char *include
     sl_archive_include_all(stream->archive);
     stream->only = (sl_input){.fetch = fetch_only, .context = stream, .name = stream->entry->name};
     return sl_input_init(&stream->only, HEAD_BYTES, error) &&
-           sl_sql_dump_create(&stream->only, include, &stream->dump, error);
+           sl_sql_dump_create(&stream->only, stream->of_files ? NULL : include, &stream->dump,
+                              error);
 }
 
 bool sl_stream_open(const char *path, const char *shown, const char *include, bool dumps,

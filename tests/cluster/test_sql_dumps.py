@@ -280,6 +280,10 @@ class Dumps(support.ClusterCase):
             text = f"CREATE TABLE t (id int, b text);\nINSERT INTO t VALUES (1, '{word}');\n"
             self.run_load("--drop", "-", stdin=text.encode(), work=self.scratch / "nightly")
             self.assertEqual(self.database.t.find_one()["b"], word)
+        self.run_load("--drop", "-", stdin=b"", work=self.scratch / "nightly", code=support.EXIT_USAGE)
+        text = text.replace("tuesday", "friday")        # the copy of an unfinished start is not used
+        self.run_load("--drop", "-", "--resume", stdin=text.encode(), work=self.scratch / "nightly")
+        self.assertEqual(self.database.t.find_one()["b"], "friday")
 
     def test_a_dump_that_arrives_in_pieces(self):
         """A pipe, or a file that was compressed in pieces, is recognised by 64 KiB of text, not by its first piece."""
@@ -293,9 +297,9 @@ class Dumps(support.ClusterCase):
     def test_a_dump_in_an_archive(self):
         """A dump that is the only file of a zip or tar is loaded as it is; --include selects its tables. Beside other
         files, a dump is not loaded, which is an error with the way to read it; nothing of it is stored as text."""
-        only = [("x/.hidden", "a"), ("x/shop.sql", POSTGRES)]
+        only = [("x/._shop.sql", "a"), ("x/shop.sql", POSTGRES)]
         packed = making.tar([("shop.sql.gz", gzip.compress(POSTGRES.encode()))])
-        archives = [making.zip_of(only[1:]), making.tar(only[1:]), gzip.compress(making.tar(only[1:])), packed]
+        archives = [making.zip_of(only), making.tar(only), gzip.compress(making.tar(only)), packed]
         self.run_load(self.file("plain.sql", POSTGRES))
         expected = [self.found(name) for name in ("orders", "sales.odd Name")]
         expected[1][0].pop("a")  # NaN
@@ -319,6 +323,10 @@ class Dumps(support.ClusterCase):
                         self.assertIn(message, outcome.err)
         for name in self.collections():
             self.assertNotRegex(str(list(self.database[name].find())), "INSERT|CREATE|COPY")
+        path = self.file("data.zip", making.zip_of([("a.sql", "CREATE TABLE t (a int);\n"), ("b.csv", "a,b\n1,2\n")]))
+        self.run_load("-c", "z", path, code=support.EXIT_SOURCE, message="leave it out with --include")
+        self.run_load("-c", "z", "--include", "*.csv", path)
+        self.assertEqual(self.found("z"), [{"a": 1, "b": 2}])
 
     def test_a_copy_of_a_pipe_that_another_user_has_planted_is_refused(self):
         self.file("work/shardload.log", "an earlier load\n")

@@ -428,6 +428,14 @@ class Remembered(support.ClusterCase):
         self.load(self.csv("c,1,1"))
         self.assertEqual(self.types("plz"), {"string": 3})
 
+    def test_a_load_without_values_leaves_a_list_that_later_loads_extend(self):
+        """Into a collection that a user empties each night."""
+        self.load(self.csv("1,1,1"))
+        for rows in ((), ("2,2,2",)):
+            self.database.t.delete_many({})
+            self.load(self.csv(*rows))
+        self.assertEqual(self.remembered(), [("day", "int"), ("n", "int"), ("plz", "int")])
+
     def test_deletes_match_by_the_types_of_the_collection(self):
         path = self.csv("a,0123,1", "b,45,2", header="name,code,n")
         self.load("--id-field", "code", path)
