@@ -71,6 +71,8 @@ static bool has_statement(const unsigned char *at, const unsigned char *end, cha
     return false;
 }
 
+#define LINES_BYTES 8192u /* at the beginning; archives may have many entries */
+
 /* Are most lines such statements, whatever the first line is? Lines in quotes are not: they are
  * values of a table. */
 static bool has_mostly_statements(const unsigned char *at, const unsigned char *end) {
@@ -144,7 +146,8 @@ bool sl_sql_text_begins(const unsigned char *bytes, size_t length) {
         else if (begins_with(at, left, "/*") && !begins_with(at, left, "/*!|/*M!"))
             at = (at = memmem(at + 2, left - 2, "*/", 2)) ? at + 2 : NULL;
         else
-            return begins_statement(at, left) || has_mostly_statements(at, end);
+            return begins_statement(at, left) ||
+                   has_mostly_statements(at, left > LINES_BYTES ? at + LINES_BYTES : end);
     }
     return false;
 }
