@@ -482,11 +482,11 @@ typedef struct sl_registry_entry {
     uint64_t size;       /* in bytes; for users who read the registry */
     uint64_t content;    /* a hash of its size, beginning and end, without its name; 0: not known */
     uint64_t beginning;  /* a hash of the first 64 KiB of its text; 0: not known */
-    uint64_t began;      /* the same, as the registry has it */
+    uint64_t began;      /* the `beginning` that the registry has */
     uint64_t text_bytes; /* its size unpacked; 0: not known */
     uint64_t documents;  /* of a finished load: the most that its loads have stored */
     uint64_t stored;     /* the same, as the registry has them */
-    uint64_t matched;    /* documents of others that its records have: changed, or found equal */
+    uint64_t matched;    /* documents that no load has stored, and that its records match */
     uint64_t foreign;    /* documents of no load that the collection held at the end of that load */
     uint64_t rejected;   /* records of a finished load, not in parts */
     char rejected_in[300]; /* its work directory, "host:/path", if records were rejected */

@@ -1117,7 +1117,7 @@ static bool is_on_all_shards(sl_connection *connection, const sl_target *target,
     return ok;
 }
 
-/* Copies the index of the _ids. */
+/* Copies the specification of the index of _id, or of a clustered collection's key. */
 static void copy_by_id(const bson_t *indexes, bson_t *by_id) {
     for (sl_walk walk = sl_walk_of(indexes); sl_walk_next(&walk);) {
         if (strcmp(sl_look_string(&walk.item, "name"), "_id_") == 0 ||

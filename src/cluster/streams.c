@@ -666,8 +666,8 @@ static int64_t remaining_ms(int64_t expiry, int64_t max_ms) {
 }
 
 /* Reads until `need` bytes are in the buffer, or until `*expiry`, even if single bytes arrive. Each
- * RENEWING bytes renew it, for large replies over slow networks. A patient stream waits without
- * limit for the beginning of a reply only. Returns 1, 0 at the end of the connection, or -1. */
+ * RENEWING bytes renew it, for large replies over slow networks. A patient stream has no time limit
+ * until a reply begins, and then that of others. Returns 1, 0 at the end of the connection, or -1. */
 #define RENEWING ((size_t)64 << 10)
 static ssize_t fill(checked_stream *self, size_t need, int32_t timeout_ms, int64_t *expiry) {
     size_t renewed = self->used;
@@ -683,9 +683,8 @@ static ssize_t fill(checked_stream *self, size_t need, int32_t timeout_ms, int64
         self->room = room;
     }
     while (self->used < need) {
-        const bool begun = patience > 0 && self->used > 0;
-        const int64_t rest = begun ? expiry_of((int32_t)patience) : *expiry;
-        *expiry = rest < *expiry ? rest : *expiry;
+        if (patience > 0 && self->used > 0 && expiry_of((int32_t)patience) < *expiry)
+            *expiry = expiry_of((int32_t)patience); /* the reply has begun */
         *self->deadline = *expiry;
         ssize_t got =
             mongoc_stream_read(self->inner, self->bytes + self->used, self->room - self->used, 1,

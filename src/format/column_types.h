@@ -122,8 +122,9 @@ typedef struct sl_column_guess {
     char example[24];       /* the last value that has removed a type; perhaps its beginning */
 } sl_column_guess;
 
-/* A program that writes 12.500 for a fraction writes 5.000 too, and one that writes 5 writes 12.5.
- * So numbers of the first two kinds, and none of the third, have points between their thousands. */
+/* Kinds of numbers in a column. Programs write fractions with a fixed number of digits (12.500 and
+ * 5.000) or without zeros at the end (12.5 and 5). So in a column with 12.500 and 5, the points
+ * separate thousands, unless it also has 12500, which would then be 12.500. */
 #define SL_THOUSANDS_FEW 1u  /* 5: at most three digits without a point */
 #define SL_THOUSANDS_ZERO 2u /* 12.500: the last digit is 0 */
 #define SL_THOUSANDS_MANY 4u /* 12500 */
@@ -156,8 +157,8 @@ bool sl_column_guess_is_cut(const sl_column_guess *guess);
  * separate groups of digits. */
 bool sl_has_decimal_comma(sl_text value);
 
-/* May the points in all numbers of the column separate groups of digits, as in 12.500? `surely`:
- * they must, as no other form of numbers explains all of them. */
+/* Can the points in all numbers of the column separate thousands, as in 12.500? With `surely`: is
+ * that the only reading of all of them? */
 bool sl_column_guess_is_grouped(const sl_column_guess *guess, bool surely);
 
 /* Has a number of the column a decimal point for certain, as in 2.75? */

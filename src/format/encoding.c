@@ -120,8 +120,9 @@ uint8_t *sl_encoding_put(const sl_encoding *encoding, uint8_t *to, sl_text text,
 
 #define READING_BYTES 40u /* of the text that are converted */
 
-/* May the text be one of DOS? Its letters with accents are where the others have few letters, and
- * the reading has no other characters than letters of Europe, U+00C0 to U+024F. */
+/* May the text be in the encoding cp850 of DOS? It has letters with accents at 0x80 to 0x9F, where
+ * the Windows encodings have few letters. All characters of `reading`, the text read as cp850, that
+ * are not ASCII must be letters of Europe (U+00C0 to U+024F). */
 static bool may_be_dos(sl_text text, const char *reading) {
     bool dos = false, letters = true;
     for (size_t i = 0; i < text.length; i++)

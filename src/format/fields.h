@@ -22,7 +22,8 @@ typedef struct sl_record {
     bool repaired;   /* has extra delimiters in the spill column */
 } sl_record;
 
-/* The beginning of the reason for such a reject. */
+/* The reason with which a line is rejected begins with this if it lacks fields; typing.c counts
+ * such lines by it. */
 #define SL_TOO_FEW_FIELDS "too few fields"
 
 static inline sl_text sl_field_trim(sl_text field, sl_trim trim) {

@@ -142,14 +142,6 @@ static bool converts(const char *text, const struct match_type *to) {
     return true;
 }
 
-/* The first source that is loaded, or NULL; a file before it may be empty. */
-static const sl_job_source *first_source(const sl_job *job) {
-    size_t first = 0;
-    while (first < sl_source_set_count(job->set) && job->sources[first].skipped)
-        first++;
-    return first < sl_source_set_count(job->set) ? &job->sources[first] : NULL;
-}
-
 /* Does --types declare the column of the records? */
 static bool is_declared(const sl_dialect *d, const char *column) {
     sl_error ignored = {0};
@@ -162,7 +154,7 @@ static bool is_declared(const sl_dialect *d, const char *column) {
 static bool types_match(sl_job *job, const sl_destination *destination, sl_error *error) {
     const sl_format_options *options = &job->config->format_options;
     const sl_key_names *ids = &job->keys->id, *match = &job->keys->match;
-    const sl_job_source *source = first_source(job);
+    const sl_job_source *source = sl_sources_first(job);
     const bool table = source && source->format == &sl_format_delimited;
     bool refused = false;
     for (size_t i = 0; i < match->count && !job->match_problem.code; i++) {
@@ -322,10 +314,13 @@ static bool refuse_ids(const sl_job *job, const sl_destination *destination, con
 
 #define ASKED_MOST 100000u /* sources that one command names */
 
-/* A load records its lists before its first document. So those of an empty collection may be of a
- * load that stored nothing, because of wrong options, which are corrected now. But they may also be
- * of a load that has only begun: then the registry has its sources as unfinished. Loaders of parts
- * agree with those that began before. */
+/* Does the registry list types of columns, or origins of the _id, of documents that do not exist?
+ *
+ * A load adds to these lists before it sends its first document. If the collection is empty, they
+ * come from a load that stored nothing, perhaps because its options were wrong; then the corrected
+ * load ignores them. Or they come from a load that has just begun: then the registry has sources
+ * whose load is not finished, and the lists count. They always count for a load in parts, whose
+ * loaders must agree. */
 bool sl_decide_lists(const sl_job *job, sl_destination *destination, sl_error *error) {
     static const char *const names[] = {SL_REGISTRY_IDS, SL_REGISTRY_COLUMNS};
     const sl_target *target = &destination->target;
@@ -567,14 +562,6 @@ static const char *nested_column(const sl_job *job) {
     return NULL;
 }
 
-static bool has_name(const sl_key_names *names, const char *name) {
-    for (size_t i = 0; i < names->count; i++) {
-        if (strcmp(names->names[i], name) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Warns of a column of the _id or the match fields in which sampled values have blanks at their
  * ends: documents whose keys are without them do not match. False: the source has none. */
 static bool warn_of_blanks(const sl_job *job, const sl_job_source *source) {
@@ -584,8 +571,8 @@ static bool warn_of_blanks(const sl_job *job, const sl_job_source *source) {
     char shown[80];
     for (size_t k = 0; layout && k < d->column_count; k++) {
         const char *name = d->columns[k].published;
-        if (!has_name(&job->keys->id, d->columns[k].key) &&
-            !has_name(&job->keys->match, d->columns[k].key))
+        if (!sl_key_names_have(&job->keys->id, d->columns[k].key) &&
+            !sl_key_names_have(&job->keys->match, d->columns[k].key))
             continue;
         for (size_t i = 0; i < layout->count; i++) {
             if (!layout->columns[i].blanks || strcmp(layout->columns[i].name, name) != 0)

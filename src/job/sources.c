@@ -312,6 +312,13 @@ static bool unknown_format(const char *path, sl_text head, const sl_misfit *misf
         named ? "\nNor is it one of these (--format NAME shows why): " : "", others);
 }
 
+const sl_job_source *sl_sources_first(const sl_job *job) {
+    size_t first = 0;
+    while (first < sl_source_set_count(job->set) && job->sources[first].skipped)
+        first++;
+    return first < sl_source_set_count(job->set) ? &job->sources[first] : NULL;
+}
+
 /* Checks that a text has the columns that identify a document, under the keys of other texts. */
 static bool check_key_fields(const sl_job *job, const sl_format *format, const sl_dialect *dialect,
                              const char *shown, sl_error *error) {
@@ -353,9 +360,7 @@ static bool check_key_fields(const sl_job *job, const sl_format *format, const s
 /* Replaces the names of columns that identify a document by their keys, which are the same in all
  * sources. */
 static bool name_keys(const sl_job *job, sl_error *error) {
-    const sl_job_source *source = job->sources;
-    while (source->skipped)
-        source++;
+    const sl_job_source *source = sl_sources_first(job);
     sl_key_names *const lists[] = {job->keys ? &job->keys->id : NULL,
                                    job->keys ? &job->keys->match : NULL};
     for (size_t k = 0; job->keys && k < 2; k++) {

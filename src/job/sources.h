@@ -9,6 +9,8 @@
  * Whatever it returns, sl_job_clear closes the sources. */
 bool sl_sources_open(sl_job *job, sl_error *error);
 void sl_sources_close(sl_job *job);
+/* The first source that is loaded; NULL if all are skipped. */
+const sl_job_source *sl_sources_first(const sl_job *job);
 const sl_plan *sl_sources_plan_of(const sl_job *job, const sl_job_source *source);
 /* Recognises a text of source `index` as one of this format, and makes the checks that all texts of
  * a load, files and archive entries, must pass. `name`: of the archive entry, or the source's

@@ -315,7 +315,7 @@ static void on_difference(void *context, const char *name, const char *was, cons
                                     i ? " and" : "", words[i], texts[i]);
 }
 
-/* Writes the options that differ between two lists as words. False: none. */
+/* Writes which options differ between two lists, and their values, as text. False: none does. */
 static bool options_differ(const bson_t *was, const bson_t *now, char *how, size_t room) {
     difference d = {.used = 0};
     sl_look_differences(was, now, on_difference, &d);

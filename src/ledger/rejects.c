@@ -412,9 +412,9 @@ const char *sl_rejected_path(const char *directory, char out[SL_REJECTED_PATH_RO
     return out;
 }
 
-/* Each entry of an archive has a file, because its columns may have another order. The source's
- * name is truncated, because the file name, which begins with a number, must not exceed 255
- * bytes. */
+/* Each entry of an archive has its own file, because its columns may have another order. The name of
+ * the file is a number and the name of the source, which is cut if the whole would exceed 255
+ * bytes, the limit of file systems. */
 static const char *raw_path(const sl_reject_files *rejects, size_t source, uint64_t entry,
                             char out[RAW_PATH_ROOM]) {
     const char *path = sl_source_set_at(rejects->set, source)->path;

@@ -51,12 +51,6 @@ static void ignore_reject(sl_sink *sink, const sl_reject *reject) {
     (void)sink, (void)reject;
 }
 
-static const sl_job_source *first_source(const sl_job *job, size_t *index) {
-    for (*index = 0; job->sources[*index].skipped;)
-        ++*index;
-    return &job->sources[*index];
-}
-
 /* The names of a document's fields, separated by commas. */
 static char *list_fields(const bson_t *document, char *out, size_t room) {
     bson_iter_t iter;
@@ -98,9 +92,10 @@ static bool are_columns(const sl_job *job, const sl_job_source *source, const ch
  * none of these documents has a key and no column has its name. */
 static bool look_at_head(sl_job *job, const char *const *names, size_t count,
                          char letters[SL_JOIN_FIELDS_MAX + 1], sl_error *error) {
-    size_t index, length;
+    size_t length;
     bool whole;
-    const sl_job_source *source = first_source(job, &index);
+    const sl_job_source *source = sl_sources_first(job);
+    const size_t index = (size_t)(source - job->sources);
     letters[0] = '\0';
     if (source->divided && source->format->key_of && !are_columns(job, source, names, count))
         return sl_error_set(error, SL_EXIT_USAGE,
@@ -335,7 +330,6 @@ static void configure(sl_preparation *preparation) {
 /* Opens the sources of the records, and finds the keys and their types. */
 static bool look_at_records(sl_preparation *preparation, char *letters) {
     sl_job *records = &preparation->records_job;
-    size_t index;
     sl_error *error = preparation->error;
     sl_join *join = &preparation->embed->join;
     sl_embed_keys keys;
@@ -345,7 +339,7 @@ static bool look_at_records(sl_preparation *preparation, char *letters) {
         return sl_error_set(error, SL_EXIT_USAGE,
                             "--embed %s: a pipe cannot be read twice; name a file",
                             preparation->config.paths[0]);
-    const sl_job_source *first = first_source(records, &index);
+    const sl_job_source *first = sl_sources_first(records);
     sl_embed_keys_find(first->format, first->dialect, NULL, join->records, join->count, &keys);
     for (size_t i = 0; i < join->count; i++) {
         preparation->divided.keys[i] = preparation->keys[i] = strdup(keys.names[i]);
@@ -504,9 +498,8 @@ static bool open_store(sl_preparation *preparation, sl_store_keys used) {
     sl_error *error = preparation->error;
     char documents[SL_JOIN_FIELDS_MAX + 1], records[SL_JOIN_FIELDS_MAX + 1] = "";
     sl_embed_keys keys;
-    size_t index;
     bool found;
-    const sl_job_source *first = first_source(preparation->job, &index);
+    const sl_job_source *first = sl_sources_first(preparation->job);
     sl_embed_keys_find(first->format, first->dialect, embed->id_fields, embed->join.documents,
                        embed->join.count, &keys);
     if (!look_at_head(preparation->job, keys.names, embed->join.count, documents, error) ||

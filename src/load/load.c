@@ -446,12 +446,12 @@ static void set_part(const sl_job *job, const sl_ledger *ledger, size_t index, u
     }
 }
 
-/* Does a load only insert what earlier ones of its sources have not inserted? */
+/* Does the load insert only the records whose documents earlier loads of the source have not? */
 static bool adds_to_earlier(const sl_job *job) {
     return job->own_ids && sl_load_mode(job->config)->matches;
 }
 
-/* The documents that all loads of a source have stored. `documents`: this one. */
+/* The number of documents that all loads of a source have stored; `documents`: of this load. */
 static uint64_t stored_by_all(const sl_job *job, const sl_registry_entry *entry,
                               uint64_t documents) {
     return adds_to_earlier(job) && entry->stored > documents ? entry->stored : documents;

@@ -39,7 +39,7 @@ static bool has_name_before(const unsigned char *at, const unsigned char *end, c
     return at && begins_with(at, (size_t)(end - at), words) > 0;
 }
 
-/* Is this the beginning of a statement that no table has? */
+/* Does the text begin with a statement, and not with a row of a table? */
 static bool is_statement(const unsigned char *at, const unsigned char *end) {
     static const char values[] = "VALUES |VALUES(|VALUES\n|VALUES\r|SELECT |SET ";
     static const struct {

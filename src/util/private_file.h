@@ -117,6 +117,7 @@ bool sl_write_all(int file, const void *bytes, size_t length);
 #define SL_WORK_REJECTED "rejected"
 #define SL_WORK_RECORD "run.json"
 #define SL_WORK_EMBED "embed"              /* a folder: the records of --embed */
+#define SL_WORK_OPTIONS "options.json"     /* of several tables, and of a restore */
 #define SL_WORK_STDIN "standard-input.sql" /* the copy of a dump from a pipe */
 #define SL_WORK_PART ".part"               /* ends its name until it is complete */
 /* Of verify, tune and reload. */
@@ -127,7 +128,6 @@ bool sl_write_all(int file, const void *bytes, size_t length);
 /* Of a restore. The last group is in the folder of a collection (restore_one.c). */
 #define SL_WORK_RESTORE "restore" /* a folder */
 #define SL_WORK_RESTORE_RECORD "restore.json"
-#define SL_WORK_OPTIONS "options.json"
 #define SL_WORK_UNPACKED "unpacked" /* a folder: the collections of an archive */
 #define SL_WORK_DUMP_FILES "dump-files.bson"
 #define SL_WORK_OPLOG_POSITION "oplog-position"
