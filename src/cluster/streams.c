@@ -667,7 +667,8 @@ static int64_t remaining_ms(int64_t expiry, int64_t max_ms) {
 
 /* Reads until `need` bytes are in the buffer, or until `*expiry`, even if single bytes arrive. Each
  * RENEWING bytes renew it, for large replies over slow networks. A patient stream has no time limit
- * until a reply begins, and then that of others. Returns 1, 0 at the end of the connection, or -1. */
+ * until a reply begins, and then that of others. Returns 1, 0 at the end of the connection, or
+ * -1. */
 #define RENEWING ((size_t)64 << 10)
 static ssize_t fill(checked_stream *self, size_t need, int32_t timeout_ms, int64_t *expiry) {
     size_t renewed = self->used;

@@ -412,8 +412,8 @@ const char *sl_rejected_path(const char *directory, char out[SL_REJECTED_PATH_RO
     return out;
 }
 
-/* Each entry of an archive has its own file, because its columns may have another order. The name of
- * the file is a number and the name of the source, which is cut if the whole would exceed 255
+/* Each entry of an archive has its own file, because its columns may have another order. The file
+ * is named by a number and the name of the source, which is cut if the whole would exceed 255
  * bytes, the limit of file systems. */
 static const char *raw_path(const sl_reject_files *rejects, size_t source, uint64_t entry,
                             char out[RAW_PATH_ROOM]) {
