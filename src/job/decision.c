@@ -2,7 +2,6 @@
 #include "decision.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "bson/bson_lookup.h"
@@ -312,50 +311,12 @@ static bool refuse_ids(const sl_job *job, const sl_destination *destination, con
                                       : "--again matches by this _id nevertheless");
 }
 
-#define ASKED_MOST 100000u /* sources that one command names */
-
-/* Does the registry list types of columns, or origins of the _id, of documents that do not exist?
- *
- * A load adds to these lists before it sends its first document. If the collection is empty, they
- * come from a load that stored nothing, perhaps because its options were wrong; then the corrected
- * load ignores them. Or they come from a load that has just begun: then the registry has sources
- * whose load is not finished, and the lists count. They always count for a load in parts, whose
- * loaders must agree. */
-bool sl_decide_lists(const sl_job *job, sl_destination *destination, sl_error *error) {
-    static const char *const names[] = {SL_REGISTRY_IDS, SL_REGISTRY_COLUMNS};
-    const sl_target *target = &destination->target;
-    sl_registry_unfinished others = {0};
-    sl_registry_entry *entries = NULL;
-    bool any = false, none = false;
-    size_t count;
-    const bool alone =
-        !sl_load_is_shared(job->config) && sl_source_set_count(job->set) <= ASKED_MOST;
-    for (size_t i = 0; !any && alone && i < sizeof names / sizeof *names; i++) {
-        bson_t list;
-        bool ok = sl_registry_list(destination->registry, names[i], &list, error);
-        any = ok && !bson_empty(&list);
-        bson_destroy(&list);
-        if (!ok)
-            return false;
-    }
-    bool ok = !any || sl_target_exists(destination->connection, target, &none, error);
-    if (ok && none)
-        ok = sl_collection_is_empty(destination->connection, target, &none, error);
-    if (ok && none)
-        ok = (entries = sl_sources_entries(job, &count, error)) &&
-             sl_registry_find_unfinished(destination->registry, "", entries, count, &others, error);
-    destination->none_stored = none && others.count == 0;
-    free(entries);
-    return ok;
-}
-
 static bool check_ids(sl_job *job, const sl_destination *destination, sl_error *error) {
     char origin[ORIGIN_ROOM];
     bool exists;
     bson_t known = BSON_INITIALIZER;
     bool ok = sl_target_exists(destination->connection, &destination->target, &exists, error) &&
-              (!exists || destination->none_stored ||
-               sl_registry_list(destination->registry, SL_REGISTRY_IDS, &known, error));
+              (!exists || sl_registry_list(destination->registry, SL_REGISTRY_IDS, &known, error));
     if (ok && !bson_empty(&known) && origin_of(job, origin) && contradicts(&known, origin)) {
         job->other_ids = job->config->again;
         ok = job->config->again || refuse_ids(job, destination, &known, origin, error);
@@ -374,7 +335,8 @@ bool sl_ids_record(const sl_job *job, const sl_destination *destination, sl_erro
         uint32_t last;
         ok = sl_registry_list(destination->registry, SL_REGISTRY_IDS, &was, error) &&
              sl_registry_last(destination->registry, &last, error);
-        if (ok && !(destination->none_stored && attempt == 0)) {
+        const bool anew = destination->target_gone && destination->created;
+        if (ok && !anew) {
             bson_concat(&now, &was);
             done = bson_empty(&was) && last > 0; /* a registry that is older than the list */
         }
@@ -414,8 +376,7 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
             sl_registry_open(connection, target, &destination->registry, error)) &&
            sl_sources_find_parts(job, destination, error) &&
            (job->resumed || target->drop ||
-            (sl_decide_lists(job, destination, error) && check_ids(job, destination, error) &&
-             sl_types_adopt(job, destination, false, error) &&
+            (check_ids(job, destination, error) && sl_types_adopt(job, destination, false, error) &&
              sl_types_compare_fields(job, destination, error))) &&
            (destination->topology || sl_topology_read(connection, &destination->topology, error)) &&
            sl_parts_find_shards(job, destination, error) && may_match(job, destination, error) &&

@@ -14,10 +14,6 @@
  * set. */
 bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, sl_error *error);
 
-/* Sets destination->none_stored. If it was set, again right before the lists are recorded: another
- * load may have begun. */
-bool sl_decide_lists(const sl_job *job, sl_destination *destination, sl_error *error);
-
 /* Logs what the user should know before the load begins: that an existing collection is sharded
  * now, or stays unsharded, or is capped, or has or gets a TTL index. */
 void sl_decision_log(sl_job *job, const sl_destination *destination, const sl_target_view *view);

@@ -177,8 +177,6 @@ typedef struct sl_destination {
     sl_direct *direct; /* NULL: through the routers */
     bool target_gone;  /* the collection did not exist, although its registry did */
     bool created;      /* this load has created the collection */
-    bool none_stored;  /* the registry's lists of types and of origins of the _id are of documents
-                          that do not exist */
     bool numbered;     /* the registry may list the sources as started by this load */
     bool doubt_logged; /* the warning was logged that the owners could not be confirmed */
 } sl_destination;

@@ -573,7 +573,6 @@ bool sl_preview_create(const sl_load_config *config, uint32_t shards, uint64_t b
          sl_source_set_unchanged(job.set, error);
     if (ok)
         sl_types_log(&job);
-    destination.none_stored = destination.none_stored || destination.target_gone;
     ok = ok && (!destination.registry || config->drop || preview->refusal.code ||
                 sl_types_record(&job, &destination, true, error));
     if (ok && preview->shard_key && preview->layout != SL_LAYOUT_UNSHARDED)

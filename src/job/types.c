@@ -817,8 +817,7 @@ bool sl_types_adopt(sl_job *job, const sl_destination *destination, bool compari
     if (!plan || job->config->part_of_trial)
         return true;
     bool ok = sl_target_exists(destination->connection, &destination->target, &exists, error) &&
-              (!exists || destination->none_stored ||
-               known_read(job, destination, !comparing, &known, error));
+              (!exists || known_read(job, destination, !comparing, &known, error));
     for (size_t k = 0; ok && k < sl_typing_count(plan->typing); k++) {
         sl_typed_layout *layout = sl_typing_at(plan->typing, k);
         for (size_t i = 0; i < layout->count; i++)
@@ -1046,8 +1045,8 @@ static bool record_once(const sl_job *job, const sl_destination *destination, un
     recording r = {.known = &known};
     size_t listed, count = 0;
     bool ok = known_read(job, destination, true, &known, error);
-    if (destination->none_stored && attempt == 0)
-        known.count = 0;
+    if (destination->target_gone && (read_only || destination->created))
+        known.count = 0; /* of the collection that another program has dropped */
     if (ok) {
         record_columns(job, &r);
         if (attempt == 0)

@@ -335,15 +335,6 @@ static bool place_quantiles(sl_load *load, sl_error *error) {
     return ok && not_interrupted(error);
 }
 
-static bool record_lists(const sl_job *job, sl_destination *destination, sl_error *error) {
-    if (destination->target_gone)
-        destination->none_stored = destination->created;
-    else if (destination->none_stored && !sl_decide_lists(job, destination, error))
-        return false;
-    return sl_types_record(job, destination, false, error) &&
-           sl_ids_record(job, destination, error);
-}
-
 /* Creates and shards the collection, stops the balancer, numbers the sources, and splits and places
  * the ranges. All checks that can refuse the load come before anything is created or, with --drop,
  * removed. */
@@ -374,7 +365,8 @@ static bool prepare(sl_load *load, sl_error *error) {
         !sl_prepare_target(connection, &destination->target, &destination->created, error) ||
         !sl_target_identify(connection, &destination->target, error) ||
         !sl_target_check_shards(destination, NULL, error) ||
-        !(job->resumed || record_lists(job, destination, error)) ||
+        !(job->resumed || (sl_types_record(job, destination, false, error) &&
+                           sl_ids_record(job, destination, error))) ||
         !sl_sources_number_by_registry(job, destination, load->ledger.work_directory, error) ||
         !sl_resume_target(job, destination, &load->ledger, error) ||
         !sl_shard_map_read(connection, &destination->target, destination->topology,

@@ -415,19 +415,6 @@ class Remembered(support.ClusterCase):
         self.load("--again", self.csv("2,2,2"))
         self.assertEqual(self.remembered(), [("day", "int"), ("n", "int"), ("plz", "int")])
 
-    def test_a_load_that_stored_nothing_leaves_no_types(self):
-        """The first load has the wrong --types, and rejects everything: the corrected one is not
-        refused because of them, nor adopts them. They hold while another load may be storing."""
-        path = self.csv("a,1,1", "b,2,2")
-        self.load("--types", "plz=int", path, code=support.EXIT_SOURCE)
-        self.assertIn(("plz", "int"), self.remembered())
-        outcome, _ = self.load(self.csv("c,1,1"), code=support.EXIT_SOURCE)
-        self.assertIn("differ from those of the documents", outcome.err)
-        self.load(path)
-        self.assertEqual(self.remembered(), [("day", "int"), ("n", "int"), ("plz", "text")])
-        self.load(self.csv("c,1,1"))
-        self.assertEqual(self.types("plz"), {"string": 3})
-
     def test_a_load_without_values_leaves_a_list_that_later_loads_extend(self):
         """Into a collection that a user empties each night."""
         self.load(self.csv("1,1,1"))
