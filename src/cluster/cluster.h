@@ -606,14 +606,20 @@ bool sl_registry_finish_sources(sl_registry *registry, sl_registry_entry *entrie
 /* What loads have stored in the collection, in the order in which it was added; empty if there is
  * nothing. SL_REGISTRY_COLUMNS: the types of the columns of delimited text, {column, type}; a
  * column that was stored with several types is listed several times. SL_REGISTRY_IDS: where the
- * _ids come from, {from}; job/decision.c describes the texts. `*items` is always initialised. */
+ * _ids come from, {from}; job/decision.c describes the texts. `*items` is always initialised.
+ * `*older` (may be NULL): sources were registered before there were such lists. */
 #define SL_REGISTRY_COLUMNS "types"
 #define SL_REGISTRY_IDS "ids"
-bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, sl_error *error);
-/* Replaces the array `was` by `now`. If another loader has changed it meanwhile, nothing is
- * replaced, and the caller has to read it again. `attempt`: 0, 1, 2 ...; the last one fails. */
+bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, bool *older,
+                      sl_error *error);
+/* Confirms that `now`, which may equal `was`, is the list of a load that begins. Replaces `was`,
+ * unless another loader has changed it meanwhile: then `*done` is false, and the caller has to read
+ * it again. `attempt`: 0, 1, 2 ...; the last one fails. */
 bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t *was,
-                          const bson_t *now, unsigned attempt, sl_error *error);
+                          const bson_t *now, unsigned attempt, bool *done, sl_error *error);
+/* Puts back the lists as they were before this load, which has stored nothing, unless another load
+ * has confirmed them since: its documents may depend on them. */
+bool sl_registry_withdraw_lists(sl_registry *registry, sl_error *error);
 
 /* The sum of `documents` over the registered sources, without those whose numbers are in the array
  * `except` (may be NULL). With `own_ids`, sources whose _ids are positions (their `in_range` is

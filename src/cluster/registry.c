@@ -9,7 +9,7 @@
  *    borders: {<the same>: {<part>: <of its blocks>}},
  *    layout: {shards, shardNames, pieces, leading}, options: {<name>: <text>}}
  *   {_id: "counter", last: <the last number assigned>, types: [{column, type}, ...],
- *    ids: [{from}, ...]}
+ *    ids: [{from}, ...], begun: {types, ids: <the loads that have confirmed the list>}}
  *
  * A source's number is part of the ids of its documents, so two sources must never have the same
  * number, and a source must never have two.
@@ -68,6 +68,8 @@ void sl_registry_close(sl_registry *registry) {
     free(registry->database);
     free(registry->collection);
     free(registry->target);
+    for (size_t i = 0; i < LISTS; i++)
+        bson_destroy(registry->lists[i].was);
     free(registry);
 }
 
@@ -635,12 +637,16 @@ static bool is_list(const char *name, const bson_t *items) {
     return count == bson_count_keys(items) && count <= LIST_MOST;
 }
 
-bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, sl_error *error) {
+bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, bool *older,
+                      sl_error *error) {
     bson_t counter, array;
     bson_iter_t at;
     bool ok = find_counter(registry, &counter, error);
+    const bool listed = ok && sl_look_find(&counter, name, &at);
     bson_init(items);
-    if (ok && sl_look_find(&counter, name, &at)) {
+    if (older)
+        *older = !listed && sl_look_int64(&counter, "last", 0) > 0;
+    if (listed) {
         if (!BSON_ITER_HOLDS_ARRAY(&at) || !sl_container_at(&at, &array) || !is_list(name, &array))
             ok = sl_error_set(error, SL_EXIT_CLUSTER,
                               "registry %s.%s: the field %s of the document \"counter\" is not a "
@@ -654,9 +660,21 @@ bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, sl
     return ok;
 }
 
+/* findAndModify of the counter; destroys the query and the update. */
+static bool change_counter(sl_registry *registry, bson_t *query, bson_t *update, bool upsert,
+                           bson_t *counter, bool *found, sl_error *error) {
+    bool ok = sl_find_and_modify(registry->connection, registry->database, registry->collection,
+                                 query, update, upsert, counter, found, error) ||
+              sl_error_prefix(error, "registry %s.%s", registry->database, registry->collection);
+    bson_destroy(query);
+    bson_destroy(update);
+    return ok;
+}
+
 /* The counter first: an upsert with the condition would insert a second one. */
 bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t *was,
-                          const bson_t *now, unsigned attempt, sl_error *error) {
+                          const bson_t *now, unsigned attempt, bool *done, sl_error *error) {
+    *done = true;
     if (registry->none)
         return true;
     if (bson_count_keys(now) > LIST_MOST)
@@ -670,23 +688,38 @@ bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t 
                             "registry %s.%s: the list %s of the document \"counter\" cannot be "
                             "changed: other loads change it again and again",
                             registry->database, registry->collection, name);
-    bson_t *counter = BCON_NEW("_id", "counter");
-    bson_t *none = BCON_NEW("$inc", "{", "last", BCON_INT64(0), "}");
-    bson_t *query = bson_copy(counter);
-    bson_t *update = BCON_NEW("$set", "{", name, BCON_ARRAY(now), "}");
+    registry_list *list = &registry->lists[strcmp(name, SL_REGISTRY_COLUMNS) != 0];
+    snprintf(list->begun, sizeof list->begun, "begun.%s", name);
+    bson_t *query = BCON_NEW("_id", "counter"), counter;
     if (bson_empty(was)) /* without a list, or with an empty one */
         BCON_APPEND(query, name, "{", "$in", "[", BCON_NULL, "[", "]", "]", "}");
     else
         BSON_APPEND_ARRAY(query, name, was);
-    bool ok = (sl_find_and_modify(registry->connection, registry->database, registry->collection,
-                                  counter, none, true, NULL, NULL, error) &&
-               sl_find_and_modify(registry->connection, registry->database, registry->collection,
-                                  query, update, false, NULL, NULL, error)) ||
-              sl_error_prefix(error, "registry %s.%s", registry->database, registry->collection);
-    bson_destroy(counter);
-    bson_destroy(none);
-    bson_destroy(query);
-    bson_destroy(update);
+    bson_t *update = BCON_NEW("$set", "{", name, BCON_ARRAY(now), "}", "$inc", "{", list->begun,
+                              BCON_INT64(1), "}");
+    bool ok = change_counter(registry, BCON_NEW("_id", "counter"),
+                             BCON_NEW("$inc", "{", "last", BCON_INT64(0), "}"), true, NULL, NULL,
+                             error) &&
+              change_counter(registry, query, update, false, &counter, done, error);
+    if (ok && *done) {
+        bson_destroy(list->was);
+        list->was = bson_copy(was);
+        list->loads = sl_look_int64(&counter, list->begun, 0);
+    }
+    bson_destroy(&counter);
+    return ok;
+}
+
+bool sl_registry_withdraw_lists(sl_registry *registry, sl_error *error) {
+    bool ok = true;
+    for (size_t i = 0; ok && i < LISTS; i++) {
+        const registry_list *list = &registry->lists[i];
+        if (list->was)
+            ok = change_counter(
+                registry, BCON_NEW("_id", "counter", list->begun, BCON_INT64(list->loads)),
+                BCON_NEW("$set", "{", list->begun + strlen("begun."), BCON_ARRAY(list->was), "}"),
+                false, NULL, NULL, error);
+    }
     return ok;
 }
 

@@ -12,6 +12,14 @@
 /* The field of `options` with sl_registry_entry.types. */
 #define SL_REGISTRY_TYPES "inferredTypes"
 
+/* A list that this load has confirmed: see sl_registry_set_list. */
+#define LISTS 2u
+typedef struct registry_list {
+    bson_t *was;    /* before this load; NULL: not confirmed */
+    char begun[16]; /* the field with the number of loads that have confirmed it */
+    int64_t loads;  /* that number, with this load */
+} registry_list;
+
 struct sl_registry {
     sl_connection *connection;
     char *database;
@@ -20,7 +28,8 @@ struct sl_registry {
     char division[SL_DIVISION_ROOM];
     uint32_t part; /* of the division, from 1; 0: sources are not loaded in parts */
     bool afresh;
-    bson_t *options;  /* of this load; NULL unless all parts must have the same options */
+    bson_t *options; /* of this load; NULL unless all parts must have the same options */
+    registry_list lists[LISTS];
     bool none;        /* the sources have no registry on the server (sl_target.registry is "") */
     uint64_t loaded;  /* without one: documents of the finished sources */
     uint64_t foreign; /* sl_registry_entry.foreign of the sources that are finished */

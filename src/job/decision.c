@@ -315,8 +315,9 @@ static bool check_ids(sl_job *job, const sl_destination *destination, sl_error *
     char origin[ORIGIN_ROOM];
     bool exists;
     bson_t known = BSON_INITIALIZER;
-    bool ok = sl_target_exists(destination->connection, &destination->target, &exists, error) &&
-              (!exists || sl_registry_list(destination->registry, SL_REGISTRY_IDS, &known, error));
+    bool ok =
+        sl_target_exists(destination->connection, &destination->target, &exists, error) &&
+        (!exists || sl_registry_list(destination->registry, SL_REGISTRY_IDS, &known, NULL, error));
     if (ok && !bson_empty(&known) && origin_of(job, origin) && contradicts(&known, origin)) {
         job->other_ids = job->config->again;
         ok = job->config->again || refuse_ids(job, destination, &known, origin, error);
@@ -332,27 +333,22 @@ bool sl_ids_record(const sl_job *job, const sl_destination *destination, sl_erro
     bool done = none || !sl_load_mode(job->config)->creates || !origin_of(job, origin), ok = true;
     for (unsigned attempt = 0; ok && !done; attempt++) {
         bson_t was, now = BSON_INITIALIZER, item;
-        uint32_t last;
-        ok = sl_registry_list(destination->registry, SL_REGISTRY_IDS, &was, error) &&
-             sl_registry_last(destination->registry, &last, error);
-        const bool anew = destination->target_gone && destination->created;
-        if (ok && !anew) {
+        bool listed = false;
+        ok = sl_registry_list(destination->registry, SL_REGISTRY_IDS, &was, &done, error);
+        if (ok && !(destination->target_gone && destination->created))
             bson_concat(&now, &was);
-            done = bson_empty(&was) && last > 0; /* a registry that is older than the list */
-        }
         for (sl_walk walk = sl_walk_of(&now); sl_walk_next(&walk);)
-            done = done || strcmp(sl_look_string(&walk.item, "from"), origin) == 0;
-        if (ok && !done && contradicts(&now, origin) && !job->config->again)
+            listed = listed || strcmp(sl_look_string(&walk.item, "from"), origin) == 0;
+        if (ok && !done && !listed && contradicts(&now, origin) && !job->config->again)
             ok = refuse_ids(job, destination, &now, origin, error);
-        if (ok && !done) {
+        if (!listed) {
             sl_record_begin_item(&now, bson_count_keys(&now), &item);
             BSON_APPEND_UTF8(&item, "from", origin);
             bson_append_document_end(&now, &item);
-            done = bson_equal(&now, &was); /* of a collection that another program had dropped */
         }
         if (ok && !done)
             ok = sl_registry_set_list(destination->registry, SL_REGISTRY_IDS, &was, &now, attempt,
-                                      error);
+                                      &done, error);
         bson_destroy(&was);
         bson_destroy(&now);
     }

@@ -464,7 +464,7 @@ static void known_sample(const sl_job *job, const sl_destination *destination, k
 static bool known_read(const sl_job *job, const sl_destination *destination, bool sampled,
                        known_types *known, sl_error *error) {
     *known = (known_types){.count = 0};
-    if (!sl_registry_list(destination->registry, SL_REGISTRY_COLUMNS, &known->list, error))
+    if (!sl_registry_list(destination->registry, SL_REGISTRY_COLUMNS, &known->list, NULL, error))
         return false;
     if (sampled)
         known_sample(job, destination, known);
@@ -1074,10 +1074,10 @@ static bool record_once(const sl_job *job, const sl_destination *destination, un
                           "documents in %s.%s have other types in columns of this load than at its "
                           "beginning; give the same command again to compare the types",
                           destination->target.database, destination->target.collection);
-    *done = ok && (read_only || count == 0 || bson_equal(&now, &known.list));
+    *done = ok && (read_only || count == 0);
     if (ok && !*done)
         ok = sl_registry_set_list(destination->registry, SL_REGISTRY_COLUMNS, &known.list, &now,
-                                  attempt, error);
+                                  attempt, done, error);
     for (size_t i = 0; i < r.added_count; i++)
         free((char *)r.added[i].type);
     free(r.added);

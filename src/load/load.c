@@ -959,8 +959,11 @@ sl_exit sl_load_run(const sl_load_config *config) {
         sl_status_stop(load.status, code, error.message, may_be_resumed(&load, &error));
         sl_work_directory_abandon(unused, &load.ledger.lock);
     }
-    /* The last step: once a load is marked as finished, --resume does not write run.json again. */
     const bool nothing = atomic_load(&load.run.ended_by) == SL_ENDED_ALL_REJECTED;
+    sl_error ignored;
+    if (load.destination.registry && (nothing || unused[0]))
+        (void)sl_registry_withdraw_lists(load.destination.registry, &ignored);
+    /* The last step: once a load is marked as finished, --resume does not write run.json again. */
     if (!finished && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS || nothing) &&
         !sl_resume_finish(&load.ledger, rejects_of(&load), nothing, &error)) {
         sl_log_error(SL_LINES, error.message);

@@ -34,6 +34,16 @@ class Standalone(support.ClusterCase):
         self.database.t.update_one({"_id": 77}, {"$set": {"t": "changed"}})
         self.verify(source, "--content", code=support.EXIT_VERIFICATION)
 
+    def test_a_corrected_column_after_a_load_that_stored_nothing(self):
+        """The first load names an empty column, and rejects everything. The corrected command is
+        not refused because earlier loads had another _id; later loads are."""
+        source = self.file("a.csv", "a,b\n,1\n,2\n")
+        self.load("--id-field", "a", source, code=support.EXIT_SOURCE)
+        self.load("--id-field", "b", source)
+        self.assertEqual(self.database.t.distinct("_id"), [1, 2])
+        outcome, _ = self.load("--id-field", "a", self.file("b.csv", "a,b\n3,1\n"), code=support.EXIT_SOURCE)
+        self.assertIn("from --id-field b, and this load", outcome.err)
+
     def test_several_columns(self):
         source = self.file("a.csv", text_of(rows()))
         self.load("--id-field", "k,id", source)

@@ -415,6 +415,25 @@ class Remembered(support.ClusterCase):
         self.load("--again", self.csv("2,2,2"))
         self.assertEqual(self.remembered(), [("day", "int"), ("n", "int"), ("plz", "int")])
 
+    def test_a_load_that_stored_nothing_leaves_no_types(self):
+        """The first load has the wrong --types, and rejects everything: the corrected one is not
+        refused because of them, nor adopts them. A load that has begun meanwhile keeps them."""
+        wrong, right = ("--types", "plz=int"), self.csv("a,1,1", "b,2,2")
+        self.load(*wrong, right, code=support.EXIT_SOURCE)
+        self.assertEqual(self.remembered(), [])
+        running, feed = self.start_with_pipe("shardload", "load", *self.target(), *wrong, "--work-dir", "w", "-",
+                                             text=b"plz,n,day\n" + b"a,1,1\n" * 20000)
+        self.wait_for(lambda: ("plz", "int") in self.remembered(), "types of the pipe")
+        self.load(*wrong, self.csv("7,1,1"))
+        feed.close()
+        running.wait().expect(support.EXIT_SOURCE, "all 20,000 records were rejected")
+        self.assertIn(("plz", "int"), self.remembered())
+        outcome, _ = self.load(right, code=support.EXIT_SOURCE)
+        self.assertIn("differ from those of the documents", outcome.err)
+        self.load("--drop", right)
+        self.load(self.csv("c,1,1"))
+        self.assertEqual(self.types("plz"), {"string": 3})
+
     def test_a_load_without_values_leaves_a_list_that_later_loads_extend(self):
         """Into a collection that a user empties each night."""
         self.load(self.csv("1,1,1"))
