@@ -289,9 +289,13 @@ static const char *const missing_words[] = {"-",    "NA",  "N/A", "n/a", "null",
                                             "NULL", "\\N", "NaN", "nan"};
 const sl_words sl_missing_words = {(const char **)missing_words,
                                    sizeof missing_words / sizeof missing_words[0]};
-/* In a column of doubles NaN is a value. */
-static const sl_words missing_doubles = {(const char **)missing_words,
-                                         sizeof missing_words / sizeof missing_words[0] - 2};
+
+sl_words sl_missing_words_of(sl_type type) {
+    sl_words words = sl_missing_words;
+    if (type == SL_TYPE_DOUBLE || type == SL_TYPE_DECIMAL) /* NaN is a value */
+        words.count -= 2;
+    return words;
+}
 
 #define TIMES(day) day, day " %H:%M", day " %H:%M:%S"
 #define HALF_DAYS(day) day " %I:%M %p", day " %I:%M:%S %p"
@@ -960,8 +964,7 @@ void sl_column_guess_decide(const sl_column_guess *guess, sl_schema_column *colu
     for (size_t i = 0; sl_column_types[i].word; i++) {
         if (sl_column_types[i].infer && sl_column_types[i].infer(guess, column)) {
             column->type = (sl_type)i;
-            if (i == SL_TYPE_DOUBLE || i == SL_TYPE_DECIMAL)
-                column->missing = missing_doubles;
+            column->missing = sl_missing_words_of(column->type);
             return;
         }
         column->format = NULL;
@@ -1121,8 +1124,7 @@ bool sl_column_type_read(const char *text, sl_schema_column *column) {
         if (!sl_text_equal((sl_text){text, length}, sl_text_of(sl_column_types[i].word)))
             continue;
         column->type = (sl_type)i;
-        if (i == SL_TYPE_DOUBLE || i == SL_TYPE_DECIMAL)
-            column->missing = missing_doubles;
+        column->missing = sl_missing_words_of(column->type);
         return read_details(words, column);
     }
     return false;

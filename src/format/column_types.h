@@ -143,6 +143,7 @@ typedef struct sl_column_guess {
  * neither numbers nor escapes. */
 #define SL_MISSING_TEXTS 6u
 extern const sl_words sl_missing_words;
+sl_words sl_missing_words_of(sl_type type);
 
 /* Adds a value of a text in this notation; NULL: the usual one. */
 void sl_column_guess_add(sl_column_guess *guess, sl_text value, const sl_notation *notation);

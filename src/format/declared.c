@@ -52,17 +52,14 @@ static bool read_item(char *item, sl_schema_column *column, sl_error *error) {
     if (details)
         *details++ = '\0';
     *type = '\0';
-    *column = (sl_schema_column){.name = item,
-                                 .short_name = item,
-                                 .minimum = INT64_MIN,
-                                 .maximum = INT64_MAX,
-                                 .missing = sl_missing_words};
+    *column = (sl_schema_column){
+        .name = item, .short_name = item, .minimum = INT64_MIN, .maximum = INT64_MAX};
     if (!sl_column_type_named(type + 1, &column->type)) {
         char words[400];
         return refuse(type + 1, sl_column_type_list(words, sizeof words), error);
     }
-    if (sl_column_types[column->type].any_text)
-        column->missing.count = 0;
+    if (!sl_column_types[column->type].any_text)
+        column->missing = sl_missing_words_of(column->type);
     if (sl_column_types[column->type].axis != SL_AXIS_NONE)
         return refuse(item, "coordinates are declared in a schema", error);
     return read_details(details, item, column, error);

@@ -407,23 +407,45 @@ void sl_typing_log_shorter(const sl_typing *typing) {
     }
 }
 
-bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *dialect,
+/* The column of a set of columns that was not sampled has the type of its name in others. */
+static const sl_typed_column *column_named(const sl_typing *typing, const char *name) {
+    uint64_t at = sl_process_hash(name);
+    const sl_typed_column *column = NULL;
+    size_t first = SIZE_MAX;
+    for (size_t k; (k = sl_name_index_next(&typing->index, &at)) != SIZE_MAX;) {
+        const sl_typed_column *own = typed_layout_column(typing->layouts[k], name);
+        if (own && k < first) {
+            column = own;
+            first = k;
+        }
+    }
+    return column;
+}
+
+bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *dialect, bool *known,
                      sl_error *error) {
     const sl_typed_layout *layout = sl_typing_layout_of(typing, dialect);
+    bool all = true;
     for (size_t i = 0; i < dialect->column_count; i++) {
         sl_schema_column *into = &dialect->columns[i].schema;
         sl_schema_column type = {0};
         if (into->declared)
             continue;
-        if (layout)
-            type = typed_layout_column(layout, dialect->columns[i].published)->schema;
+        const char *name = dialect->columns[i].published;
+        const sl_typed_column *typed =
+            layout ? typed_layout_column(layout, name) : column_named(typing, name);
+        all = all && typed;
+        if (typed)
+            type = typed->schema;
         type.name = into->name;
         type.short_name = into->short_name;
-        type.inferred = layout != NULL;
+        type.inferred = typed != NULL;
         if (dialect->notation && !dialect->notation->words)
             type.missing.count = 0;
         *into = type;
     }
+    if (known)
+        *known = all;
     return sl_dialect_compile(dialect, long_names, error);
 }
 

@@ -62,8 +62,9 @@ void sl_typing_decide(sl_typing *typing);
 /* The layout of a dialect's columns; NULL if no source with these columns was sampled. */
 sl_typed_layout *sl_typing_layout_of(const sl_typing *typing, const sl_dialect *dialect);
 
-/* Gives the columns of a dialect their types. Columns of an unknown layout become text. */
-bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *dialect,
+/* Gives the columns of a dialect their types; in an unknown layout, those of their names in others.
+ * Columns without a type become text; then `*known` (may be NULL) is false. */
+bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *dialect, bool *known,
                      sl_error *error);
 
 /* The layouts, in the order of their first samples. */

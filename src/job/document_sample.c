@@ -55,6 +55,7 @@ void sl_document_sample_destroy(sl_document_sample *sample) {
     if (!sample)
         return;
     sl_reader_destroy(sample->reader);
+    sl_sources_forget_entries(sample->job);
     free(sample->bytes);
     free(sample);
 }

@@ -276,24 +276,34 @@ sl_registry_entry *sl_sources_entries(const sl_job *job, size_t *count, sl_error
 }
 
 /* Another part (--include) of a registered archive has another first text: it is registered under a
- * fingerprint of both. */
-bool sl_sources_find_parts(sl_job *job, const sl_destination *destination, sl_error *error) {
-    size_t count, next = 0;
-    if (!job->config->include || destination->target.drop)
-        return true;
-    sl_registry_entry *entries = sl_sources_entries(job, &count, error);
-    bool ok = entries && sl_registry_look_up(destination->registry, entries, count, error);
-    for (size_t i = 0; ok && i < sl_source_set_count(job->set); i++) {
+ * fingerprint of both. `entries`: as the registry has them. Returns whether there is one. */
+static bool take_parts(sl_job *job, const sl_registry_entry *entries) {
+    size_t next = 0;
+    bool any = false;
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
         sl_job_source *source = &job->sources[i];
         const sl_source *facts = sl_source_set_at(job->set, i);
         const sl_registry_entry *entry = source->skipped ? NULL : &entries[next++];
         const char *whole = source->fingerprint;
-        if (entry && facts->kind == SL_SOURCE_ARCHIVE && entry->began != 0 &&
-            source->beginning != 0 && entry->began != source->beginning)
-            snprintf(source->registered, sizeof source->registered, "%016" PRIx64 "-%" PRIu64,
-                     sl_hash_mix(source->beginning, sl_hash_text(whole, strlen(whole))),
-                     facts->stored_bytes);
+        if (!entry || facts->kind != SL_SOURCE_ARCHIVE || entry->began == 0 ||
+            source->beginning == 0 || entry->began == source->beginning)
+            continue;
+        snprintf(source->registered, sizeof source->registered, "%016" PRIx64 "-%" PRIu64,
+                 sl_hash_mix(source->beginning, sl_hash_text(whole, strlen(whole))),
+                 facts->stored_bytes);
+        any = true;
     }
+    return any;
+}
+
+bool sl_sources_find_parts(sl_job *job, const sl_destination *destination, sl_error *error) {
+    size_t count;
+    if (!job->config->include || destination->target.drop)
+        return true;
+    sl_registry_entry *entries = sl_sources_entries(job, &count, error);
+    bool ok = entries && sl_registry_look_up(destination->registry, entries, count, error);
+    if (ok)
+        (void)take_parts(job, entries);
     free(entries);
     return ok;
 }
@@ -840,8 +850,13 @@ bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination, con
               sl_parts_each(job, destination, may_be_loaded, NULL, entries, count, error) &&
               refuse_beside_pipe(job, destination, entries, count, host, work_directory, error);
     destination->numbered = ok;
-    ok = ok && sl_parts_each(job, destination, start, NULL, entries, count, error) &&
-         refuse_started_copies(job, destination, entries, count, error);
+    ok = ok && sl_parts_each(job, destination, start, NULL, entries, count, error);
+    if (ok && job->config->include && take_parts(job, entries)) { /* begun meanwhile */
+        free(entries);
+        entries = sl_sources_entries(job, &count, error);
+        ok = entries && sl_parts_each(job, destination, start, NULL, entries, count, error);
+    }
+    ok = ok && refuse_started_copies(job, destination, entries, count, error);
     if (ok)
         take_numbers(job, entries);
     free(entries);

@@ -874,22 +874,24 @@ typedef struct sl_archive_entry {
     sl_dialect *dialect; /* NULL: not loaded */
 } sl_archive_entry;
 
-static void archive_entries_clear(const sl_job_source *source) {
-    for (sl_archive_entry *entry = source->entries; entry;) {
-        sl_archive_entry *next = entry->next;
-        sl_format_dialect_destroy(source->format, entry->dialect);
-        free(entry);
-        entry = next;
+void sl_sources_forget_entries(sl_job *job) {
+    for (size_t i = 0; job->sources && i < sl_source_set_count(job->set); i++) {
+        sl_job_source *source = &job->sources[i];
+        for (sl_archive_entry *entry; (entry = source->entries) != NULL;) {
+            source->entries = entry->next;
+            sl_format_dialect_destroy(source->format, entry->dialect);
+            free(entry);
+        }
     }
+    job->entries_failed = false;
 }
 
 void sl_sources_close(sl_job *job) {
+    sl_sources_forget_entries(job);
     for (size_t i = 0; job->sources && i < sl_source_set_count(job->set); i++) {
         free(job->sources[i].done);
-        if (job->sources[i].format) {
-            archive_entries_clear(&job->sources[i]);
+        if (job->sources[i].format)
             sl_format_dialect_destroy(job->sources[i].format, job->sources[i].dialect);
-        }
     }
     free(job->sources);
     sl_key_fields_destroy(job->keys);

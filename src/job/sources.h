@@ -32,6 +32,8 @@ bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_
 bool sl_sources_dialect(sl_job *job, const sl_source_block *block, const sl_dialect **dialect,
                         sl_error *error);
 void sl_sources_done_with(sl_job *job, const sl_source_block *block);
+/* Forgets the entries that a sample has read in part, whose columns may still get other types. */
+void sl_sources_forget_entries(sl_job *job);
 
 /* The number of the line that contains this byte of a plain file; 0: not known. */
 uint64_t sl_sources_line_at(const sl_job *job, size_t index, uint64_t offset);

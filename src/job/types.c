@@ -263,7 +263,7 @@ static bool apply(const sl_job *job, sl_error *error) {
     for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
         sl_job_source *source = &job->sources[i];
         if (!source->skipped && is_typed(job, source) &&
-            !sl_typing_apply(plan->typing, plan->options.long_names, source->dialect, error))
+            !sl_typing_apply(plan->typing, plan->options.long_names, source->dialect, NULL, error))
             return false;
     }
     return true;
@@ -296,16 +296,19 @@ bool sl_types_apply_to_entry(sl_job *job, const sl_source_block *block, sl_diale
     if (!is_typed(job, &job->sources[block->source]))
         return true;
     const sl_plan *plan = typing_plan(job);
-    if (!sl_typing_layout_of(plan->typing, dialect)) {
+    bool known;
+    if (!sl_typing_apply(plan->typing, plan->options.long_names, dialect, &known, error))
+        return false;
+    if (!known) {
         pthread_mutex_lock(&job->entries_lock);
         bool warn = job->untyped_entries++ < ENTRIES_WARNED;
         pthread_mutex_unlock(&job->entries_lock);
         if (warn)
-            sl_log_warning("%s: %s: its columns were not in the sample that types are inferred "
-                           "from; they are loaded as text (see --schema, --types)",
+            sl_log_warning("%s: %s: its columns that were not in the sample that types are "
+                           "inferred from are loaded as text (see --schema, --types)",
                            sl_source_set_at(job->set, block->source)->shown, block->entry);
     }
-    return sl_typing_apply(plan->typing, plan->options.long_names, dialect, error);
+    return true;
 }
 
 /* ---- the types of the collection ----

@@ -387,12 +387,25 @@ class Types(support.Case):
 
     def test_later_entries_of_an_archive(self):
         texts = ["a,b\n1,2\n"] * 12
-        texts[1], texts[10] = "b,a\n3,004\n", "c,b,a\n007,x,8\n"
+        texts[1], texts[10] = "b,a\n3,004\n", "c,b,a\n007,5,8\n"
         documents, work = self.documents(self.tar(texts))
         self.assertEqual(documents[:2], [{"a": "1", "b": 2}, {"b": 3, "a": "004"}])
-        self.assertEqual(documents[10], {"c": "007", "b": "x", "a": "8"})
+        self.assertEqual(documents[10], {"c": "007", "b": 5, "a": "8"})
         self.assert_accounting(work, records=12, inserted=12)
-        self.assertIn("10.csv: its columns were not in the sample", (work / "shardload.log").read_text("utf-8"))
+        self.assertIn("10.csv: its columns that were not in the sample", (work / "shardload.log").read_text("utf-8"))
+
+    def test_a_later_entry_of_an_archive_with_one_column_more(self):
+        """Its other columns have the types that they have in the other entries."""
+        texts = ["a,b\n" + f"1,{'x' * 1000}\n" * 5000, "a,b,shop\n2,y,7\n"]
+        documents, work = self.documents(self.tar(texts))
+        self.assertEqual(documents[-1], {"a": 2, "b": "y", "shop": "7"})
+        self.assertIn("1.csv: its columns that were not in the sample", (work / "shardload.log").read_text("utf-8"))
+
+    def test_nan_is_a_value_of_a_declared_double(self):
+        path = self.file("n.csv", "k,v\na,1.5\nb,NaN\nc,NA\n")
+        for words in ((), ("--types", "v=double"), ("--types", "v=decimal128")):
+            self.assertEqual([str(one.get("v")).lower() for one in self.documents(*words, path)[0]],
+                             ["1.5", "nan", "none"])
 
     def test_entries_with_lines_before_the_table(self):
         documents, work = self.documents(self.tar([

@@ -236,6 +236,11 @@ class LoadedBefore(support.ClusterCase):
             outcome, _ = self.load("--include", month, path, code=support.EXIT_SOURCE)
             self.assertIn("has been loaded into", outcome.err)
             self.shardload("verify", "--content", *self.target(), "--include", month, path)
+        for n in range(4):
+            at_once = [self.start("shardload", *self.load_words(f"{n}-{month}", "--again", "--include", f"{month}*", path,
+                                                                collection=f"t{n}")) for month in ("jan", "feb")]
+            self.assertEqual([one.wait().code for one in at_once], [0, 0])
+            self.assertEqual(self.count(f"t{n}"), 200)
 
     def test_two_loads_of_copies_that_start_at_once(self):
         for n in range(3):

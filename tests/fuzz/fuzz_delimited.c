@@ -15,7 +15,7 @@ static void infer_types(const sl_plan *plan, sl_dialect *dialect, sl_text text) 
     require(sl_typing_add(typing, plan, dialect, (sl_text){copy, text.length}, 0, 0, &error),
             "a text is sampled");
     sl_typing_decide(typing);
-    require(sl_typing_apply(typing, false, dialect, &error), "types are applied");
+    require(sl_typing_apply(typing, false, dialect, NULL, &error), "types are applied");
     const sl_typed_layout *layout = sl_typing_layout_of(typing, dialect);
     char *schema = sl_typing_write_schema(plan, (const sl_dialect *const[]){dialect}, 1, "fuzz",
                                           layout->records);

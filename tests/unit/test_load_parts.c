@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of the load engine that need no server: rejects are written in the order of their source
  * with correct line numbers, and the ranges of a load divide its documents evenly. */
+#include "archive_making.h"
+
+#include "job/document_sample.h"
 #include "job/job.h"
 #include "job/numbers.h"
+#include "job/sources.h"
 #include "ledger/rejects.h"
 #include "load/status.h"
 #include "send/rate_limit.h"
-#include "unit.h"
 #include "util/private_file.h"
 
 static sl_error error;
@@ -313,4 +316,35 @@ TEST(no_range_is_empty_with_more_shards_than_stripes) {
     assert_int_equal(job.range_count, SL_STRIPES);
     for (size_t i = 0; i < job.range_count; i++)
         assert_true(job.ranges[i].minimum < job.ranges[i].maximum);
+}
+
+static bool look(void *context, const uint8_t *documents, const uint8_t *end, uint32_t count) {
+    (void)context, (void)documents, (void)end, (void)count;
+    return true;
+}
+
+/* A sample reads the first block of an entry before the columns have the types of the collection. A
+ * worker with a later block took the entry's columns of that sample, and stored other types than
+ * the worker with the first block. */
+TEST(an_entry_that_was_sampled_is_read_again) {
+    size_t length = (size_t)3 << 20;
+    char *text = malloc(length);
+    for (size_t i = 0; i < length; i++)
+        text[i] = "a,b\n"[i % 4];
+    const entry_spec entry = {.name = "t.csv", .bytes = text, .length = length};
+    const char *path = unit_path("t.tar");
+    make_archive(path, "gnutar", NULL, &entry, 1);
+    const sl_load_config config = {.paths = &path, .path_count = 1, .format = "delimited"};
+    sl_job job;
+    sl_document_sample *sample;
+    sl_sampled_block block;
+    sl_job_init(&job, &config);
+    assert_true(sl_sources_open(&job, &error));
+    assert_true(sl_document_sample_create(&job, look, NULL, &sample, &error));
+    assert_int_equal(sl_document_sample_read(sample, 0, 0, &block, &error), SL_READ_BLOCK);
+    assert_non_null(job.sources[0].entries);
+    sl_document_sample_destroy(sample);
+    assert_null(job.sources[0].entries);
+    sl_job_clear(&job);
+    free(text);
 }
