@@ -91,7 +91,8 @@ static bool is_same_encoding(const char *name, const char *other) {
     sl_encoding *a = NULL, *b = NULL;
     sl_error ignored;
     bool same = sl_encoding_create(name, &a, &ignored) && sl_encoding_create(other, &b, &ignored) &&
-                (a && b ? memcmp(a->codes, b->codes, sizeof a->codes) == 0 : a == b);
+                (a && b ? (a->mixed && b->mixed) || memcmp(a->codes, b->codes, sizeof a->codes) == 0
+                        : a == b);
     free(a);
     free(b);
     return same;

@@ -57,7 +57,15 @@ static bool read_form(const sl_value *v, char room[SL_NUMBER_ROOM + SL_SLACK], s
         return true;
     memset(room, 0, SL_NUMBER_ROOM + SL_SLACK);
     field->bytes = room;
-    return sl_number_plain(form, v->field, room, &field->length, &grouped);
+    if (sl_number_plain(form, v->field, room, &field->length, &grouped))
+        return true;
+    /* 1.100,50 is one number in each form with groups and a decimal comma, 1.100 is not. */
+    const bool whole = form->group || !memchr(v->field.bytes, ',', v->field.length);
+    for (form = sl_number_forms; !whole && form->decimal == ','; form++) {
+        if (sl_number_plain(form, v->field, room, &field->length, &grouped))
+            return true;
+    }
+    return false;
 }
 
 static uint8_t *put_int(const sl_value *v, uint8_t *to) {
@@ -464,6 +472,9 @@ static uint32_t number_kinds(sl_text value, uint32_t left, sl_number_facts *fact
     facts->few_digits = facts->few_digits || few_digits;
     facts->coded = facts->coded || shape.coded;
     facts->pointed = facts->pointed || shape.point || shape.printed || !is_number;
+    const bool zero = value.bytes[value.length - 1] == '0';
+    if (is_number && shape.fraction > zero && shape.fraction < 32) /* 4.0 is printed for 4 */
+        facts->fractions[zero] |= 1u << shape.fraction;
     return kinds;
 }
 
@@ -659,6 +670,8 @@ void sl_column_guess_merge(sl_column_guess *guess, const sl_column_guess *other)
     guess->number.few_digits = guess->number.few_digits || other->number.few_digits;
     guess->number.coded = guess->number.coded || other->number.coded;
     guess->number.pointed = guess->number.pointed || other->number.pointed;
+    for (unsigned k = 0; k < 2; k++)
+        guess->number.fractions[k] |= other->number.fractions[k];
     guess->forms &= other->forms;
     guess->grouped |= other->grouped;
     guess->decimals |= other->decimals;
@@ -704,6 +717,13 @@ static const sl_number_form *form_of(const sl_column_guess *guess, uint32_t *kin
     return &sl_number_forms[guess->grouped & left || points ? first : SL_NUMBER_FORMS - 1];
 }
 
+/* Programs write fractions with a fixed number of digits, or without zeros at the end. So 3.1 and
+ * 3.10 in one column are codes, which must not become one number. */
+static bool is_of_codes(const sl_number_facts *facts) {
+    const uint32_t all = facts->fractions[0] | facts->fractions[1];
+    return facts->fractions[1] > (all & -all);
+}
+
 /* Is the column of numbers of this kind? Sets the form if it is not the usual one. */
 static bool infer_number(const sl_column_guess *guess, uint32_t kind, sl_schema_column *column) {
     const sl_number_facts *facts = &guess->number;
@@ -712,7 +732,8 @@ static bool infer_number(const sl_column_guess *guess, uint32_t kind, sl_schema_
     column->format = form ? form->example : NULL;
     if (kind == KIND_INT)
         return kinds & KIND_INT;
-    bool numbers = kinds & kind && facts->finite && (facts->pointed || !facts->coded);
+    bool numbers = kinds & kind && facts->finite && (facts->pointed || !facts->coded) &&
+                   (form || !is_of_codes(facts));
     /* Whole numbers beyond 64 bits are codes if all of them are long. */
     return numbers && (kind == KIND_DOUBLE || facts->pointed || facts->few_digits);
 }
@@ -783,6 +804,8 @@ size_t sl_column_guess_readings(const sl_column_guess *guess, sl_schema_column t
         types[count].format = date_formats[i];
         types[count++].type = strchr(date_formats[i], 'M') ? SL_TYPE_DATETIME : SL_TYPE_DATE;
     }
+    if (count == 0 && guess->kinds & (KIND_DOUBLE | KIND_DECIMAL) && is_of_codes(&guess->number))
+        types[count++].type = guess->kinds & KIND_DOUBLE ? SL_TYPE_DOUBLE : SL_TYPE_DECIMAL;
     if (count > 0 || guess->kinds & KIND_NUMBERS)
         return count;
     for (size_t i = 0; i < SL_NUMBER_FORMS - 1 && count < SL_READINGS; i++) {
@@ -1032,9 +1055,13 @@ bool sl_column_rest_add(sl_column_rest *rest, sl_rest_types types, const sl_colu
         }
     }
     rest->misfits++;
+    if (!first && sl_text_equal(value, sl_text_of(rest->first))) {
+        rest->same++;
+        return true;
+    }
     const bool numbers = types == SL_REST_FORMS || rest->guess.kinds & KIND_NUMBERS;
     if ((numbers && is_digits(value)) ||
-        rest->misfits > MISFITS_FOLLOWED + FEW_OF(rest->guess.values))
+        rest->misfits - rest->same > MISFITS_FOLLOWED + FEW_OF(rest->guess.values))
         rest->misfits = UINT64_MAX;
     return !first;
 }
@@ -1042,6 +1069,8 @@ bool sl_column_rest_add(sl_column_rest *rest, sl_rest_types types, const sl_colu
 void sl_column_rest_merge(sl_column_rest *rest, sl_rest_types types, const sl_column_guess *guess,
                           const sl_column_rest *other, const sl_column_guess *other_guess) {
     const uint64_t misfits = rest->misfits, others = other->misfits;
+    const bool alike = strcmp(rest->first, other->first) == 0;
+    const uint64_t same = rest->same + other->same + (misfits && others && alike);
     sl_column_guess all = misfits ? rest->guess : restrict_guess(*guess, types);
     const sl_column_guess added = others ? other->guess : restrict_guess(*other_guess, types);
     sl_column_guess_merge(&all, &added);
@@ -1051,12 +1080,13 @@ void sl_column_rest_merge(sl_column_rest *rest, sl_rest_types types, const sl_co
     rest->misfits = misfits == UINT64_MAX || others == UINT64_MAX || !has_types(&all, types)
                         ? UINT64_MAX
                         : misfits + others;
+    rest->same = misfits && others && !alike ? 0 : same;
 }
 
 bool sl_column_rest_decide(const sl_column_rest *rest, sl_schema_column *column) {
-    const uint64_t misfits = rest->misfits, values = rest->guess.values;
+    const uint64_t misfits = rest->misfits - rest->same, values = rest->guess.values;
     const bool few = misfits <= FEW_OF(values) || (misfits <= 5 && misfits <= values / 10);
-    if (misfits == 0 || !few)
+    if (misfits == 0 || !few || rest->misfits > values)
         return false;
     sl_column_guess_decide(&rest->guess, column);
     return column->type != SL_TYPE_TEXT || column->mixed[0];

@@ -90,6 +90,8 @@ typedef struct sl_number_facts {
     bool pointed;    /* a value has a form that only numbers have */
     bool coded;      /* a value has a form that codes have, too: 1E5, -0 */
     bool few_digits; /* a value has at most 15 digits */
+    uint32_t
+        fractions[2]; /* bit sets of numbers of digits after the point; [1]: with 0 at the end */
 } sl_number_facts;
 
 #define SL_MIXED_FORMATS 5u
@@ -182,6 +184,7 @@ typedef struct sl_column_rest {
     sl_column_guess guess; /* of all other values */
     uint64_t misfits;      /* UINT64_MAX: too many. 0: all values have a type in common, see `guess`
                               of the column */
+    uint64_t same;         /* later misfits that are the word of the first one: a placeholder */
     char first[40];        /* the first misfit, */
     size_t source;         /* and the record that has it: its source, */
     uint64_t offset, line; /* byte offset, and line; 0: not known */
@@ -207,7 +210,8 @@ void sl_column_rest_merge(sl_column_rest *rest, sl_rest_types types, const sl_co
                           const sl_column_rest *other, const sl_column_guess *other_guess);
 
 /* Would the column have a type without the misfits, and are these few: at most 5 % of the other
- * values, or at most five and a tenth? Then sets `column` to that type. */
+ * values, or at most five and a tenth? A word that is repeated is one misfit, if most values are
+ * others. Then sets `column` to that type. */
 bool sl_column_rest_decide(const sl_column_rest *rest, sl_schema_column *column);
 
 /* Does the type, which sl_column_type_read has set, store all values without loss? */

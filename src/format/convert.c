@@ -388,6 +388,7 @@ bool sl_number_shape_read(sl_text text, sl_number_shape *shape) {
     if (shape->digits == 0 || (shape->point && fraction == 0) || (whole > 1 && *first == '0'))
         return false;
     shape->coded = negative && whole == 1 && *first == '0' && at == end && !shape->point;
+    shape->fraction = at == end ? fraction : 0;
     if (at == end)
         return true;
     const bool lower = *at == 'e';

@@ -146,9 +146,10 @@ bool sl_convert_word(const char *field, size_t length, double *value);
 /* The form of a decimal number. */
 typedef struct sl_number_shape {
     bool point;
-    bool printed;  /* an exponent as programs print it: 1e+300, 1e-05 */
-    bool coded;    /* codes have the same form: 1E5, an exponent without a point, and -0 */
-    size_t digits; /* before the point, and after it */
+    bool printed;    /* an exponent as programs print it: 1e+300, 1e-05 */
+    bool coded;      /* codes have the same form: 1E5, an exponent without a point, and -0 */
+    size_t digits;   /* before the point, and after it */
+    size_t fraction; /* of these: after the point; 0 beside an exponent */
 } sl_number_shape;
 
 /* Reads the form of a number without + and leading zeros, of any length. */

@@ -20,8 +20,8 @@ static const uint16_t windows_1252[32] = {
 
 /* Names without the characters between letters and digits, in small letters. */
 static const char *const names_of_utf8[] = {"utf8", NULL};
-static const char *const names_of_windows_1252[] = {
-    "latin1", "l1", "iso88591", "88591", "cp1252", "windows1252", "1252", "ansi", NULL};
+static const char *const names_of_latin_1[] = {"latin1", "l1", "iso88591", "88591", NULL};
+static const char *const names_of_windows_1252[] = {"cp1252", "windows1252", "1252", "ansi", NULL};
 
 static bool is_one_of(const char *const *names, const char *name) {
     char plain[32];
@@ -65,6 +65,14 @@ static bool fill(sl_encoding *encoding, iconv_t converter) {
     return true;
 }
 
+/* No text has the control characters U+0080 to U+009F: it has another encoding. */
+static void forget_controls(sl_encoding *encoding) {
+    for (unsigned i = 0; i < 128; i++) {
+        if (encoding->codes[i] >= 0x80 && encoding->codes[i] <= 0x9F)
+            encoding->codes[i] = 0;
+    }
+}
+
 static bool cannot_use(const char *name, const char *why, sl_error *error) {
     return sl_error_set(error, SL_EXIT_USAGE,
                         "--encoding %s: %s; convert the text first, and load the result: iconv -f "
@@ -91,7 +99,8 @@ bool sl_encoding_create(const char *name, sl_encoding **result, sl_error *error)
     sl_encoding *made = calloc(1, sizeof *made);
     if (!made)
         return sl_error_memory(error, "reading --encoding");
-    made->mixed = is_one_of(names_of_windows_1252, name);
+    const bool latin_1 = is_one_of(names_of_latin_1, name);
+    made->mixed = latin_1 || is_one_of(names_of_windows_1252, name);
     snprintf(made->name, sizeof made->name, "%s", made->mixed ? "windows-1252" : name);
     for (unsigned i = 0; made->mixed && i < 128; i++)
         made->codes[i] = i < 32 ? windows_1252[i] : (uint16_t)(0x80 + i);
@@ -99,6 +108,8 @@ bool sl_encoding_create(const char *name, sl_encoding **result, sl_error *error)
         free(made);
         return false;
     }
+    if (!latin_1)
+        forget_controls(made);
     *result = made;
     return true;
 }

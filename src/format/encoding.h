@@ -20,8 +20,8 @@ typedef struct sl_encoding {
 } sl_encoding;
 
 /* Creates the encoding of a name that iconv knows, in any case; free it with free(). latin1,
- * iso-8859-1, cp1252 and the like are windows-1252, in which bytes without a character are the code
- * points of the same number. NULL for UTF-8. False (SL_EXIT_USAGE) if there is no such single-byte
+ * iso-8859-1, cp1252 and the like are windows-1252. Bytes that would be the control characters
+ * U+0080 to U+009F are undefined; in latin1 they are these characters. NULL for UTF-8. False (SL_EXIT_USAGE) if there is no such single-byte
  * encoding. */
 bool sl_encoding_create(const char *name, sl_encoding **encoding, sl_error *error);
 

@@ -554,10 +554,15 @@ static bool explain_encoding(const sl_encoding *encoding, sl_text field, char *o
     size_t where;
     uint8_t *converted = encoding ? malloc(3 * field.length + 1) : NULL;
     bool undefined = converted && !sl_encoding_put(encoding, converted, field, &where);
-    if (undefined)
-        snprintf(out, room, "byte 0x%02x at offset %zu of the field %s is undefined in %s",
+    if (undefined) {
+        char readings[SL_READINGS_ROOM];
+        sl_encoding_readings_write(field, readings, sizeof readings);
+        snprintf(out, room,
+                 "byte 0x%02x at offset %zu of the field %s is undefined in %s: give --encoding: "
+                 "%s",
                  (unsigned)(uint8_t)field.bytes[where], where, sl_quoted(field, quoted),
-                 encoding->name);
+                 encoding->name, readings);
+    }
     free(converted);
     return undefined;
 }

@@ -1365,13 +1365,14 @@ static void write_misfit(const sl_job *job, const sl_typed_column *column, char 
     uint64_t line =
         rest->line > 0 ? rest->line : sl_sources_line_at(job, rest->source, rest->offset);
     sl_print_text(out, room,
-                  "\n  %s: %s of %s sampled values %s no %s%s%s, the first \"%s\" in %s, %s %llu",
+                  "\n  %s: %s of %s sampled values %s no %s%s%s, the first \"%s\" in %s, %s %llu%s",
                   column->name, sl_human_count(rest->misfits, misfits),
                   sl_human_count(rest->misfits + rest->guess.values, values),
                   rest->misfits == 1 ? "is" : "are", *mixed ? "date (in a schema, " : "",
                   *mixed ? mixed : sl_column_type_write(&column->type_of_rest, type),
                   *mixed ? ")" : "", rest->first, source->shown, line > 0 ? "line" : "byte",
-                  (unsigned long long)(line > 0 ? line : rest->offset));
+                  (unsigned long long)(line > 0 ? line : rest->offset),
+                  rest->same > 0 ? "; if it means \"no value\", give it by --null" : "");
 }
 
 /* Warns of columns of text whose values may be numbers or dates, with the types to declare. */
@@ -1386,11 +1387,11 @@ static void log_readings(const sl_job *job) {
                                   column->guess.example, readings);
     }
     if (count > 0)
-        sl_log_warning("%zu column%s loaded as text, because the values may be codes, or can be "
-                       "read in several "
-                       "ways. If they are numbers or dates, declare the type:" SL_LINES SL_LINES,
-                       count, count == 1 ? " is" : "s are", shown,
-                       count > RESTS_SHOWN ? "\n  ..." : "");
+        sl_log_warning(
+            "%zu column%s loaded as text, because the values may be codes (as 3.1 beside "
+            "3.10), or can be read in several ways. If they are numbers or dates, declare the "
+            "type:" SL_LINES SL_LINES,
+            count, count == 1 ? " is" : "s are", shown, count > RESTS_SHOWN ? "\n  ..." : "");
 }
 
 static void log_misfits(const sl_job *job) {
@@ -1411,7 +1412,7 @@ static void log_misfits(const sl_job *job) {
     sl_shell_word(types, word, sizeof word);
     if (count > 0)
         sl_log_warning(
-            "a few values make %zu column%s text:" SL_LINES SL_LINES
+            "some values make %zu column%s text:" SL_LINES SL_LINES
             "\nTo reject such records, load with "
             "%s%s. To keep such values as text or to leave them out, write a schema (inspect "
             "--write-schema FILE), and declare the type there with invalid: text or invalid: "

@@ -151,7 +151,9 @@ TEST(encodings_become_utf8) {
          "\u20AC \xC2\x81\xC2\x8D\xC2\x8F\xC2\x90\xC2\x9D \u0178\u00A0\u00E9\u00FFz"},
         {"ISO_8859-1", "\xE9", "\u00E9"},
         {"Windows-1252", "\x93", "\u201C"},
+        {"cp1252", "M\x81", NULL}, /* of DOS */
         {"iso-8859-15", "\xA4", "\u20AC"},
+        {"iso-8859-2", "\xB1 \x9C", NULL}, /* windows-1250 */
         {"windows-1251", "\xCC\xEE", "\u041C\u043E"},
         {"cp1251", "a\x98", NULL},
         {"koi8-r", "\xC5\xA3", "\u0435\u0451"}, /* also UTF-8, of another letter */
