@@ -526,10 +526,15 @@ bool sl_registry_drop(sl_connection *connection, const sl_target *target, sl_err
 /* Makes the functions below start and finish part `part` (from 1) of each source, instead of the
  * entire source. `division` names the division into parts, such as "4" for four parts; parts of
  * another division are unrelated. `documents` of a finished entry is then the sum over its finished
- * parts. `afresh`: starting a source that is already loaded removes its record of finished
- * parts. */
+ * parts. `afresh`: when starting a source removes its record of finished parts. */
 #define SL_DIVISION_ROOM 16
-void sl_registry_set_part(sl_registry *registry, const char *division, uint32_t part, bool afresh);
+typedef enum sl_afresh {
+    SL_AFRESH_NEVER,
+    SL_AFRESH_IF_LOADED,
+    SL_AFRESH_ALWAYS, /* their documents no longer exist */
+} sl_afresh;
+void sl_registry_set_part(sl_registry *registry, const char *division, uint32_t part,
+                          sl_afresh afresh);
 
 /* Sets the options of this load that its documents depend on ({<name>: <text>}, copied). A source
  * that another loader has started with different options is then refused (SL_EXIT_USAGE); the error

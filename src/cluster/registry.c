@@ -73,7 +73,8 @@ void sl_registry_close(sl_registry *registry) {
     free(registry);
 }
 
-void sl_registry_set_part(sl_registry *registry, const char *division, uint32_t part, bool afresh) {
+void sl_registry_set_part(sl_registry *registry, const char *division, uint32_t part,
+                          sl_afresh afresh) {
     snprintf(registry->division, sizeof registry->division, "%s", division);
     registry->part = part;
     registry->afresh = afresh;
@@ -234,14 +235,19 @@ static void on_difference(void *context, const char *name, const char *before, c
         shown, version ? "program " : "--", name, shown_before, now ? now : "(not given)");
 }
 
+/* Does the source get no other parts when it is started? */
+static bool is_afresh(const sl_registry *registry, const sl_registry_entry *entry) {
+    return registry->afresh == SL_AFRESH_ALWAYS ||
+           (registry->afresh == SL_AFRESH_IF_LOADED && entry->state == SL_SOURCE_LOADED);
+}
+
 /* Were the other parts of the source started with the options of this load? A source that is
  * started afresh has no other parts. */
 static bool same_options(const sl_registry *registry, const bson_t *document,
                          const sl_registry_entry *entry, sl_error *error) {
     bson_t options;
     bson_iter_t at;
-    if (!registry->options || (registry->afresh && entry->state == SL_SOURCE_LOADED) ||
-        !sl_look_find(document, "options", &at))
+    if (!registry->options || is_afresh(registry, entry) || !sl_look_find(document, "options", &at))
         return true;
     if (!sl_document_at(&at, &options))
         return refuse_field(registry, entry->fingerprint, "options", error);
@@ -904,7 +910,7 @@ static void append_own_options(const sl_registry *registry, bson_t *document,
 static void append_started_again(const sl_registry *registry, bson_t *document,
                                  const sl_registry_entry *entry) {
     append_started(document, entry);
-    if (registry->afresh && entry->state == SL_SOURCE_LOADED) {
+    if (registry->part > 0 && is_afresh(registry, entry)) {
         BCON_APPEND(document, "parts", "{", "}");
         append_own_options(registry, document, entry);
     } else {

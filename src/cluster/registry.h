@@ -27,7 +27,7 @@ struct sl_registry {
     char *target; /* the collection whose sources it lists; NULL: their documents have other _ids */
     char division[SL_DIVISION_ROOM];
     uint32_t part; /* of the division, from 1; 0: sources are not loaded in parts */
-    bool afresh;
+    sl_afresh afresh;
     bson_t *options; /* of this load; NULL unless all parts must have the same options */
     registry_list lists[LISTS];
     bool none;        /* the sources have no registry on the server (sl_target.registry is "") */

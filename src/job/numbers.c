@@ -148,8 +148,11 @@ bool sl_parts_each(const sl_job *job, sl_destination *destination, sl_parts_func
     do {
         if (part > 0)
             sl_registry_set_part(destination->registry, division, part,
-                                 (job->config->again || sl_load_mode(job->config)->matches) &&
-                                     !job->resumed);
+                                 destination->target_gone && destination->created ? SL_AFRESH_ALWAYS
+                                 : (job->config->again || sl_load_mode(job->config)->matches) &&
+                                         !job->resumed
+                                     ? SL_AFRESH_IF_LOADED
+                                     : SL_AFRESH_NEVER);
         ok = function(job, destination, context, part, entries, count, error);
         part = part > 0 ? next_part(job, part) : 0;
     } while (ok && part > 0);

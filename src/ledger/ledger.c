@@ -378,7 +378,8 @@ static bool same_options(const sl_job *job, const sl_ledger *ledger, sl_error *e
     bool differ = options_differ(&was_options, &options, how, sizeof how);
     bson_destroy(&now);
     const bool dropped = sl_look_flag(ledger->earlier->begun, "drop");
-    if (!differ && !ledger->earlier->target && job->config->drop != dropped)
+    /* What the first run has dropped is not dropped again. */
+    if (!differ && (dropped ? !job->config->drop && !ledger->earlier->target : job->config->drop))
         return refuse_journal(ledger, SL_EXIT_USAGE,
                               dropped ? "--drop was \"yes\" and is not given"
                                       : "--drop was not given and is \"yes\"",

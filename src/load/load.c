@@ -519,6 +519,15 @@ static void log_what_is_loaded(const sl_job *job, const sl_destination *destinat
                                uint64_t documents) {
     char shown[SL_HUMAN_ROOM], names[SL_SHARD_NAMES_ROOM];
     size_t rest = job->active - whole;
+    sl_unregistered stored;
+    sl_error ignored;
+    if (rest == 0 && job->own_ids && job->config->verify &&
+        sl_count_all(destination, &stored, &ignored) && stored.numbers < documents)
+        sl_log_warning("%s.%s holds %s documents, but its parts have stored %s: unless _ids are "
+                       "repeated, another program has removed some; shardload verify --content "
+                       "shows which, and --again loads them",
+                       destination->target.database, destination->target.collection,
+                       sl_number_text(stored.numbers), sl_number_text(documents));
     if (rest == 0 && sl_load_mode(job->config)->matches) /* changed documents, too */
         sl_log_result("all %u parts are loaded", job->parts);
     else if (rest == 0)

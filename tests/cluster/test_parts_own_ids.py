@@ -47,6 +47,21 @@ class Standalone(support.ClusterCase):
                 "records", "inserted", "alreadyStored", "changed", "rejectedByServer")})
         return dict(sums)
 
+    def test_the_documents_of_another_part_are_gone(self):
+        """The last part does not call the source loaded after somebody has dropped the collection, and warns if
+        documents were removed."""
+        source = self.source(lines(count=2000))
+
+        def part(number, collection="t"):
+            return self.load("--part", f"{number}/2", *BY_ID, source, collection=collection)[0]
+        part(1)
+        self.database.t.drop()
+        self.assertIn("part 2 of 2 is loaded; 1 of 1 sources wait", part(2).text)
+        self.assertIn("all 2 parts are loaded: 2,000 documents", part(1).text)
+        part(1, "u")
+        self.database.u.delete_many({})
+        self.assertIn("documents, but its parts have stored 2,000: unless _ids are repeated", part(2, "u").err)
+
     def states(self):
         return [one["state"] for one in self.database["t.sources"].find() if "name" in one]
 
