@@ -700,8 +700,6 @@ static bool load_documents(sl_load *load, sl_error *error) {
     /* After a failure, a resumed load sends the blocks again that cannot be confirmed at once. */
     bool closed = (ok ? sl_resume_commit_last : sl_resume_commit)(&load->destination, &load->ledger,
                                                                   &closing);
-    char reasons[SL_REJECT_REASONS_ROOM];
-    sl_rejects_first_reasons(load->ledger.rejects, reasons);
     closed = sl_rejects_close(load->ledger.rejects, NULL, closed ? &closing : NULL) && closed;
     if (!closed && ok) {
         *error = closing;
@@ -718,7 +716,7 @@ static bool load_documents(sl_load *load, sl_error *error) {
     }
     if (!ok || sl_rejects_pass_limit(&load->run, &load->ledger, true, error))
         return false;
-    if (!sl_rejects_are_all(&load->run, &load->ledger, reasons, error))
+    if (!sl_rejects_are_all(&load->run, &load->ledger, error))
         return true;
     sl_sources_end_pipes(&load->job, &load->destination);
     return false;
