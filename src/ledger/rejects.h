@@ -134,8 +134,8 @@ bool sl_rejects_block_done(sl_reject_files *rejects, const sl_source_block *bloc
  * False without memory. Any thread. */
 bool sl_rejects_pass_on(sl_reject_files *rejects, sl_journal *journal);
 
-/* Logs the first reject for each reason of a block that will not be completed: a resumed load parses it again. One
- * thread, after the workers have ended. */
+/* Logs the first reject for each reason of a block that will not be completed: a resumed load
+ * parses it again. One thread, after the workers have ended. */
 void sl_rejects_show(sl_reject_files *rejects, const sl_source_block *block,
                      const sl_reject_list *list);
 
