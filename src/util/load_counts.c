@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "util/text.h"
-
 #define MODE(id, mode_name, help, ...) [SL_MODE_##id] = {.name = mode_name, __VA_ARGS__},
 const sl_mode_row sl_modes[SL_MODE_COUNT] = {SL_MODES(MODE)};
 
