@@ -764,10 +764,11 @@ static void show_other_form(const char *name, const known_type *types, size_t co
     if (!differs || known || !has_decimal_mark(chosen))
         return;
     write_stored(types, count, stored, sizeof stored);
-    sl_log_info("column %s: %s here, %s in earlier loads: each file is read in its own form. Only if "
-                "one was read in the wrong form, of values such as 12.500, are stored numbers "
-                "wrong; then load all files by one command with --drop",
-                name, is, stored);
+    sl_log_info(
+        "column %s: %s here, %s in earlier loads: each file is read in its own form. Only if "
+        "one was read in the wrong form, of values such as 12.500, are stored numbers "
+        "wrong; then load all files by one command with --drop",
+        name, is, stored);
 }
 
 /* Gives a column the type that the collection has, if it has one. */
