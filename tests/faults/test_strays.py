@@ -76,7 +76,7 @@ class LoneServer(fault_case.ProxyCase):
                 with self.subTest(name, more=more):
                     self.empty_database(name + "".join(more))
                     self.load_with_strays(make_id(), more=more).expect(
-                        support.EXIT_VERIFICATION, "1 are too many")
+                        support.EXIT_VERIFICATION, "1 is too many")
                     self.assertEqual(self.source_states(), ["started"])
 
     def test_with_long_names_in_parts_and_loaded_again(self):
