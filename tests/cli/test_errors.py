@@ -353,7 +353,7 @@ class OtherWords(support.Case):
     def test_mistyped_environment_variables(self):
         """A password with a mistyped name was ignored without a word; the variables of tests are no options."""
         others = ["REAL", "SAMPLES", "BUILD", "CACHE", "CLUSTER", "TESTS", "SIMD", "SOURCE", "MONGOD", "RATE_LIMIT"]
-        names = {"PASSWORDDDD": "password", "URL": "uri", "BATCHSIZE": "batch-size", **dict.fromkeys(others)}
+        names = {"PASS_WORD": "password", "URL": "uri", "BATCHSIZE": "batch-size", **dict.fromkeys(others)}
         outcome = self.parse(self.file("v.csv", "a,b\n1,2\n"), environment=support.clean_environment(
             **{f"SHARDLOAD_{name}": "1000" if name == "RATE_LIMIT" else "" for name in names}))[0]
         for name, option in names.items():
