@@ -171,17 +171,17 @@ static void print_figures(const bson_t *status, bool running) {
             sl_look_string(status, "workDirectory"), restore ? "/*" : "");
     int64_t retries = sl_look_int64(status, "load.retries", 0);
     if (retries > 0)
-        row("retries", "%s batches sent again", sl_human_count((uint64_t)retries, a));
+        row("retries", "%s", sl_plural((uint64_t)retries, "batch[|es] sent again"));
     if (!running)
         return;
     if (sl_look_amount(status, "load.silent.seconds", 0) > 0)
         row("no answer", "from %s for %s", sl_look_string(status, "load.silent.shard"),
             sl_human_seconds(sl_look_amount(status, "load.silent.seconds", 0), a));
     print_waits(status);
-    row("threads", "%lld of at most %lld, batches of %s documents",
+    row("threads", "%lld of at most %lld, batches of %s",
         (long long)sl_look_int64(status, "load.threads", 0),
         (long long)sl_look_int64(status, "load.threadsMost", 0),
-        sl_human_count((uint64_t)sl_look_int64(status, "load.batchSize", 0), a));
+        sl_plural((uint64_t)sl_look_int64(status, "load.batchSize", 0), "document"));
 }
 
 static void print_limit(const bson_t *status) {

@@ -6,17 +6,20 @@
 
 #include "job/load_config.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "bson/bson_lookup.h"
 #include "format/head.h"
 #include "format/key_fields.h"
 #include "format/schema.h"
 #include "report/json.h"
+#include "util/log.h"
 #include "util/text.h"
 
 #include "options.h"
@@ -453,4 +456,66 @@ bool sl_check_escape(const char *text, char *problem, size_t room) {
                  "%s is not an escape character; give none, backslash, or one printable ASCII "
                  "character other than quotes and delimiters",
                  text);
+}
+
+/* ---- mistyped names ---- */
+
+/* Equal in the name of an option and in that of its environment variable. */
+static bool same_letter(char a, char b) {
+    return tolower((unsigned char)(a == '_' ? '-' : a)) == tolower((unsigned char)b);
+}
+
+const char *sl_option_nearest(const sl_program *program, const char *name, size_t length) {
+    const char *best = NULL;
+    size_t best_distance = length / 3 + 1;
+    for (const sl_option_row *row = program->rows; row->name; row++) {
+        size_t other = strlen(row->name);
+        size_t line[64];
+        if (other >= 64 || length >= 64)
+            continue;
+        for (size_t j = 0; j <= other; j++)
+            line[j] = j;
+        for (size_t i = 1; i <= length; i++) {
+            size_t diagonal = line[0];
+            line[0] = i;
+            for (size_t j = 1; j <= other; j++) {
+                size_t above = line[j];
+                size_t change = diagonal + !same_letter(name[i - 1], row->name[j - 1]);
+                size_t insert = (line[j - 1] < above ? line[j - 1] : above) + 1;
+                line[j] = change < insert ? change : insert;
+                diagonal = above;
+            }
+        }
+        if (line[other] < best_distance) {
+            best_distance = line[other];
+            best = row->name;
+        }
+    }
+    return best;
+}
+
+/* A name that begins with that of an option, such as a plural, or lacks several of its last letters
+ * may be another word. */
+static bool is_mistyped(const char *name, size_t length, const char *option) {
+    const size_t other = strlen(option);
+    size_t same = 0;
+    while (same < length && same < other && same_letter(name[same], option[same]))
+        same++;
+    return same < other && (same < length || other == length + 1);
+}
+
+void sl_option_check_variables(const sl_program *program) {
+    const size_t prefix = strlen(program->environment_prefix);
+    for (char **variable = environ; variable && *variable; variable++) {
+        const char *name = *variable + prefix + 1;
+        const size_t length = strcspn(*variable, "=");
+        if (length <= prefix + 1 || strncmp(*variable, program->environment_prefix, prefix) != 0 ||
+            name[-1] != '_')
+            continue;
+        const char *near = sl_option_nearest(program, name, length - prefix - 1);
+        if (near && is_mistyped(name, length - prefix - 1, near))
+            sl_log_warning(
+                "the environment variable %.*s has no effect; did you mean that of --%s?",
+                (int)length, *variable, near);
+    }
 }

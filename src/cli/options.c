@@ -24,6 +24,7 @@
 #include "util/text.h"
 #include "util/yaml_reader.h"
 
+#include "option_checks.h"
 #include "options.h"
 
 typedef struct option_value {
@@ -116,37 +117,6 @@ static const char *shown_name(const char *name, size_t length, char out[NAME_ROO
              : length > 80 ? "..."
                            : "");
     return out;
-}
-
-/* The option with a name similar to a mistyped one, or NULL: the one with the least edit distance
- * (insertions, deletions, replacements), if that is at most a third of the name's length. */
-static const char *nearest_name(const sl_program *program, const char *name, size_t length) {
-    const char *best = NULL;
-    size_t best_distance = length / 3 + 1;
-    for (const sl_option_row *row = program->rows; row->name; row++) {
-        size_t other = strlen(row->name);
-        size_t line[64];
-        if (other >= 64 || length >= 64)
-            continue;
-        for (size_t j = 0; j <= other; j++)
-            line[j] = j;
-        for (size_t i = 1; i <= length; i++) {
-            size_t diagonal = line[0];
-            line[0] = i;
-            for (size_t j = 1; j <= other; j++) {
-                size_t above = line[j];
-                size_t change = diagonal + (name[i - 1] != row->name[j - 1]);
-                size_t insert = (line[j - 1] < above ? line[j - 1] : above) + 1;
-                line[j] = change < insert ? change : insert;
-                diagonal = above;
-            }
-        }
-        if (line[other] < best_distance) {
-            best_distance = line[other];
-            best = row->name;
-        }
-    }
-    return best;
 }
 
 /* ---- text to value ---- */
@@ -654,7 +624,7 @@ static size_t find_long(sl_options *options, char *word, size_t length, char **t
     *text = word[2 + length] == '=' ? word + 3 + length : NULL;
     size_t index = row_named(options, word + 2, length);
     if (index == SIZE_MAX && !is_of_another(options, word, length + 2, *text, left)) {
-        const char *near = nearest_name(options->program, word + 2, length);
+        const char *near = sl_option_nearest(options->program, word + 2, length);
         char shown[NAME_ROOM];
         sl_option_problem(options->error, "%s: there is no such option%s%s%s",
                           shown_name(word, length + 2, shown), near ? "; did you mean --" : "",
@@ -839,7 +809,7 @@ static void store_pair(sl_options *options, sl_yaml *r, const yaml_node_t *key,
     snprintf(where, sizeof where, "%s:%zu: %s", r->file, key->start_mark.line + 1,
              shown_name(name, length, shown));
     if (index == SIZE_MAX) {
-        const char *near = nearest_name(options->program, name, length);
+        const char *near = sl_option_nearest(options->program, name, length);
         sl_option_problem(options->error, "%s is not an option%s%s%s", where,
                           near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     } else if (applies(options, index)) {
@@ -1017,6 +987,7 @@ sl_options_result sl_options_parse(const sl_program *program, int count, char **
     store_defaults(options);
     if (options->config_path)
         read_config(options, options->config_path);
+    sl_option_check_variables(program);
     read_environment(options);
     store_words(options, values, found);
     free(values);
@@ -1056,7 +1027,7 @@ void sl_options_set(sl_options *options, const char *name, const char *value) {
         store_value(options, row, value, SL_FROM_COMMAND_LINE, name);
         return;
     }
-    const char *near = nearest_name(options->program, name, strlen(name));
+    const char *near = sl_option_nearest(options->program, name, strlen(name));
     sl_option_problem(options->error, "%s: there is no such option of `%s`%s%s%s",
                       shown_name(name, strlen(name), shown), options->command->name,
                       near && strcmp(near, name) != 0 ? "; did you mean " : "",

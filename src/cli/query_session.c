@@ -291,9 +291,9 @@ bool sl_query_count(const sl_query_session *s, const sl_suite *suite, uint64_t *
 
 void sl_query_print_heading(const sl_query_session *s, const sl_suite *suite, uint64_t documents) {
     const sl_server *server = sl_connection_server(s->connection);
-    char count[SL_HUMAN_ROOM];
-    sl_print("%s on %s.%s, %s documents, %s %s, ", suite->name, sl_query_database(s, suite),
-             sl_query_collection(s, suite), documents ? sl_human_count(documents, count) : "?",
+    sl_print("%s on %s.%s, %s, %s %s, ", suite->name, sl_query_database(s, suite),
+             sl_query_collection(s, suite),
+             documents ? sl_plural(documents, "document") : "? documents",
              sl_deployment_name(server->deployment), server->version);
 }
 

@@ -766,9 +766,9 @@ bool sl_registry_total(sl_registry *registry, const bson_t *except, bool own_ids
 /* Sets the error that there are no numbers left for `count` more sources. Returns false. */
 static bool registry_none_left(const sl_registry *registry, size_t count, sl_error *error) {
     return sl_error_set(error, SL_EXIT_CLUSTER,
-                        "the registry %s.%s has no %zu source number%s left of its %" PRIu32
+                        "the registry %s.%s has no %s left of its %" PRIu32
                         "; load into another collection",
-                        registry->database, registry->collection, count, count == 1 ? "" : "s",
+                        registry->database, registry->collection, sl_plural(count, "source number"),
                         SL_SOURCE_NUMBER_MAX);
 }
 

@@ -147,7 +147,7 @@ static void print_group(const sl_check_finding *findings, size_t count, FILE *ou
 static void print_text(const sl_examined *examined, const sl_check_findings *findings, FILE *out) {
     const sl_load_config *load = examined->config->load;
     size_t counts[SL_CHECK_VERDICTS];
-    char documents[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
+    char bytes[SL_HUMAN_ROOM];
     count_verdicts(findings, counts);
     sl_print_to(out, "%s: %s, server %s\n", sl_connection_display_uri(examined->connection),
                 sl_deployment_name(examined->server->deployment), examined->server->version);
@@ -155,8 +155,8 @@ static void print_text(const sl_examined *examined, const sl_check_findings *fin
         sl_print_to(out, "for a load into %s%s%s\n", load->database, load->collection ? "." : "",
                     load->collection ? load->collection : "");
     if (examined->preview)
-        sl_print_to(out, "of about %s documents, %s of BSON\n",
-                    sl_human_count((uint64_t)examined->preview->all.documents.value, documents),
+        sl_print_to(out, "of about %s, %s of BSON\n",
+                    sl_plural((uint64_t)examined->preview->all.documents.value, "document"),
                     sl_human_bytes(examined->preview->all.bson_bytes.value, bytes));
     sl_print_to(out, "\n");
     for (size_t i = 0, length; i < findings->count; i += length) {

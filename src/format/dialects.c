@@ -379,9 +379,9 @@ static void show_skipped(sl_dialects *dialects, const sl_dialect *d, const char 
     if (d->skipped_text[0] == '\0' || again)
         return;
     dialects->shown[dialects->shown_count++] = hash;
-    sl_log_warning("%s: %zu line%s before the table not loaded: `" SL_LINES "`; if these are "
+    sl_log_warning("%s: %s before the table not loaded: `" SL_LINES "`; if these are "
                    "records, give --header no%s%s",
-                   name, d->skip_lines, d->skip_lines == 1 ? "" : "s", d->skipped_text,
+                   name, sl_plural(d->skip_lines, "line"), d->skipped_text,
                    d->advice ? d->advice : "",
                    dialects->shown_count == SKIPPED_SHOWN ? " (not shown for further texts)" : "");
 }

@@ -506,8 +506,7 @@ bool sl_table_set_names(sl_table *table, const sl_text *given, size_t count, sl_
     if (repeated > 0) {
         char name[40];
         sl_text_printable(table->names[numbered], name, sizeof name);
-        add_note(table, "; %zu repeated name%s numbered, as " SL_LINES, repeated,
-                 repeated == 1 ? "" : "s", name);
+        add_note(table, "; %s numbered, as " SL_LINES, sl_plural(repeated, "repeated name"), name);
     }
     return true;
 }
@@ -916,8 +915,8 @@ static void skip_lines(sl_table *table, sl_text head, size_t from) {
         last--;
     show(table, (sl_text){head.bytes + from, last - from}, table->skipped_text,
          sizeof table->skipped_text);
-    add_note(table, "; %zu line%s before the table skipped: `" SL_LINES "`", table->skipped,
-             table->skipped == 1 ? "" : "s", table->skipped_text);
+    add_note(table, "; %s before the table skipped: `" SL_LINES "`",
+             sl_plural(table->skipped, "line"), table->skipped_text);
 }
 
 /* The length of a first line `sep=;`, by which spreadsheets name the delimiter; 0: there is
@@ -1014,7 +1013,7 @@ bool sl_table_find(const sl_format_options *chosen, const sl_encoding *encoding,
         if (*separator)
             add_note(table, "; the first line, sep=%s, is skipped", separator);
         else
-            add_note(table, "; the first %zu lines are skipped", skipped);
+            add_note(table, "; %s skipped", sl_plural(skipped, "first line[s] [is|are]"));
     }
     if (strchr("{[<", *table->first.line.bytes) && !declared)
         return refuse(table->first.line, "it looks like JSON, XML or HTML", error);

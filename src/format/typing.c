@@ -534,10 +534,10 @@ char *sl_typing_write_schema(const sl_plan *plan, const sl_dialect *const *diale
     }
     char delimiter[2] = {dialect->delimiter, '\0'};
     fprintf(out,
-            "# Types inferred from %llu sampled records. Edit them, and load with --schema FILE.\n"
+            "# Types inferred from %s. Edit them, and load with --schema FILE.\n"
             "# A value that does not fit its type is a reject.\n"
             "name: ",
-            (unsigned long long)records);
+            sl_plural(records, "sampled record"));
     sl_yaml_put_quoted(out, name);
     fprintf(out, "\nkind: records\n");
     put_options(out, &plan->options);

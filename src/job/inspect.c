@@ -95,7 +95,7 @@ static void on_doubt(sl_sink *sink, const sl_reject *record) {
 static void print_estimates(const sl_source *source, const sl_parse_counts *counts,
                             const sl_inspection *inspection, size_t sample_bytes,
                             uint64_t sample_stored) {
-    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM];
+    char b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM];
     if (counts->records == 0)
         sl_print("  no records in its first block\n");
     if (counts->documents == 0 || sample_bytes == 0)
@@ -103,7 +103,7 @@ static void print_estimates(const sl_source *source, const sl_parse_counts *coun
     double per_document = (double)inspection->bson_bytes / (double)counts->documents;
     if (source->kind == SL_SOURCE_GENERATED) {
         uint64_t records = sl_source_records(source);
-        sl_print("  in all %s documents, %s of BSON\n", sl_human_count(records, a),
+        sl_print("  in all %s, %s of BSON\n", sl_plural(records, "document"),
                  sl_human_bytes((double)records * per_document, b));
         return;
     }
@@ -113,8 +113,8 @@ static void print_estimates(const sl_source *source, const sl_parse_counts *coun
         return;
     bool whole = sample_stored >= source->stored_bytes;
     double scale = whole ? 1 : (double)source->stored_bytes / (double)sample_stored;
-    sl_print("  %s %s documents, %s of text, %s of BSON%s\n", whole ? "in all" : "in all about",
-             sl_human_count((uint64_t)((double)counts->documents * scale), a),
+    sl_print("  %s %s, %s of text, %s of BSON%s\n", whole ? "in all" : "in all about",
+             sl_plural((uint64_t)((double)counts->documents * scale), "document"),
              sl_human_bytes((double)sample_bytes * scale, b),
              sl_human_bytes((double)inspection->bson_bytes * scale, c),
              whole ? "" : " (estimated from its beginning)");
@@ -280,8 +280,8 @@ static bool inspect_source(sl_job *job, size_t index, sl_reader *reader, sl_insp
     if (error->code)
         return false;
     if (inspection->rejects_shown > REJECTS_SHOWN)
-        sl_print("  ... and %u more rejects in the first block\n",
-                 inspection->rejects_shown - REJECTS_SHOWN);
+        sl_print("  ... and %s in the first block\n",
+                 sl_plural(inspection->rejects_shown - REJECTS_SHOWN, "more reject"));
     print_estimates(facts, &counts, inspection, block.text.length, stored);
     return !archive || walk_archive(job, index, error);
 }

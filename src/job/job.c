@@ -103,10 +103,10 @@ bool sl_not_loaded_check(sl_job *job, sl_error *error) {
     if (list->count == 0 || job->config->skip_other)
         return true;
     return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s or archive entr%s not loaded, as the warnings show; "
+                        "%s not loaded, as the warnings show; "
                         "--skip-other skips them; --include selects files, or entries of the "
                         "named archives, by name",
-                        sl_plural(list->count, "file"), list->count == 1 ? "y is" : "ies are");
+                        sl_plural(list->count, "file[s] or archive entr[y is|ies are]"));
 }
 
 void sl_not_loaded_record(const sl_job *job, bson_t *record) {

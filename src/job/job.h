@@ -36,7 +36,8 @@ typedef struct sl_job_source {
     uint64_t beginning;                   /* hash of its first text; 0: perhaps only a header */
     size_t like; /* index + 1 of an earlier file with this beginning; 0: none */
     uint32_t number;
-    uint64_t sampled; /* offset up to which the text has been sampled for types; types.c */
+    _Atomic bool ends_at_mark; /* it ends with Ctrl-Z, and this has been said */
+    uint64_t sampled;          /* offset up to which the text has been sampled for types; types.c */
     bool skipped;
     uint64_t *done; /* bit set of the blocks that an earlier run has completed; ledger.c */
     size_t done_words;

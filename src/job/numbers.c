@@ -334,6 +334,9 @@ static size_t write_loaded(const sl_registry_entry *entry, char *out, size_t roo
         return sl_print_text(out, room, "\n  %s, this part of it", entry->name);
     size_t used = sl_print_text(out, room, "\n  %s, on %s: %s stored", entry->name, entry->when,
                                 sl_human_count(entry->stored, stored));
+    if (entry->matched > 0) /* a mode that changes documents */
+        used += sl_print_text(out + used, room - used, ", %s matched a stored document",
+                              sl_number_text(entry->matched));
     if (entry->rejected > 0)
         used += sl_print_text(out + used, room - used, ", %s rejected%s%s",
                               sl_human_count(entry->rejected, rejected),

@@ -35,12 +35,30 @@ static bool line_ends_is_binary(sl_text head) {
     return head.length > 0 && memchr(head.bytes, '\0', head.length);
 }
 
+/* Programs of DOS end a text by Ctrl-Z: line ends replace it, in a text that ends there. */
+static void replace_end_mark(const sl_job *job, size_t index, sl_text text) {
+    size_t end = text.length;
+    while (end > 0 && memchr("\r\n", text.bytes[end - 1], 2))
+        end--;
+    size_t first = end;
+    while (first > 0 && text.bytes[first - 1] == '\x1A')
+        first--;
+    if (first == end || (end < text.length && first > 0 && text.bytes[first - 1] != '\n'))
+        return;
+    memset((char *)(uintptr_t)text.bytes + first, '\n', end - first);
+    if (!atomic_exchange(&job->sources[index].ends_at_mark, true))
+        sl_log_info("%s ends with Ctrl-Z (0x1A), the end of a text in DOS; it is skipped",
+                    sl_source_set_at(job->set, index)->shown);
+}
+
 /* If the lines of a source end in CR alone, declares that, and replaces the CRs in its head. In
  * archives such lines are not supported. */
 static void line_ends_detect(const sl_job *job, size_t index, const char *name, char *head,
-                             size_t length) {
+                             size_t length, bool whole) {
     const sl_source *source = sl_source_set_at(job->set, index);
     sl_text text = {head, length};
+    if (whole && !line_ends_is_binary(text))
+        replace_end_mark(job, index, text);
     if (length == 0 || memchr(head, '\n', length) || !memchr(head, '\r', length) ||
         line_ends_is_binary(text) || source->kind == SL_SOURCE_ARCHIVE ||
         strcmp(name, source->path) != 0) /* an archive in a pipe */
@@ -283,6 +301,8 @@ bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_
         .keys = job->keys,
     };
     const sl_plan *plan = sl_sources_plan_of(job, source);
+    if ((block->last || block->entry_last) && !source->format->binary && view.text.bytes)
+        replace_end_mark(job, block->source, view.text);
     if (job->embed)
         return sl_embed_parse(job->embed, source->format, plan, dialect, &view, sink, counts);
     return source->format->parse(plan, dialect, &view, sink, counts);
@@ -476,7 +496,7 @@ static bool recognise(sl_job *job, size_t index, char *head, bool *damaged, bool
         return false;
     }
     sl_text text = {head, length};
-    line_ends_detect(job, index, name, head, length);
+    line_ends_detect(job, index, name, head, length, whole);
     sl_misfit misfits[SL_FORMATS(ONE) 0];
     size_t misfit_count = 0;
     bool any = strcmp(job->config->format, "auto") == 0;
@@ -691,7 +711,7 @@ static bool read_again(sl_job *job, size_t index, char *head, sl_error *error) {
                             shown);
     if (!sl_source_head(job->set, index, head, SL_SNIFF_BYTES, &length, &whole, &name, error))
         return false;
-    line_ends_detect(job, index, name, head, length);
+    line_ends_detect(job, index, name, head, length, whole);
     sl_text text = {head, length};
     sl_format_dialect_destroy(source->format, source->dialect);
     if (!sl_sources_read_text(job, source->format, index, name, text, whole, &source->dialect,

@@ -767,9 +767,11 @@ static void show_other_form(const char *name, const known_type *types, size_t co
     if (!differs || known || !has_decimal_mark(chosen))
         return;
     write_stored(types, count, stored, sizeof stored);
-    sl_log_info("column %s: %s here, %s in earlier loads: 12.500 is another number in each. If "
-                "the stored numbers are wrong, load all files by one command with --drop",
-                name, is, stored);
+    sl_log_info(
+        "column %s: %s here, %s in earlier loads: each file is read in its own form. Only if "
+        "one was read in the wrong form, of values such as 12.500, are stored numbers "
+        "wrong; then load all files by one command with --drop",
+        name, is, stored);
 }
 
 /* Gives a column the type that the collection has, if it has one. */
@@ -977,8 +979,8 @@ static void log_renamed(const sl_job *job, const known_types *known) {
                 : write_renamed(source->dialect, nested, known ? known : &none, list, sizeof list);
         if (count == 0 || strcmp(list, last[nested]) == 0)
             continue;
-        sl_log_warning("%s: %zu column%s stored %s: %s%s", sl_source_set_at(job->set, k / 2)->shown,
-                       count, count == 1 ? " is" : "s are",
+        sl_log_warning("%s: %s stored %s: %s%s", sl_source_set_at(job->set, k / 2)->shown,
+                       sl_plural(count, "column[s] [is|are]"),
                        nested ? "in an embedded document, because the name has a dot"
                               : "under another name, without dots and $, because no query or index "
                                 "could reach it",
@@ -1387,11 +1389,11 @@ static void log_readings(const sl_job *job) {
                                   column->guess.example, readings);
     }
     if (count > 0)
-        sl_log_warning(
-            "%zu column%s loaded as text, because the values may be codes (as 3.1 beside "
-            "3.10), or can be read in several ways. If they are numbers or dates, declare the "
-            "type:" SL_LINES SL_LINES,
-            count, count == 1 ? " is" : "s are", shown, count > RESTS_SHOWN ? "\n  ..." : "");
+        sl_log_warning("%s loaded as text, because the values may be codes (as 3.1 beside 3.10), "
+                       "or can be read in several ways. If they are numbers or dates, declare the "
+                       "type:" SL_LINES SL_LINES,
+                       sl_plural(count, "column[s] [is|are]"), shown,
+                       count > RESTS_SHOWN ? "\n  ..." : "");
 }
 
 static void log_misfits(const sl_job *job) {
@@ -1412,12 +1414,11 @@ static void log_misfits(const sl_job *job) {
     sl_shell_word(types, word, sizeof word);
     if (count > 0)
         sl_log_warning(
-            "some values make %zu column%s text:" SL_LINES SL_LINES
-            "\nTo reject such records, load with "
+            "some values make %s text:" SL_LINES SL_LINES "\nTo reject such records, load with "
             "%s%s. To keep such values as text or to leave them out, write a schema (inspect "
             "--write-schema FILE), and declare the type there with invalid: text or invalid: "
             "missing",
-            count, count == 1 ? "" : "s", shown, count > RESTS_SHOWN ? "\n  ..." : "",
+            sl_plural(count, "column"), shown, count > RESTS_SHOWN ? "\n  ..." : "",
             *types ? "--types " : "declared types", *types ? word : "");
 }
 

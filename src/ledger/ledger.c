@@ -785,9 +785,8 @@ bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error) {
                                       source->compare);
     }
     if (job->resumed) {
-        char records[SL_HUMAN_ROOM];
-        sl_log_info("resuming: earlier runs have completed %s records",
-                    sl_human_count(ledger->recovered.counts.records, records));
+        sl_log_info("resuming: earlier runs have completed %s",
+                    sl_plural(ledger->recovered.counts.records, "record"));
     }
     return true;
 }

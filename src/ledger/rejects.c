@@ -119,7 +119,7 @@ void sl_reject_list_clear(sl_reject_list *list) {
 
 /* ==== the files ==== */
 
-/* How many rejects are also shown on the screen. */
+/* How many reasons are shown on the screen, each with its first reject. */
 #define SHOWN_MAX 5
 
 #define RAW_REJECTS "the raw rejects"
@@ -169,9 +169,9 @@ struct sl_reject_files {
     uint64_t written;
     uint64_t bytes; /* in all files, including those of an earlier run */
     bool limited;   /* see sl_rejects_limit_bytes */
-    uint64_t shown;
-    char reasons[SL_REJECT_REASONS_ROOM]; /* of the first rejects */
-    sl_reject_kinds *kinds;               /* may be NULL */
+    uint64_t shown; /* reasons on the screen; more: has it said that there are more rejects? */
+    bool more;
+    sl_reject_kinds *kinds; /* may be NULL */
     sl_row_lines row_lines;
 };
 
@@ -313,15 +313,6 @@ static void put_number(sl_reject_files *rejects, uint64_t number, bool known) {
     put_cell(rejects, sl_text_of(digits), '\t');
 }
 
-/* Adds a reason to those of the first rejects, if it is new and there is room. */
-static void keep_reason(sl_reject_files *rejects, const char *why) {
-    size_t used = strlen(rejects->reasons), length = strlen(why);
-    if (strstr(rejects->reasons, why) || used + length + 3 > sizeof rejects->reasons)
-        return;
-    snprintf(rejects->reasons + used, sizeof rejects->reasons - used, "%s%s", used ? "; " : "",
-             why);
-}
-
 /* Where a reject is. */
 typedef struct sl_reject_place {
     const char *path, *entry;
@@ -337,23 +328,26 @@ static void write_reject_place(const void *context, char *out, size_t room) {
                   (unsigned long long)(place->line > 0 ? place->line : place->offset));
 }
 
-/* Logs one of the first rejects. */
-static void show(sl_reject_files *rejects, const sl_source *from, const sl_reject_place *place,
-                 sl_text named, sl_text reason) {
-    if (rejects->shown >= SHOWN_MAX)
+/* Logs a reject if it is the first one for its reason; of the others only that there are some. */
+static void show(sl_reject_files *rejects, bool first, const sl_source *from,
+                 const sl_reject_place *place, sl_text named, sl_text reason) {
+    if (!first || rejects->shown == SHOWN_MAX) {
+        if (!rejects->more)
+            sl_log_warning("further rejects like these are %s%s%s",
+                           rejects->table ? "in " : "counted only",
+                           rejects->table ? rejects->directory : "",
+                           rejects->table ? "/rejects.tsv only" : "");
+        rejects->more = true;
         return;
+    }
     char why[400], column[300];
     sl_text_printable(reason, why, sizeof why);
     sl_text_printable(named, column, sizeof column);
-    keep_reason(rejects, why);
     sl_log_warning("%s%s%s, %s %llu%s%s: %s; rejected", from->shown, place->entry ? ": " : "",
                    place->entry ? place->entry : "", place->line > 0 ? "line" : "byte",
                    (unsigned long long)(place->line > 0 ? place->line : place->offset),
                    *column ? ", " : "", column, why);
-    if (++rejects->shown == SHOWN_MAX)
-        sl_log_warning("further rejects are %s%s%s", rejects->table ? "in " : "counted only",
-                       rejects->table ? rejects->directory : "",
-                       rejects->table ? "/rejects.tsv only" : "");
+    rejects->shown++;
 }
 
 static void put_row(sl_reject_files *rejects, size_t source, const char *entry, uint64_t line,
@@ -362,8 +356,8 @@ static void put_row(sl_reject_files *rejects, size_t source, const char *entry, 
     const sl_reject_place place = {from->path, entry, line, offset};
     char path[PATH_MAX + 1024], why[sizeof((sl_reject *)NULL)->reason + 60];
     rejects->written++;
-    if (rejects->kinds)
-        sl_reject_kinds_add(rejects->kinds, reason, named, write_reject_place, &place);
+    bool first = !rejects->kinds ||
+                 sl_reject_kinds_add(rejects->kinds, reason, named, write_reject_place, &place);
     const uint64_t dump_line =
         entry && line > 0
             ? sl_source_line_of_row(rejects->set, &rejects->row_lines, source, entry, line)
@@ -382,16 +376,21 @@ static void put_row(sl_reject_files *rejects, size_t source, const char *entry, 
         put_cell(rejects, reason, '\t');
         put_cell(rejects, record, '\n');
     }
-    show(rejects, from, &place, named, reason);
+    show(rejects, first, from, &place, named, reason);
 }
 
 void sl_rejects_show(sl_reject_files *rejects, const sl_source_block *block,
                      const sl_reject_list *list) {
     const sl_source *from = sl_source_set_at(rejects->set, block->source);
     sl_listed_reject one;
-    for (size_t at = 0; reject_list_next(list, &at, &one);)
-        show(rejects, from, &(sl_reject_place){from->path, block->entry, 0, one.offset}, one.column,
-             one.reason);
+    sl_reject_kinds kinds = {0};
+    for (size_t at = 0; reject_list_next(list, &at, &one);) {
+        const sl_reject_place place = {from->path, block->entry, 0, one.offset};
+        show(rejects,
+             sl_reject_kinds_add(&kinds, one.reason, one.column, write_reject_place, &place), from,
+             &place, one.column, one.reason);
+    }
+    sl_reject_kinds_clear(&kinds);
 }
 
 #define RAW_PATH_ROOM SL_REJECTED_PATH_ROOM
@@ -685,10 +684,6 @@ bool sl_rejects_block_was_done(sl_reject_files *rejects, const sl_source_block *
     return ok;
 }
 
-void sl_rejects_first_reasons(const sl_reject_files *rejects, char out[SL_REJECT_REASONS_ROOM]) {
-    snprintf(out, SL_REJECT_REASONS_ROOM, "%s", rejects ? rejects->reasons : "");
-}
-
 bool sl_rejects_sync(sl_reject_files *rejects, sl_error *error) {
     pthread_mutex_lock(&rejects->lock);
     bool ok = keep_failure(rejects, true, error);
@@ -835,7 +830,7 @@ static sl_reject_kind *find_kind(sl_reject_kinds *kinds, const char *pattern, co
     return NULL;
 }
 
-void sl_reject_kinds_add(sl_reject_kinds *kinds, sl_text reason, sl_text column,
+bool sl_reject_kinds_add(sl_reject_kinds *kinds, sl_text reason, sl_text column,
                          void (*write_place)(const void *context, char *out, size_t room),
                          const void *context) {
     char why[sizeof kinds->items->reason], pattern[sizeof why];
@@ -848,8 +843,7 @@ void sl_reject_kinds_add(sl_reject_kinds *kinds, sl_text reason, sl_text column,
         if (!kinds->items)
             kinds->items = calloc(SL_REJECT_KINDS_MAX, sizeof *kinds->items);
         if (!kinds->items || kinds->count == SL_REJECT_KINDS_MAX) {
-            kinds->others++;
-            return;
+            return kinds->others++ == 0;
         }
         kind = &kinds->items[kinds->count++];
         memcpy(kind->reason, why, sizeof why);
@@ -858,7 +852,7 @@ void sl_reject_kinds_add(sl_reject_kinds *kinds, sl_text reason, sl_text column,
         write_place(context, kind->first_place, sizeof kind->first_place);
         end_at_character(kind->first_place);
     }
-    kind->count++;
+    return kind->count++ == 0;
 }
 
 /* ---- rejects of an earlier run ---- */
@@ -905,6 +899,8 @@ void sl_reject_kinds_read(sl_reject_kinds *kinds, const char *path, uint64_t byt
 
 /* ---- order ---- */
 
+#define KINDS_QUOTED 3 /* in an error */
+
 void sl_reject_kinds_order(const sl_reject_kinds *kinds, size_t order[SL_REJECT_KINDS_MAX]) {
     for (size_t i = 0; i < kinds->count; i++) {
         size_t at = i;
@@ -912,6 +908,18 @@ void sl_reject_kinds_order(const sl_reject_kinds *kinds, size_t order[SL_REJECT_
             order[at] = order[at - 1];
         order[at] = i;
     }
+}
+
+void sl_reject_kinds_text(const sl_reject_kinds *kinds, char out[SL_REJECT_KINDS_ROOM]) {
+    size_t order[SL_REJECT_KINDS_MAX], used = 0;
+    sl_reject_kinds_order(kinds, order);
+    for (size_t i = 0; i < kinds->count && i < KINDS_QUOTED; i++) {
+        const sl_reject_kind *kind = &kinds->items[order[i]];
+        used += sl_print_text(out + used, SL_REJECT_KINDS_ROOM - used, "%s%s like %s%s%s: %s",
+                              used ? "; " : ": ", sl_number_text(kind->count), kind->first_place,
+                              kind->column[0] ? ", " : "", kind->column, kind->first_reason);
+    }
+    out[used] = '\0';
 }
 
 /* ---- the summary, and the section of the record; both show the same figures ---- */

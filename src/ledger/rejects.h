@@ -41,8 +41,8 @@ typedef struct sl_reject_kinds {
 void sl_reject_kinds_clear(sl_reject_kinds *kinds);
 
 /* Counts a reject. The texts may be any bytes; `place` is made only for the first of a kind, by
- * `write_place`. */
-void sl_reject_kinds_add(sl_reject_kinds *kinds, sl_text reason, sl_text column,
+ * `write_place`. Is it the first of its kind? */
+bool sl_reject_kinds_add(sl_reject_kinds *kinds, sl_text reason, sl_text column,
                          void (*write_place)(const void *context, char *out, size_t room),
                          const void *context);
 
@@ -51,6 +51,10 @@ void sl_reject_kinds_read(sl_reject_kinds *kinds, const char *path, uint64_t byt
 
 /* Indices of the kinds, the most frequent first. */
 void sl_reject_kinds_order(const sl_reject_kinds *kinds, size_t order[SL_REJECT_KINDS_MAX]);
+
+/* The most frequent kinds: ": 9 like year.txt, line 12, n: REASON; 1 like ...". */
+#define SL_REJECT_KINDS_ROOM 1000
+void sl_reject_kinds_text(const sl_reject_kinds *kinds, char out[SL_REJECT_KINDS_ROOM]);
 
 uint64_t sl_reject_kinds_sum(const sl_reject_kinds *kinds);
 
@@ -130,20 +134,14 @@ bool sl_rejects_block_done(sl_reject_files *rejects, const sl_source_block *bloc
  * False without memory. Any thread. */
 bool sl_rejects_pass_on(sl_reject_files *rejects, sl_journal *journal);
 
-/* Logs the first rejects of a block that will not be completed: a resumed load parses it again. One
- * thread, after the workers have ended. */
+/* Logs the first reject for each reason of a block that will not be completed: a resumed load
+ * parses it again. One thread, after the workers have ended. */
 void sl_rejects_show(sl_reject_files *rejects, const sl_source_block *block,
                      const sl_reject_list *list);
 
 /* Makes `kinds` (borrowed until the files are closed) count the rejects from now on; rejects of the
  * earlier run are read from rejects.tsv. Call it before any block is added. */
 void sl_rejects_count_kinds(sl_reject_files *rejects, sl_reject_kinds *kinds);
-
-#define SL_REJECT_REASONS_ROOM 600
-
-/* The reasons of the first rejects of this run, without repetitions: "reason; reason". Empty if
- * there was no reject. Called when no thread adds rejects any more. */
-void sl_rejects_first_reasons(const sl_reject_files *rejects, char out[SL_REJECT_REASONS_ROOM]);
 
 /* Syncs the files to disk. Any thread. */
 bool sl_rejects_sync(sl_reject_files *rejects, sl_error *error);

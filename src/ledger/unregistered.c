@@ -138,8 +138,8 @@ bool sl_unregistered_count(sl_job *job, sl_destination *destination, sl_ledger *
         before->numbers = before->other_types = 0;
     uint64_t documents = before->numbers + before->other_types;
     if (documents > 0)
-        sl_log_info("%s.%s: %" PRIu64 " document%s %s", destination->target.database,
-                    destination->target.collection, documents, documents == 1 ? "" : "s",
+        sl_log_info("%s.%s: %s %s", destination->target.database, destination->target.collection,
+                    sl_plural(documents, "document"),
                     job->own_ids
                         ? "before this load"
                         : "that no registered load has stored (other programs, other _id)");
@@ -213,10 +213,11 @@ bool sl_unregistered_check(sl_job *job, sl_destination *destination, sl_ledger *
         sl_text_printable(sl_text_of(example), shown, sizeof shown);
     bson_free(example);
     snprintf(what, sizeof what,
-             "%.255s.%.255s holds %" PRIu64 " documents whose _id is no position in a registered "
-             "source, and held %" PRIu64 " when the load began%s%s",
+             "%.255s.%.255s holds %s whose _id is no position in a registered source, and held %s "
+             "when the load began%s%s",
              destination->target.database, destination->target.collection,
-             now->numbers + now->other_types, before->numbers + before->other_types,
+             sl_plural(now->numbers + now->other_types, "document"),
+             sl_number_text(before->numbers + before->other_types),
              shown[0] ? "; for example " : "", shown);
     if (job->config->allow_other_writers) {
         sl_log_warning("%s (--allow-other-writers)", what);

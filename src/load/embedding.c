@@ -462,10 +462,10 @@ static bool has_all(const sl_preparation *preparation) {
     const sl_load_config *config = preparation->job->config;
     return count == 0 || config->skip_other ||
            sl_error_set(preparation->error, SL_EXIT_SOURCE,
-                        "--embed: %s or archive entr%s of %s %s not read when its records "
+                        "--embed: %s of %s %s not read when its records "
                         "were stored in %s; --skip-other skips them",
-                        sl_plural(count, "file"), count == 1 ? "y" : "ies", config->embed_path,
-                        count == 1 ? "was" : "were", preparation->folder);
+                        sl_plural(count, "file[s] or archive entr[y|ies]"), config->embed_path,
+                        sl_agreeing(count, "[was|were]"), preparation->folder);
 }
 
 /* Is there a store of these sources and options? Reads its facts. An error if there is another one,
@@ -557,10 +557,9 @@ bool sl_embedding_open(sl_job *job, const char *work_directory, sl_store_keys ke
         sl_embed_destroy(embed);
         return false;
     }
-    char count[SL_HUMAN_ROOM], different[SL_HUMAN_ROOM];
-    sl_log_info("embedding %s: %s records of %s, with %s different keys", embed->field,
-                sl_human_count(embed->facts.records, count), job->config->embed_path,
-                sl_human_count(embed->facts.keys, different));
+    sl_log_info("embedding %s: %s of %s, with %s", embed->field,
+                sl_plural(embed->facts.records, "record"), job->config->embed_path,
+                sl_plural(embed->facts.keys, "different key"));
     job->embed = embed;
     return true;
 }
@@ -580,7 +579,7 @@ bool sl_embedding_check(sl_job *job, const char *work_directory, sl_error *error
 }
 
 bool sl_embedding_finish(sl_job *job, const char *work_directory, sl_error *error) {
-    char folder[SL_PARTITION_PATH], path[SL_PARTITION_PATH + 16], count[SL_HUMAN_ROOM];
+    char folder[SL_PARTITION_PATH], path[SL_PARTITION_PATH + 16];
     sl_embed *embed = job->embed;
     struct stat now;
     if (!embed)
@@ -597,13 +596,14 @@ bool sl_embedding_finish(sl_job *job, const char *work_directory, sl_error *erro
                        "they were",
                        job->config->embed_path);
     if (embed->unmatched > 0)
-        sl_log_warning("%s records of %s are unmatched, because no document has their key: "
-                       "see %s",
-                       sl_human_count(embed->unmatched, count), job->config->embed_path, path);
+        sl_log_warning("%s of %s %s unmatched, because no document has %s key: see %s",
+                       sl_plural(embed->unmatched, "record"), job->config->embed_path,
+                       sl_agreeing(embed->unmatched, "[is|are]"),
+                       sl_agreeing(embed->unmatched, "[its|their]"), path);
     if (embed->facts.rejects > 0)
-        sl_log_warning("%s records of %s are rejected: see %s/load/" SL_WORK_REJECTS,
-                       sl_human_count(embed->facts.rejects, count), job->config->embed_path,
-                       folder);
+        sl_log_warning("%s of %s %s rejected: see %s/load/" SL_WORK_REJECTS,
+                       sl_plural(embed->facts.rejects, "record"), job->config->embed_path,
+                       sl_agreeing(embed->facts.rejects, "[is|are]"), folder);
     return true;
 }
 

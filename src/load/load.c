@@ -263,9 +263,9 @@ static void log_layout(const sl_load *load) {
     else if (key)
         snprintf(ranges, sizeof ranges, "; the %s finds each document's shard",
                  route == SL_ROUTE_BY_KEY ? "loader" : "router");
-    sl_log_detail("%s.%s: %s%s%s, %u shards", destination->target.database,
-                  destination->target.collection, key ? "sharded by " : "not sharded",
-                  shown ? shown : "", ranges, job->shards);
+    sl_log_detail("%s.%s: %s%s%s, %s", destination->target.database, destination->target.collection,
+                  key ? "sharded by " : "not sharded", shown ? shown : "", ranges,
+                  sl_plural(job->shards, "shard"));
     bson_free(shown);
 }
 
@@ -491,13 +491,13 @@ static bool count_source(const sl_job *job, const sl_destination *destination, s
                         sl_stripe_first_id(source->number, SL_STRIPES), &found, error))
         return false;
     return found == expected ||
-           sl_error_set(
-               error, SL_EXIT_VERIFICATION,
-               "verification failed: %s: its %u parts have loaded %s documents, and %s "
-               "are stored; has another program written to %s.%s? shardload verify --content "
-               "lists the documents",
-               sl_source_set_at(job->set, index)->shown, job->parts, sl_number_text(expected),
-               sl_number_text(found), target->database, target->collection);
+           sl_error_set(error, SL_EXIT_VERIFICATION,
+                        "verification failed: %s: its %u parts have loaded %s, and %s stored; has "
+                        "another program written to %s.%s? shardload verify --content "
+                        "lists the documents",
+                        sl_source_set_at(job->set, index)->shown, job->parts,
+                        sl_plural(expected, "document"), sl_plural(found, "[is|are]"),
+                        target->database, target->collection);
 }
 
 /* Were the blocks of all parts of a source blocks of one text? */
@@ -517,7 +517,7 @@ static bool check_borders(const sl_job *job, const sl_destination *destination, 
 
 static void log_what_is_loaded(const sl_job *job, const sl_destination *destination, size_t whole,
                                uint64_t documents) {
-    char shown[SL_HUMAN_ROOM], names[SL_SHARD_NAMES_ROOM];
+    char names[SL_SHARD_NAMES_ROOM];
     size_t rest = job->active - whole;
     sl_unregistered stored;
     sl_error ignored;
@@ -531,8 +531,8 @@ static void log_what_is_loaded(const sl_job *job, const sl_destination *destinat
     if (rest == 0 && sl_load_mode(job->config)->matches) /* changed documents, too */
         sl_log_result("all %u parts are loaded", job->parts);
     else if (rest == 0)
-        sl_log_result("all %u %s are loaded: %s documents in total", job->parts,
-                      job->own_shards ? "shards" : "parts", sl_human_count(documents, shown));
+        sl_log_result("all %u %s are loaded: %s in total", job->parts,
+                      job->own_shards ? "shards" : "parts", sl_plural(documents, "document"));
     else if (job->own_shards)
         sl_log_result("this loader's shards (%s) are loaded; %zu of %zu sources wait for other "
                       "shards",
@@ -709,8 +709,6 @@ static bool load_documents(sl_load *load, sl_error *error) {
     /* After a failure, a resumed load sends the blocks again that cannot be confirmed at once. */
     bool closed = (ok ? sl_resume_commit_last : sl_resume_commit)(&load->destination, &load->ledger,
                                                                   &closing);
-    char reasons[SL_REJECT_REASONS_ROOM];
-    sl_rejects_first_reasons(load->ledger.rejects, reasons);
     closed = sl_rejects_close(load->ledger.rejects, NULL, closed ? &closing : NULL) && closed;
     if (!closed && ok) {
         *error = closing;
@@ -727,7 +725,7 @@ static bool load_documents(sl_load *load, sl_error *error) {
     }
     if (!ok || sl_rejects_pass_limit(&load->run, &load->ledger, true, error))
         return false;
-    if (!sl_rejects_are_all(&load->run, &load->ledger, reasons, error))
+    if (!sl_rejects_are_all(&load->run, &load->ledger, error))
         return true;
     sl_sources_end_pipes(&load->job, &load->destination);
     return false;
@@ -759,12 +757,11 @@ static bool name_capped(const sl_load *load, sl_error *error) {
         return false;
     bool read = sl_collection_read(load->destination.connection, target, &facts, &ignored);
     if (read && sl_look_flag(&facts.options, "capped")) {
-        char size[SL_HUMAN_ROOM], count[SL_HUMAN_ROOM], most[SL_HUMAN_ROOM + 20] = "";
+        char size[SL_HUMAN_ROOM], most[SL_PLURAL_ROOM + 20] = "";
         double bytes = sl_look_amount(&facts.options, "size", 0);
         int64_t documents = sl_look_int64(&facts.options, "max", 0);
         if (documents > 0)
-            snprintf(most, sizeof most, " and %s documents",
-                     sl_human_count((uint64_t)documents, count));
+            snprintf(most, sizeof most, " and %s", sl_plural((uint64_t)documents, "document"));
         sl_error_set(
             error, SL_EXIT_VERIFICATION,
             "verification failed: %s.%s is a capped collection of at most %s%s: when it is full, "

@@ -180,14 +180,13 @@ void sl_pace_log(const sl_pace *pace) {
     if (!adapt)
         return;
     sl_adapt_settings best = adapt->base;
-    const char *plural = best.threads == 1 ? "" : "s";
     sl_human_count(best.batch_documents, batch);
     if (adapt->settled_at >= 0)
-        sl_log_result("  settled on %u thread%s, batches of %s after %s", best.threads, plural,
+        sl_log_result("  settled on %s, batches of %s after %s", sl_plural(best.threads, "thread"),
                       batch, sl_human_seconds(adapt->settled_at, after));
     else
         sl_log_result(
-            "  %u thread%s, batches of %s: %s", best.threads, plural, batch,
+            "  %s, batches of %s: %s", sl_plural(best.threads, "thread"), batch,
             adapt->disturbances >= DISTURBANCES_MANY
                 ? "pauses of the server and batches sent again left no time to compare other "
                   "settings"

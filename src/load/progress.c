@@ -681,8 +681,8 @@ static char *log_line(const sl_progress_facts *facts, char out[SL_PROGRESS_LINE_
     size_t used = 0;
     if (facts->share >= 0)
         append(out, &used, "%5.1f %%  ", percent(facts->share));
-    append(out, &used, "%s documents  %s/s now, %s/s overall  %s/s%s",
-           sl_human_count(facts->documents, a), short_number(facts->rate_now, b),
+    append(out, &used, "%s  %s/s now, %s/s overall  %s/s%s",
+           sl_plural(facts->documents, "document"), short_number(facts->rate_now, b),
            short_number(facts->rate_all, c), sl_human_bytes(facts->bytes_now, d),
            facts->bson ? " of BSON" : "");
     append(out, &used, "  ETA %s", facts->left >= 0 ? sl_human_seconds(facts->left, a) : "?");

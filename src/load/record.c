@@ -269,7 +269,7 @@ static void list_counts(const sl_load *load, const sl_load_counts *counts, char 
             one->offset == offsetof(sl_load_counts, records) ||
             one->offset == offsetof(sl_load_counts, earlier_records))
             continue;
-        const char *words = sl_count_label(&one->row, mode, label);
+        const char *words = sl_count_label(&one->row, mode, number == 1, label);
         words += strspn(words, "=+ ");
         used += sl_print_text(out + used, room - used, "%s%s %s", used ? ", " : ": ",
                               sl_human_count(number, human), words);
@@ -286,8 +286,7 @@ static void print_line(const sl_load *load, const sl_load_counts *counts) {
         sl_print_text(earlier, sizeof earlier, ", %s of them in earlier runs",
                       sl_human_count(counts->earlier_records, human));
     list_counts(load, counts, list, sizeof list);
-    sl_log_result("%s%s record%s in %s%s%s", target, sl_human_count(counts->records, human),
-                  counts->records == 1 ? "" : "s",
+    sl_log_result("%s%s in %s%s%s", target, sl_plural(counts->records, "record"),
                   sl_human_seconds(sl_run_record_seconds(load->record), took), earlier, list);
 }
 
@@ -298,7 +297,8 @@ static void print_table(const sl_load *load, const sl_load_counts *counts) {
     SL_FOR_COUNTS(one) {
         uint64_t number = sl_count_value(counts, one);
         if (sl_count_is_shown(&one->row, mode, SL_ON_SCREEN, number > 0))
-            sl_log_row(sl_count_label(&one->row, mode, label), sl_human_count(number, human));
+            sl_log_row(sl_count_label(&one->row, mode, false, label),
+                       sl_human_count(number, human));
     }
 }
 

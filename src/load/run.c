@@ -311,18 +311,18 @@ bool sl_rejects_pass_limit(sl_run *run, const sl_ledger *ledger, bool at_end, sl
     return true;
 }
 
-bool sl_rejects_are_all(sl_run *run, const sl_ledger *ledger, const char *reasons,
-                        sl_error *error) {
+bool sl_rejects_are_all(sl_run *run, const sl_ledger *ledger, sl_error *error) {
     sl_rejected sum = rejected_so_far(run, ledger);
+    char reasons[SL_REJECT_KINDS_ROOM];
     /* A part of a shared load may have only a few records, all rejected, while other parts have
      * valid records. */
     if (sum.records == 0 || sum.by_parser + sum.by_server < sum.records ||
         sl_load_is_shared(run->job->config))
         return false;
     atomic_store(&run->ended_by, SL_ENDED_ALL_REJECTED);
+    sl_reject_kinds_text(&ledger->reject_kinds, reasons);
     sl_error_set(
-        error, SL_EXIT_SOURCE, "all %s records were rejected%s%s; nothing was loaded. %s%s%s",
-        sl_number_text(sum.records), *reasons ? ", the first ones because: " : "", reasons,
+        error, SL_EXIT_SOURCE, "all records were rejected%s; nothing was loaded. %s%s%s", reasons,
         sum.by_parser && strcmp(run->job->config->format, "bson") == 0
             ? "The file is damaged, or is not BSON"
         : sum.by_parser

@@ -167,8 +167,8 @@ char *sl_reject_limit_text(const sl_load_config *config, char out[SL_REJECT_LIMI
 /* Are there more rejects than --max-rejects allows? Sets `error` if so. A percentage applies from
  * 100,000 records on; at the end of the load (`at_end`), to any number of records. Any thread. */
 bool sl_rejects_pass_limit(sl_run *run, const sl_ledger *ledger, bool at_end, sl_error *error);
-/* At the end of a load: was every record rejected (of at least one)? Sets `error` if so, which
- * quotes the `reasons`. Always false for a shared load. */
-bool sl_rejects_are_all(sl_run *run, const sl_ledger *ledger, const char *reasons, sl_error *error);
+/* At the end of a load: was every record rejected (of at least one)? Sets `error` if so, with
+ * the reasons. Always false for a shared load. */
+bool sl_rejects_are_all(sl_run *run, const sl_ledger *ledger, sl_error *error);
 
 #endif

@@ -69,9 +69,10 @@ bool sl_verify_counts(sl_job *job, sl_destination *destination, sl_ledger *ledge
         else if (job->config->parts == 0) /* otherwise they may belong to other parts */
             extra += found - expected;
         if (found < expected || (found > expected && job->config->parts == 0))
-            sl_log_error("range %lld to %lld (%s): %s documents expected, %s found",
+            sl_log_error("range %lld to %lld (%s): %s expected, %s found",
                          (long long)range->minimum, (long long)range->maximum,
-                         source_name(job, range), sl_number_text(expected), sl_number_text(found));
+                         source_name(job, range), sl_plural(expected, "document"),
+                         sl_number_text(found));
         sl_record_begin_item(&ranges, counted++, &item);
         record_range(job, destination, range, expected, found, &item);
         bson_append_document_end(&ranges, &item);
@@ -86,11 +87,12 @@ bool sl_verify_counts(sl_job *job, sl_destination *destination, sl_ledger *ledge
     bson_append_document_end(record, &section);
     if (ok && missing + extra > 0)
         return sl_error_set(error, SL_EXIT_VERIFICATION,
-                            "verification failed: %s documents are missing and %s are too many "
+                            "verification failed: %s missing and %s too many "
                             "(see the ranges above); has another program written to %s.%s? "
                             "shardload verify --content lists the documents",
-                            sl_number_text(missing), sl_number_text(extra),
-                            destination->target.database, destination->target.collection);
+                            sl_plural(missing, "document[s] [is|are]"),
+                            sl_plural(extra, "[is|are]"), destination->target.database,
+                            destination->target.collection);
     return ok && sl_unregistered_check(job, destination, ledger, error);
 }
 
@@ -354,26 +356,29 @@ bool sl_verify_total(const sl_job *job, const sl_destination *destination, sl_le
     bson_append_document_end(record, &section);
     if (!missing && !extra) {
         if (now < most && !job->config->again && !mode->matches && job->parts == 0)
-            sl_log_warning("%s of the documents that were already stored are identical to another "
-                           "record of the sources, or were stored before this load; or %s "
-                           "documents are missing: shardload verify --content shows which",
-                           sl_number_text(most - now), sl_number_text(most - now));
+            sl_log_warning(
+                "%s identical to another record of the sources, or stored "
+                "before this load; or %s missing: shardload verify --content shows "
+                "which",
+                sl_plural(most - now, "of the documents that were already stored [is|are]"),
+                sl_plural(most - now, "document[s] [is|are]"));
         return true;
     }
     if (extra && job->config->allow_other_writers) {
-        sl_log_warning("%s.%s holds %" PRIu64 " documents that this load has not inserted "
-                       "(--allow-other-writers)",
-                       target->database, target->collection, now - most);
+        sl_log_warning("%s.%s holds %s that this load has not inserted (--allow-other-writers)",
+                       target->database, target->collection, sl_plural(now - most, "document"));
         return true;
     }
     return sl_error_set(
         error, SL_EXIT_VERIFICATION,
-        "verification failed: %s.%s held %" PRIu64 " documents when the load began, "
-        "%" PRIu64 " were %s and %" PRIu64 " %s, and now it holds "
-        "%" PRIu64 ": %" PRIu64 " documents are %s. Another program has written to "
+        "verification failed: %s.%s held %s when the load began, %s %s and %s %s, and now it holds "
+        "%s: %s %s. Another program has written to "
         "the collection; --allow-other-writers accepts that. shardload verify --content lists the "
         "documents",
-        target->database, target->collection, before, mode->removes ? outcomes->changed : inserted,
-        mode->removes ? mode->changed : "inserted", already_stored, mode->already_stored, now,
-        missing ? lost : now - most, missing ? "missing" : "too many");
+        target->database, target->collection, sl_plural(before, "document"),
+        sl_plural(mode->removes ? outcomes->changed : inserted, "[was|were]"),
+        mode->removes ? mode->changed : "inserted", sl_number_text(already_stored),
+        mode->already_stored, sl_number_text(now),
+        sl_plural(missing ? lost : now - most, "document[s] [is|are]"),
+        missing ? "missing" : "too many");
 }

@@ -532,13 +532,13 @@ static void check_end(const sl_worker *worker, const sl_source_block *block) {
     const sl_text text = block->text;
     if (!block->last || !text.bytes || text.length == 0 || format->own_ids)
         return;
-    const bool ended = text.bytes[text.length - 1] == '\n';
+    const bool ended = memchr("\n\x1A", text.bytes[text.length - 1], 2);
     if (!ended && facts->kind == SL_SOURCE_PIPE)
         sl_log_warning("%s: the last line has no line end: if the program that wrote the text was "
                        "stopped, the last record is not complete, and others are missing",
                        facts->shown);
     size_t end = text.length;
-    while (end > 0 && strchr(" \t\r\n", text.bytes[end - 1]))
+    while (end > 0 && strchr(" \t\r\n\x1A", text.bytes[end - 1]))
         end--;
     const char *before = memrchr(text.bytes, '\n', end);
     const size_t begin = before ? (size_t)(before + 1 - text.bytes) : 0;

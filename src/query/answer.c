@@ -177,13 +177,11 @@ bool sl_answer_compare(const bson_t *expected, const bson_t *actual, sl_differen
         while (bson_iter_next(surplus))
             rows++;
         if (more_expected)
-            add_difference(differences,
-                           "expected %" PRIu64 " more row%s, the first of them row %" PRIu64 ": %s",
-                           rows, rows == 1 ? "" : "s", row, text);
+            add_difference(differences, "expected %s, the first of them row %" PRIu64 ": %s",
+                           sl_plural(rows, "more row"), row, text);
         else
-            add_difference(differences,
-                           "got %" PRIu64 " row%s too many, the first of them row %" PRIu64 ": %s",
-                           rows, rows == 1 ? "" : "s", row, text);
+            add_difference(differences, "got %s too many, the first of them row %" PRIu64 ": %s",
+                           sl_plural(rows, "row"), row, text);
     }
     return differences->count == 0;
 }

@@ -496,7 +496,6 @@ static unit unit_for(double longest_ms) {
 }
 
 void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows, bool show_plan) {
-    char count[SL_HUMAN_ROOM];
     sl_print("%s\n", query->name);
     if (query->description)
         sl_print("  %s\n", query->description);
@@ -507,7 +506,7 @@ void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows, bo
             sl_print("  plan%s%s: %s", *shard ? " on " : "", shard,
                      sl_look_string(&walk.item, "plan"));
             if (examined >= 0)
-                sl_print(", %s documents examined", sl_human_count((uint64_t)examined, count));
+                sl_print(", %s examined", sl_plural((uint64_t)examined, "document"));
             sl_print("\n");
         }
         bool split = sl_look_flag(run->explained, "split");
@@ -518,8 +517,7 @@ void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows, bo
     if (run->answer != SL_ANSWER_NONE && run->answer != SL_ANSWER_UNSUPPORTED) {
         if (rows > 0)
             sl_table_print_documents(run->documents, rows, sl_output(), 2);
-        sl_print("  %s document%s%s\n", sl_human_count(run->document_count, count),
-                 run->document_count == 1 ? "" : "s",
+        sl_print("  %s%s\n", sl_plural(run->document_count, "document"),
                  rows > 0 && run->document_count > rows ? ", the first ones shown" : "");
     }
     sl_print("\n");

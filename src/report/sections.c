@@ -376,7 +376,8 @@ void sl_section_accounting(sl_page *page, const bson_t *record) {
         double value = row->key ? sl_look_amount(&account, row->key, 0) : 0;
         if (!row->key || !sl_count_is_shown(row, mode, SL_ON_PAGES, value > 0))
             continue;
-        sl_page_cell(page, table, sl_page_text(page, "%s", sl_count_label(row, mode, label)));
+        sl_page_cell(page, table,
+                     sl_page_text(page, "%s", sl_count_label(row, mode, false, label)));
         sl_page_cell(page, table, sl_section_number(page, value, SL_UNIT_COUNT));
         sl_page_cell(page, table,
                      row->of_records && records > 0
@@ -522,8 +523,9 @@ static const char *title_of_several(sl_page *page, const sl_report *report, cons
         if (strcmp(target, section_target(page, report->records[i])) != 0)
             target = "";
     }
-    return sl_page_text(page, "%s: %zu records%s%s%s%s", same ? of[0]->title : "shardload",
-                        report->count, *target ? ", " : "", target, *when ? ", until " : "", when);
+    return sl_page_text(page, "%s: %s%s%s%s%s", same ? of[0]->title : "shardload",
+                        sl_plural(report->count, "record"), *target ? ", " : "", target,
+                        *when ? ", until " : "", when);
 }
 
 static void fill_kind(sl_page *page, const kind *one, const sl_records *records, bool alone) {

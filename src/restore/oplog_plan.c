@@ -559,8 +559,8 @@ bool sl_oplog_plan(sl_restore *restore, sl_error *error) {
                        &restore->oplog_totals, error))
         return false;
     for (size_t i = 0; i < REASONS_MAX && p.skipped[i].why; i++)
-        sl_log_info("oplog: %llu operations are not replayed: %s",
-                    (unsigned long long)p.skipped[i].operations, p.skipped[i].why);
+        sl_log_info("oplog: %s not replayed: %s",
+                    sl_plural(p.skipped[i].operations, "operation[s] [is|are]"), p.skipped[i].why);
     if (restore->oplog_totals.open > 0)
         sl_log_info("oplog: %llu transactions that do not end in the oplog are not replayed",
                     (unsigned long long)restore->oplog_totals.open);

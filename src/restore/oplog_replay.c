@@ -703,20 +703,19 @@ static bool resume(replay *r, sl_error *error) {
 
 static void log_end(const replay *r) {
     const sl_restore *restore = r->restore;
-    char done[SL_HUMAN_ROOM];
-    sl_log_info("oplog: %s operations are replayed, up to timestamp %llu:%llu",
-                sl_human_count(restore->oplog_done, done),
+    sl_log_info("oplog: %s replayed, up to timestamp %llu:%llu",
+                sl_plural(restore->oplog_done, "operation[s] [is|are]"),
                 (unsigned long long)(restore->oplog_totals.last >> 32),
                 (unsigned long long)(restore->oplog_totals.last & UINT32_MAX));
     if (restore->oplog_missed > 0)
-        sl_log_info("oplog: %s updates of documents that did not exist at that time had no effect",
-                    sl_human_count(restore->oplog_missed, done));
+        sl_log_info("oplog: %s of documents that did not exist at that time had no effect",
+                    sl_plural(restore->oplog_missed, "update"));
 }
 
 bool sl_oplog_replay(sl_restore *restore, sl_error *error) {
     replay *r = calloc(1, sizeof *r);
     sl_oplog_totals totals;
-    char human[SL_HUMAN_ROOM], bytes[SL_HUMAN_ROOM];
+    char bytes[SL_HUMAN_ROOM];
     if (r)
         r->places = calloc(restore->dump.count + 1, sizeof *r->places);
     bool ok = (r && r->places) || sl_error_memory(error, "replaying the oplog");
@@ -727,8 +726,7 @@ bool sl_oplog_replay(sl_restore *restore, sl_error *error) {
         r->logged = sl_clock_ns();
         for (size_t i = 0; i < restore->dump.count; i++)
             bson_init(&r->places[i].key);
-        sl_log_info("oplog: %s operations, %s",
-                    sl_human_count(restore->oplog_totals.operations, human),
+        sl_log_info("oplog: %s, %s", sl_plural(restore->oplog_totals.operations, "operation"),
                     sl_human_bytes((double)restore->oplog_totals.bytes, bytes));
         ok = sl_restore_same_file(restore->oplog, &restore->oplog_identity, error) &&
              resume(r, error) &&

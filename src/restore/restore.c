@@ -147,8 +147,8 @@ static void compose(const bson_t *figures, char *text, size_t room) {
     if (share >= 0)
         used += sl_print_text(text, room, "%.1f %%  ", 100 * share);
     used += sl_print_text(
-        text + used, room - used, "%s documents  %s/s",
-        sl_human_count((uint64_t)sl_look_amount(figures, "documents", 0), a),
+        text + used, room - used, "%s  %s/s",
+        sl_plural((uint64_t)sl_look_amount(figures, "documents", 0), "document"),
         sl_human_count((uint64_t)sl_look_amount(figures, "documentsPerSecond", 0), b));
     if (left >= 0)
         sl_print_text(text + used, room - used, "  ETA %s", sl_human_seconds(left, a));
@@ -634,11 +634,8 @@ static void restore_print_missing(const sl_restore *restore) {
         if (count == 0)
             continue;
         sl_print("%s", before);
-        if (count == 1)
-            sl_print("%s", dump->notes[i].what);
-        else
-            sl_print("%zu parts", count);
-        sl_print(" (%s)", dump->notes[i].why);
+        sl_print("%s (%s)", count == 1 ? dump->notes[i].what : sl_plural(count, "part"),
+                 dump->notes[i].why);
         before = "; ";
     }
     if (before[0] == ';')
@@ -647,16 +644,15 @@ static void restore_print_missing(const sl_restore *restore) {
 
 /* Logs which namespaces have rejects, and where these are. */
 static void restore_log_rejects(const sl_restore *restore) {
-    char name[2 * SL_NAME_ROOM], folder[SL_RESTORE_DIRECTORY_ROOM + 80], count[SL_HUMAN_ROOM];
+    char name[2 * SL_NAME_ROOM], folder[SL_RESTORE_DIRECTORY_ROOM + 80];
     for (size_t i = 0; i < restore->dump.count; i++) {
         const sl_namespace *item = &restore->dump.items[i];
         const sl_restored *o = &restore->outcomes[i];
         if (item->left_out || o->rejected == 0)
             continue;
         sl_namespace_folder(restore->directory, item, folder, sizeof folder);
-        sl_log_warning("%s: %s document%s rejected, with the reasons in %s/" SL_WORK_REJECTS,
-                       sl_namespace_target(item, name), sl_human_count(o->rejected, count),
-                       o->rejected == 1 ? "" : "s", folder);
+        sl_log_warning("%s: %s rejected, with the reasons in %s/" SL_WORK_REJECTS,
+                       sl_namespace_target(item, name), sl_plural(o->rejected, "document"), folder);
     }
 }
 
@@ -919,7 +915,7 @@ bool sl_restore_all_known(const sl_restore *restore, sl_error *error) {
            sl_error_set(error, SL_EXIT_SOURCE,
                         "%s of the dump %s not restored (see the warnings); --skip-other "
                         "accepts that",
-                        sl_plural(lost, "part"), lost == 1 ? "is" : "are");
+                        sl_plural(lost, "part"), sl_agreeing(lost, "[is|are]"));
 }
 
 static bool connect_to_server(sl_restore *restore, sl_error *error) {

@@ -184,8 +184,8 @@ static bool presplit(sl_connection *connection, const sl_namespace *item, const 
          sl_topology_read(connection, &topology, error) &&
          sl_presplit(connection, target, topology, sample, CHUNKS_PER_SHARD, &chunks, error);
     if (ok)
-        sl_log_detail("%s.%s: %zu chunks on %zu shards", target->database, target->collection,
-                      chunks, topology->count);
+        sl_log_detail("%s.%s: %s on %s", target->database, target->collection,
+                      sl_plural(chunks, "chunk"), sl_plural(topology->count, "shard"));
     sl_topology_destroy(topology);
     sl_key_sample_destroy(sample);
     return ok;
@@ -885,8 +885,9 @@ static bool store_empty_timestamps(step *s, sl_error *error) {
                           "interrupted while documents with Timestamp(0, 0) were stored");
     ok = ok && sl_restore_same_file(s->item->data, &s->item->identity, error);
     if (ok && s->outcome->rejected < before)
-        sl_log_info("%s: %llu documents with Timestamp(0, 0) are stored; rejects.tsv lists them",
-                    s->name, (unsigned long long)(before - s->outcome->rejected));
+        sl_log_info(
+            "%s: %s stored; rejects.tsv lists them", s->name,
+            sl_plural(before - s->outcome->rejected, "document[s] with Timestamp(0, 0) [is|are]"));
     return ok;
 }
 
@@ -1032,8 +1033,7 @@ static bool build_indexes(step *s, sl_error *error) {
     if (!s->indexed && s->outcome->existed)
         sl_log_info("%s: building missing indexes, if there are any", s->name);
     else if (!s->indexed)
-        sl_log_info("%s: building %u index%s", s->name, end->index_count,
-                    end->index_count == 1 ? "" : "es");
+        sl_log_info("%s: building %s", s->name, sl_plural(end->index_count, "index[|es]"));
     sl_error all = {0};
     if (!s->indexed && !sl_collection_create_indexes(s->connection, &s->target, end->indexes, &all))
         return build_each(s, error);

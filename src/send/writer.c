@@ -922,16 +922,16 @@ static bool modify_open(const sl_sending *sending, void **shared, sl_error *erro
 /* Warns of repeated keys. */
 static bool modify_close(void *shared, sl_error *error) {
     bool exact;
-    char example[200], number[SL_HUMAN_ROOM];
+    char example[200];
     uint64_t count = shared ? sl_repeats_count(shared, &exact, example, sizeof example) : 0;
     (void)error;
     if (count > 0)
-        sl_log_warning("%s%s record%s the same match fields as another record, but "
+        sl_log_warning("%s%s the same match fields as another record, but "
                        "other values, such as %s. It is not defined which of them is stored, "
                        "because they are sent in any order: keep only the last one in the file, "
                        "and load it again",
-                       exact ? "" : "about ", sl_human_count(count, number),
-                       count == 1 ? " of this run has" : "s of this run have", example);
+                       exact ? "" : "about ", sl_plural(count, "record[s] of this run [has|have]"),
+                       example);
     sl_repeats_destroy(shared);
     return true;
 }
@@ -1090,9 +1090,9 @@ static sl_outcome find_rejects(sl_outlet *outlet, const uint32_t *places, uint32
     free(list);
     if (outcome == DELIVERED && unmatched != missing) {
         sl_error_set(error, SL_EXIT_CLUSTER,
-                     "%u documents matched no stored document, but %u did when they were sent "
-                     "again: another program writes to the collection",
-                     missing, unmatched);
+                     "%s matched no stored document, but %u did when sent again: another program "
+                     "writes to the collection",
+                     sl_plural(missing, "document"), unmatched);
         outcome = SEND_AGAIN;
     }
     return outcome;

@@ -183,7 +183,7 @@ static void remove_in(int folder, const char *kind, unsigned depth, removal *don
 }
 
 static bool forget_directory(const char *path, sl_error *error) {
-    char shown[1024], number[SL_HUMAN_ROOM];
+    char shown[1024];
     removal done = {0};
     int log, folder = sl_private_folder_open(path, error);
     sl_text_printable(sl_text_of(path), shown, sizeof shown);
@@ -204,7 +204,7 @@ static bool forget_directory(const char *path, sl_error *error) {
     if (found != FOUND_WORK)
         return false;
     sl_private_folder_remove(path);
-    sl_log_result("%s: %s files are removed%s", shown, sl_human_count(done.removed, number),
+    sl_log_result("%s: %s removed%s", shown, sl_plural(done.removed, "file[s] [is|are]"),
                   done.kept > 0 ? "; files that are not of loads stay" : "");
     return true;
 }

@@ -365,7 +365,7 @@ static void print_sources(const sl_preview *preview, FILE *out) {
         {.title = "rejects"},
         {0},
     };
-    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
+    char a[SL_HUMAN_ROOM];
     uint64_t stored = 0, looked_at = 0;
     sl_text_table *table = sl_text_table_create(columns);
     for (size_t i = 0; i < preview->source_count; i++) {
@@ -385,9 +385,10 @@ static void print_sources(const sl_preview *preview, FILE *out) {
     }
     if (preview->source_count > 1)
         add_row(table, "total", "", stored, preview->generated, false, &preview->all);
-    sl_print_to(out, "%s; sampled %s of about %s blocks of 1 MiB",
+    sl_print_to(out, "%s; sampled %s of about %s of 1 MiB",
                 sl_plural(preview->source_count, "source"),
-                sl_human_count(preview->all.blocks_read, a), count(preview->all.blocks, b));
+                sl_human_count(preview->all.blocks_read, a),
+                sl_plural((uint64_t)preview->all.blocks, "block"));
     if (looked_at < preview->source_count)
         sl_print_to(out, ", from %s of the sources", sl_human_count(looked_at, a));
     sl_print_to(out, "\n");
@@ -534,7 +535,7 @@ static void print_layout(const sl_preview *preview, FILE *out) {
                 layout_text(preview->layout));
     bson_free(key);
     if (preview->layout == SL_LAYOUT_RANGES) {
-        sl_print_to(out, "  %zu ranges: %s and %s%s\n", preview->range_count,
+        sl_print_to(out, "  %s: %s and %s%s\n", sl_plural(preview->range_count, "range"),
                     sl_plural(preview->steps.splits, "split"),
                     sl_plural(preview->steps.moves, "move"),
                     preview->connection && !preview->home_known

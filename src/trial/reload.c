@@ -180,15 +180,15 @@ static bool run_queries(sl_drill *drill, sl_drill_step *step, sl_error *error) {
 /* ---- the step ---- */
 
 static void log_step(const sl_drill_step *step) {
-    char documents[SL_HUMAN_ROOM], line[300] = "";
+    char line[300] = "";
     size_t used = 0;
     for (unsigned i = PHASE_PREPARE; i < PHASES && used < sizeof line; i++) {
         if (step->seconds[i] >= 0.0005)
             used += (size_t)snprintf(line + used, sizeof line - used, ", %s %.3f s",
                                      sl_drill_phases[i].name, step->seconds[i]);
     }
-    sl_log_info("  %.3g %% of the blocks, %s documents%s", 100 * step->share,
-                sl_human_count((uint64_t)step->documents, documents), line);
+    sl_log_info("  %.3g %% of the blocks, %s%s", 100 * step->share,
+                sl_plural((uint64_t)step->documents, "document"), line);
 }
 
 /* Runs the load of a step, then its queries. Increments drill->step_count first. Failures have been

@@ -37,10 +37,10 @@ bool sl_count_is_shown(const sl_count_row *row, const sl_mode_row *mode, unsigne
     return positive || (outcome_of(row, mode) && ((row->zero_shown & where) || mode->matches));
 }
 
-const char *sl_count_label(const sl_count_row *row, const sl_mode_row *mode,
+const char *sl_count_label(const sl_count_row *row, const sl_mode_row *mode, bool one,
                            char room[SL_COUNT_LABEL_ROOM]) {
     if (row->outcome == 0)
-        return row->label;
+        return sl_plural_text(one, row->label, false, room);
     const char *label = outcome_of(row, mode);
     bool first = label == (mode->inserted ? mode->inserted : mode->changed);
     snprintf(room, SL_COUNT_LABEL_ROOM, "%c %s", first ? '=' : '+', label ? label : row->key);

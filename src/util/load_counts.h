@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "text.h"
 #include "write_modes.h"
 
 /* The phases of a load, as run.json names them. */
@@ -84,47 +85,47 @@ typedef struct sl_count_row {
         .of_records = true, .if_own_ids = true)                                                    \
     END(0, undelivered, .key = "undelivered", .label = "+ read, but not acknowledged",             \
         .of_records = true)                                                                        \
-    END(0, not_read, .label = "records not read")                                                  \
-    END(0, not_read_estimated, .label = "records not read (estimate)")                             \
+    END(0, not_read, .label = "record[s] not read")                                                \
+    END(0, not_read_estimated, .label = "record[s] not read (estimate)")                           \
     /* of all kinds */                                                                             \
     PARSED(12, lines, .key = "lines")                                                              \
     PARSED(14, documents)                                                                          \
     /* repeated headers, dropped (without the first line of a source) */                           \
-    PARSED(16, headers, .key = "repeatedHeaders", .label = "repeated header lines skipped")        \
-    PARSED(17, blank_lines, .key = "blankLines", .label = "blank lines skipped")                   \
+    PARSED(16, headers, .key = "repeatedHeaders", .label = "repeated header line[s] skipped")      \
+    PARSED(17, blank_lines, .key = "blankLines", .label = "blank line[s] skipped")                 \
     /* records whose extra delimiters were kept in the spill column */                             \
-    PARSED(18, repaired, .key = "repaired", .label = "records repaired (extra delimiters)",        \
+    PARSED(18, repaired, .key = "repaired", .label = "record[s] repaired (extra delimiters)",      \
            .of_records = true)                                                                     \
     /* records with text that was read as windows-1252, or (ISD) Latin-1 */                        \
-    PARSED(19, transcoded, .key = "transcoded", .label = "records converted to UTF-8",             \
+    PARSED(19, transcoded, .key = "transcoded", .label = "record[s] converted to UTF-8",           \
            .of_records = true)                                                                     \
     /* ISD records whose length differs from the declared one */                                   \
     PARSED(20, length_mismatches, .key = "lengthMismatches",                                       \
-           .label = "records with a wrong declared length", .of_records = true)                    \
+           .label = "record[s] with a wrong declared length", .of_records = true)                  \
     /* values left out: ISD fields that are no numbers, columns with invalid: missing */           \
-    PARSED(21, malformed_fields, .key = "malformedFields", .label = "malformed fields left out")   \
+    PARSED(21, malformed_fields, .key = "malformedFields", .label = "malformed field[s] left out") \
     /* ISD records with sections that were kept as text */                                         \
     PARSED(22, unknown_groups, .key = "unknownGroups",                                             \
-           .label = "records with groups stored as text", .of_records = true)                      \
+           .label = "record[s] with groups stored as text", .of_records = true)                    \
     /* numbers of JSON with more digits than a double holds */                                     \
-    PARSED(23, rounded_numbers, .key = "roundedNumbers", .label = "numbers rounded to doubles")    \
+    PARSED(23, rounded_numbers, .key = "roundedNumbers", .label = "number[s] rounded to doubles")  \
     SENT(5, text_bytes, .key = "textBytes", .of_earlier = true)                                    \
     RUN(0, bson_bytes, .key = "bsonBytes", .live = true, .metric = "bson_bytes_total",             \
         .help = "BSON sent by this run.")                                                          \
     RUN(0, batches, .key = "batches", .label = "batches", .zero_shown = SL_ON_PAGES,               \
         .hidden = SL_ON_SCREEN, .metric = "batches_total", .help = "Batches sent by this run.")    \
-    RUN(0, retries, .key = "retries", .label = "batches sent again", .live = true,                 \
+    RUN(0, retries, .key = "retries", .label = "batch[|es] sent again", .live = true,              \
         .metric = "retries_total", .help = "Batches that this run has sent again.")                \
     /* text of blocks that were begun, and completed */                                            \
     LIVE(0, text_begun)                                                                            \
     LIVE(0, text_completed)                                                                        \
-    END(0, embedding_documents, .label = "documents with embedded records")                        \
-    END(0, embedded, .label = "records embedded in them")                                          \
-    END(0, unmatched, .label = "records unmatched")                                                \
-    END(0, embed_rejects, .label = "records to embed, rejected")                                   \
-    END(0, embed_left_out, .label = "values left out of records to embed")                         \
-    END(0, sources_left_out, .label = "sources left out")                                          \
-    END(0, not_loaded, .label = "files and entries not loaded")
+    END(0, embedding_documents, .label = "document[s] with embedded records")                      \
+    END(0, embedded, .label = "record[s] embedded in them")                                        \
+    END(0, unmatched, .label = "record[s] unmatched")                                              \
+    END(0, embed_rejects, .label = "record[s] to embed, rejected")                                 \
+    END(0, embed_left_out, .label = "value[s] left out of records to embed")                       \
+    END(0, sources_left_out, .label = "source[s] left out")                                        \
+    END(0, not_loaded, .label = "file[s] [or|and] entr[y|ies] not loaded")
 
 /* The rows of some owners: each applies use(place, field, properties...). */
 #define SL_NO_COUNT(...)
@@ -162,9 +163,9 @@ uint64_t sl_count_value(const sl_load_counts *counts, const sl_load_count *one);
 bool sl_count_is_shown(const sl_count_row *row, const sl_mode_row *mode, unsigned where,
                        bool positive);
 
-/* Its label in this mode. */
-#define SL_COUNT_LABEL_ROOM 64
-const char *sl_count_label(const sl_count_row *row, const sl_mode_row *mode,
+/* Its label in this mode, for one of it or for other counts. */
+#define SL_COUNT_LABEL_ROOM SL_PLURAL_ROOM
+const char *sl_count_label(const sl_count_row *row, const sl_mode_row *mode, bool one,
                            char room[SL_COUNT_LABEL_ROOM]);
 
 /* ---- the time of workers ---- */

@@ -289,8 +289,23 @@ char *sl_human_count(uint64_t count, char out[SL_HUMAN_ROOM]) {
     return out;
 }
 
-char *sl_plural_text(uint64_t count, const char *noun, char out[SL_PLURAL_ROOM]) {
-    snprintf(out, SL_PLURAL_ROOM, "%s %s%s", sl_number_text(count), noun, count == 1 ? "" : "s");
+char *sl_plural_text(uint64_t count, const char *words, bool number, char out[SL_PLURAL_ROOM]) {
+    const bool one = count == 1, forms = strchr(words, '[') != NULL;
+    size_t used = 0;
+    *out = '\0';
+    if (number)
+        used = (size_t)snprintf(out, SL_PLURAL_ROOM, "%s ", sl_number_text(count));
+    while (*words && used < SL_PLURAL_ROOM - 1) {
+        const size_t plain = strcspn(words, "["), room = SL_PLURAL_ROOM - used;
+        const char *form = words + plain + (words[plain] == '['), *end = form + strcspn(form, "]");
+        const char *bar = memchr(form, '|', (size_t)(end - form));
+        const char *from = one || !bar ? form : bar + 1, *to = one ? bar ? bar : form : end;
+        snprintf(out + used, room, "%.*s%.*s", (int)plain, words, (int)(to - from), from);
+        used += strlen(out + used);
+        words = end + (*end == ']');
+    }
+    if (!forms && !one && used < SL_PLURAL_ROOM - 1)
+        memcpy(out + used, "s", 2);
     return out;
 }
 

@@ -139,11 +139,14 @@ char *sl_human_bytes(double bytes, char out[SL_HUMAN_ROOM]);
 bool sl_shortest_number(sl_text number, char out[SL_HUMAN_ROOM]);
 /* "1,234,567". */
 char *sl_human_count(uint64_t count, char out[SL_HUMAN_ROOM]);
-/* The same, and "1 document", "40,000 documents"; valid until the end of the enclosing block. */
+/* The same, and "1 document", "40,000 documents"; valid until the end of the enclosing block.
+ * sl_agreeing is without the number. Words like "entr[y|ies] [is|are]" have the forms for 1 and for
+ * other counts, "file[s]" the ending for other counts; without these, an s follows. */
 #define sl_number_text(count) sl_human_count(count, (char[SL_HUMAN_ROOM]){0})
-#define sl_plural(count, noun) sl_plural_text(count, noun, (char[SL_PLURAL_ROOM]){0})
-#define SL_PLURAL_ROOM 64
-char *sl_plural_text(uint64_t count, const char *noun, char out[SL_PLURAL_ROOM]);
+#define sl_plural(count, words) sl_plural_text(count, words, true, (char[SL_PLURAL_ROOM]){0})
+#define sl_agreeing(count, words) sl_plural_text(count, words, false, (char[SL_PLURAL_ROOM]){0})
+#define SL_PLURAL_ROOM 120
+char *sl_plural_text(uint64_t count, const char *words, bool number, char out[SL_PLURAL_ROOM]);
 /* "0.8 s", "42 s", "3 min 20 s", "4 h 05 min". */
 char *sl_human_seconds(double seconds, char out[SL_HUMAN_ROOM]);
 /* "12.3 %"; with three decimals close to 0 % and 100 %. */

@@ -444,9 +444,9 @@ static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
     }
     atomic_store(&outside->missing, all < found && !verification->content ? found - all : repeated);
     if (repeated > 0)
-        sl_log_warning("%" PRIu64 " records are missing: another record of the sources has an "
-                       "identical document, which is stored",
-                       repeated);
+        sl_log_warning("%s missing: another record of the sources has an identical document, which "
+                       "is stored",
+                       sl_plural(repeated, "record[s] [is|are]"));
     if (all <= found)
         return true;
     /* `others` is the most that the other sources may have stored: two sources may have records
@@ -461,8 +461,9 @@ static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
     atomic_store(&outside->found, extra);
     atomic_store(&outside->extra, extra);
     if (extra > 0)
-        sl_log_warning("%s.%s holds %" PRIu64 " documents that no record of the sources has%s%s",
-                       destination->target.database, destination->target.collection, extra,
+        sl_log_warning("%s.%s holds %s that no record of the sources has%s%s",
+                       destination->target.database, destination->target.collection,
+                       sl_plural(extra, "document"),
                        others > 0 ? ", in addition to those of the other registered sources" : "",
                        verification->foreign > 0 ? ", and those of other programs" : "");
     else if (more < others) /* else they are those of the other registered sources */
@@ -885,10 +886,9 @@ static bool count_unregistered(sl_verification *verification, uint64_t *allowed,
     *allowed = all - without_foreign(verification, more);
     verification->only_known = *allowed == all;
     if (*allowed > 0 && !verification->only_known)
-        sl_log_warning("the _ids of %" PRIu64 " documents belong to no source; %" PRIu64
-                       " are from other programs and loads, but it is not known which: all are "
-                       "listed",
-                       all, *allowed);
+        sl_log_warning("the _ids of %s belong to no source; %s from other programs and loads, but "
+                       "it is not known which: all are listed",
+                       sl_plural(all, "document"), sl_plural(*allowed, "[is|are]"));
     return true;
 }
 
@@ -998,9 +998,10 @@ static void report_other(sl_others_count *count, const sl_registry_entry *entry,
     char shown[400];
     bson_t item;
     sl_text_printable(sl_text_of(entry->name), shown, sizeof shown);
-    sl_log_warning("%s, which was not named: %" PRIu64 " documents are stored under its _ids, and "
-                   "its load has left %" PRIu64 "; name it to list the others",
-                   shown, found, entry->in_range);
+    sl_log_warning("%s, which was not named: %s stored under its _ids, and its load has left %s; "
+                   "name it to list the others",
+                   shown, sl_plural(found, "document[s] [is|are]"),
+                   sl_number_text(entry->in_range));
     atomic_fetch_add(&totals->found, extra);
     atomic_fetch_add(&totals->extra, extra);
     if (!verification->other_sources)
@@ -1253,16 +1254,15 @@ static bool verify_report(sl_verification *verification) {
                       "them, or loads with --mode merge or upsert",
                       sl_number_text(outside.extra));
     if (verification->foreign > 0)
-        sl_log_result("  %s document%s from other programs, which were stored when the load ended",
-                      sl_number_text(verification->foreign),
-                      verification->foreign == 1 ? " is" : "s are");
+        sl_log_result("  %s from other programs, stored when the load ended",
+                      sl_plural(verification->foreign, "document[s] [is|are]"));
     if (rejects > 0)
-        sl_log_result("  %s record%s rejected by the parser, and expected to be missing",
-                      sl_number_text(rejects), rejects == 1 ? " is" : "s are");
+        sl_log_result("  %s rejected by the parser, and expected to be missing",
+                      sl_plural(rejects, "record[s] [is|are]"));
     if (verification->registered_count > job->active)
-        sl_log_result("  %s of the collection %s not named, and not verified",
-                      sl_plural(verification->registered_count - job->active, "other source"),
-                      verification->registered_count - job->active == 1 ? "was" : "were");
+        sl_log_result("  %s not named, and not verified",
+                      sl_plural(verification->registered_count - job->active,
+                                "other source[s] of the collection [was|were]"));
     if (sum.missing > 0 && job->rejected > rejects)
         sl_log_result("  the load rejected %s of these records: their documents are missing%s%s",
                       sl_number_text(job->rejected - rejects),

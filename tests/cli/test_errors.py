@@ -350,6 +350,17 @@ class OtherWords(support.Case):
         for words in (["load", "-h"], ["-h", "load"], ["load", "-h", "-d", "x"], ["load", "f", "-h"]):
             self.assertIn("shardload load ", self.shardload(*words).out)
 
+    def test_mistyped_environment_variables(self):
+        """A password with a mistyped name was ignored without a word; the variables of tests are no options."""
+        others = ["REAL", "SAMPLES", "BUILD", "CACHE", "CLUSTER", "TESTS", "SIMD", "SOURCE", "MONGOD", "RATE_LIMIT"]
+        names = {"PASS_WORD": "password", "URL": "uri", "BATCHSIZE": "batch-size", **dict.fromkeys(others)}
+        outcome = self.parse(self.file("v.csv", "a,b\n1,2\n"), environment=support.clean_environment(
+            **{f"SHARDLOAD_{name}": "1000" if name == "RATE_LIMIT" else "" for name in names}))[0]
+        for name, option in names.items():
+            said = f"SHARDLOAD_{name} has no effect; did you mean that of --{option}?"
+            self.assertEqual(f"SHARDLOAD_{name} " in outcome.err, option is not None, name)
+            self.assertEqual(said in outcome.err, option is not None, name)
+
     def test_commands_and_values(self):
         self.assertIn('there is no command "import"; did you mean load?',
                       self.shardload("import", code=support.EXIT_USAGE).err)

@@ -31,6 +31,17 @@ class LastLines(LineEndCase):
             self.assertEqual("-: the last line has no line end" in err, warned, err)
             self.assertNotIn("line end", self.load(self.file("f.csv", text), code=support.EXIT_OK))
 
+    def test_ctrl_z_ends_a_text_of_dos(self):
+        """It was a record, and often a reject; within a line it is a byte of its value."""
+        many = "".join(f"{n}\r\n" for n in range(30000))
+        for end, values in (("\x1a", []), ("7\x1a", [7]), ("\x1a\x1a\r\n", []), ("7\x1a\r\nx", ["7\x1a", "x"])):
+            for text in (end, many + end):
+                found, _ = self.dump_decoded("-j", 1, "--header", "yes", self.file("f.csv", "a\r\n" + text))
+                last = [one["a"] for one in found][text.count("\r\n") - end.count("\r\n"):]
+                self.assertEqual([str(one) for one in last], [str(one) for one in values], end)
+            err = self.load("--header", "yes", "-", stdin=("a\r\n" + end).encode(), code=None)
+            self.assertEqual("ends with Ctrl-Z" in err, "x" not in end)
+            self.assertEqual("no line end" in err, "x" in end)
 
     def test_a_total_in_the_last_line_is_named(self):
         for text, word in (("ort;art;n\nB;x;1\nSumme;;3\n", "summe"), ('a;n\nB;1\n"Total";2', "total"),

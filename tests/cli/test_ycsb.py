@@ -123,7 +123,7 @@ class Generated(support.Case):
         self.assertIn("in all 705,032,704 documents", out)
 
     def test_one_record_and_the_last_of_a_source(self):
-        self.assertIn("in all 1 documents", self.inspect(1))
+        self.assertIn("in all 1 document,", self.inspect(1))
         self.assertEqual(self.inspect(1 << 32, "--documents", 0).count("in all"), 1)
         self.assertEqual(self.inspect((1 << 32) + 1, "--documents", 0).count("in all"), 2)
 

@@ -197,7 +197,7 @@ class AnyServer:
         path = self.file("year.txt", mot_text(range(1, 3001)))
         self.load(path)
         outcome, work = self.load("--again", "--names", "long", path, code=support.EXIT_SOURCE)
-        self.assertIn("--names", outcome.err.split("all 3,000 records were rejected")[-1])
+        self.assertIn("--names", outcome.err.split("all records were rejected")[-1])
         self.assert_accounting(work, records=3000, inserted=0, alreadyStored=0, rejectedByServer=3000)
         self.database.t.update_many({}, [{"$set": {"m": {"$toLong": "$m"}}}])
         _, work = self.load("--again", path, code=support.EXIT_SOURCE)

@@ -76,13 +76,16 @@ class Modes:
                                   100000: {"_id": 100000, "k": 5, "t": "added"}, 100001: {"_id": 100001}})
 
     def test_update(self):
-        """As merge, without documents that hold only the fields of a file with changes."""
+        """As merge, without documents that hold only the fields of a file with changes. The refusal of the same file
+        in another mode says what it did."""
         self.store()
         outcome, work = self.run_mode("update", ["3,,new", "100000,5,added", "5,5,text 5"], code=support.EXIT_REJECTS)
         self.assert_accounting(work, inserted=0, changed=1, alreadyStored=1, rejectedByServer=1)
         self.assertIn("no stored document matches; --mode upsert or merge inserts such records", outcome.text)
         self.assertEqual(self.database.t.find_one({"_id": 3}), {"_id": 3, "k": 3, "t": "new"})
         self.assertEqual(self.database.t.count_documents({}), COUNT)
+        again, _ = self.load(*self.by_id, self.scratch / f"new-{next(self._counter) - 2}.csv", code=support.EXIT_SOURCE)
+        self.assertIn(": 0 stored, 2 matched a stored document, 1 rejected", again.err)
 
     def test_a_merge_into_embedded_documents_is_announced(self):
         self.database.t.insert_one({"_id": 1, "price": {"net": 1.5, "currency": "EUR"}})

@@ -150,7 +150,7 @@ class Standalone(support.ClusterCase):
         running = self.start("shardload", *self.load_words("work", "--rate-limit", 9000, "--batch-size", 100, source))
         self.wait_for_documents(running, 500)
         self.database.t.insert_one({"_id": "foreign"})
-        running.wait().expect(support.EXIT_VERIFICATION, "1 documents are too many")
+        running.wait().expect(support.EXIT_VERIFICATION, "1 document is too many")
 
     def test_a_load_is_not_divided_by_shards(self):
         source = self.file("a.bson", making.dump(making.documents(5)))
@@ -200,10 +200,10 @@ class Standalone(support.ClusterCase):
         for words, found in (([], "3,001"), (["--content"], "3,002")):
             outcome = self.verify(source, *words, code=support.EXIT_VERIFICATION)
             self.assertRegex(outcome.text, f"total +3,002 +{found} +1 +0 +[-0]")
-        self.assertIn("1 records are missing: another record of the sources has an identical document", outcome.err)
+        self.assertIn("1 record is missing: another record of the sources has an identical document", outcome.err)
         self.database.t.insert_one({"_id": "stray"})
         outcome = self.verify(source, "--content", code=support.EXIT_VERIFICATION)
-        self.assertIn("holds 1 documents that no record of the sources has", outcome.err)
+        self.assertIn("holds 1 document that no record of the sources has", outcome.err)
 
     def test_stored_documents_that_a_mode_matches_are_those_of_its_source(self):
         """`verify` would accept as many unknown documents as an upsert had found stored, and after a

@@ -73,12 +73,12 @@ class Said(support.ClusterCase):
 
     def test_the_line_has_all_counts(self):
         self.run_short("load", *self.target(), "--id-field", "a", self.source)
-        mixed = self.file("m.csv", b"a,b\n1,x1\n2,new\n900,y\n901\n")
+        mixed = self.file("m.csv", b"a,b\n1,x1\n\n2,new\n900,y\n901\n")
         outcome = self.run_short("load", *self.target(), "--id-field", "a", "--mode", "upsert", mixed,
                                  code=support.EXIT_REJECTS)
         self.assertRegex(outcome.out, ": 4 records in .*: 1 inserted, 1 modified, 1 unchanged, "
-                                      "1 rejected by the parser\n")
-        self.assertIn("m.csv, line 5", outcome.out)     # the rejects by reason
+                                      "1 rejected by the parser, 1 blank line skipped\n")
+        self.assertIn("m.csv, line 6", outcome.out)     # the rejects by reason
 
     def test_verbose_prints_the_tables(self):
         outcome = self.run_short("load", *self.target(), "--verbose", self.source)

@@ -104,7 +104,7 @@ class Standalone(OwnIds):
             return
         self.assertIn("another document has this _id", support.reject_rows(self.work)[-1]["reason"])
         self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
-        self.assertIn("1 documents are too many", outcome.err)
+        self.assertIn("1 document is too many", outcome.err)
         self.begin("--resume", "--allow-other-writers").wait().expect(support.EXIT_REJECTS)
 
     def test_deleted_between_the_runs_of_an_upsert(self):

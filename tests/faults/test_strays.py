@@ -65,7 +65,7 @@ class LoneServer(fault_case.ProxyCase):
                 self.empty_database(name)
                 self.load_with_strays(make_id()).expect(
                     support.EXIT_VERIFICATION,
-                    "holds 1 documents whose _id is no position in a registered source, and held 0 "
+                    "holds 1 document whose _id is no position in a registered source, and held 0 "
                     "when the load began; for example { \"_id\" : ", "--allow-other-writers")
                 self.assertIs(self.verification()["ok"], False)
                 self.assertEqual(self.source_states(), ["started"])
@@ -76,7 +76,7 @@ class LoneServer(fault_case.ProxyCase):
                 with self.subTest(name, more=more):
                     self.empty_database(name + "".join(more))
                     self.load_with_strays(make_id(), more=more).expect(
-                        support.EXIT_VERIFICATION, "1 are too many")
+                        support.EXIT_VERIFICATION, "1 is too many")
                     self.assertEqual(self.source_states(), ["started"])
 
     def test_with_long_names_in_parts_and_loaded_again(self):

@@ -159,6 +159,14 @@ TEST(errors_contain_no_foreign_line_ends) {
     assert_string_equal(error.message, "c\\x09d: a\\x0ab:\nadvice");
 }
 
+TEST(words_agree_with_their_number) {
+    assert_string_equal(sl_plural(1, "file"), "1 file");
+    assert_string_equal(sl_plural(1000, "file"), "1,000 files");
+    assert_string_equal(sl_plural(1, "batch[|es] of file[s] [is|are]"), "1 batch of file is");
+    assert_string_equal(sl_plural(0, "batch[|es] of file[s] [is|are]"), "0 batches of files are");
+    assert_string_equal(sl_agreeing(2, "entr[y|ies]"), "entries");
+}
+
 TEST(figures_with_units) {
     char out[SL_HUMAN_ROOM];
     assert_string_equal(sl_human_count(1234567, out), "1,234,567");
