@@ -536,6 +536,11 @@ typedef enum sl_afresh {
 void sl_registry_set_part(sl_registry *registry, const char *division, uint32_t part,
                           sl_afresh afresh);
 
+/* Numbers whose positions are _ids of stored documents are then refused only if `positions`, which
+ * may read the sources, says that documents of this load get such _ids. */
+void sl_registry_ask_positions(sl_registry *registry, bool (*positions)(void *context),
+                               void *context);
+
 /* Sets the options of this load that its documents depend on ({<name>: <text>}, copied). A source
  * that another loader has started with different options is then refused (SL_EXIT_USAGE); the error
  * names the option and both values. Only for loads shared by several loaders: in other loads, a

@@ -51,9 +51,8 @@ bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_reg
         (*registry)->database = strdup(sl_registry_database(target->database));
         (*registry)->collection = strdup(sl_target_registry(target, name));
         (*registry)->none = target->registry && !target->registry[0];
-        (*registry)->target = target->own_ids ? NULL : strdup(target->collection);
-        if ((*registry)->database && (*registry)->collection &&
-            (target->own_ids || (*registry)->target))
+        (*registry)->target = strdup(target->collection);
+        if ((*registry)->database && (*registry)->collection && (*registry)->target)
             return true;
     }
     sl_registry_close(*registry);
@@ -78,6 +77,12 @@ void sl_registry_set_part(sl_registry *registry, const char *division, uint32_t 
     snprintf(registry->division, sizeof registry->division, "%s", division);
     registry->part = part;
     registry->afresh = afresh;
+}
+
+void sl_registry_ask_positions(sl_registry *registry, bool (*positions)(void *context),
+                               void *context) {
+    registry->positions = positions;
+    registry->context = context;
 }
 
 void sl_registry_set_foreign(sl_registry *registry, uint64_t documents) {
@@ -772,7 +777,8 @@ static bool registry_none_left(const sl_registry *registry, size_t count, sl_err
                         SL_SOURCE_NUMBER_MAX);
 }
 
-/* Is there a document whose _id has one of the `count` numbers up to `last`? */
+/* Is there a document whose _id has one of the `count` numbers up to `last`, and are the _ids of
+ * this load of that kind? */
 static bool numbers_are_used(const sl_registry *registry, size_t count, uint32_t last, bool *used,
                              sl_error *error) {
     bson_t documents;
@@ -783,7 +789,8 @@ static bool numbers_are_used(const sl_registry *registry, size_t count, uint32_t
         BCON_NEW("limit", BCON_INT64(1), "projection", "{", "_id", BCON_INT32(1), "}");
     bool ok = sl_connection_find(registry->connection, registry->database, registry->target, filter,
                                  options, &documents, error);
-    *used = ok && !bson_empty(&documents);
+    *used = ok && !bson_empty(&documents) &&
+            (!registry->positions || registry->positions(registry->context));
     bson_destroy(&documents);
     bson_destroy(options);
     bson_destroy(filter);
@@ -844,15 +851,14 @@ static bool draw_numbers(sl_registry *registry, size_t count, uint32_t *last, sl
     if (count > SL_SOURCE_NUMBER_MAX - before)
         return registry_none_left(registry, count, error);
     *last = before + (uint32_t)count;
-    if (registry->target && (!numbers_are_used(registry, count, *last, &used, error) ||
-                             !sl_registry_last(registry, &now, error)))
+    if (!numbers_are_used(registry, count, *last, &used, error) ||
+        !sl_registry_last(registry, &now, error))
         return false;
     if (used && now == before)
         return refuse_used(registry, count, *last, error);
-    if (!raise_counter(registry, count, last, error) ||
-        (registry->target && !numbers_are_used(registry, count, *last, &used, error)))
-        return false;
-    return !used || !registry->target || refuse_used(registry, count, *last, error);
+    return raise_counter(registry, count, last, error) &&
+           numbers_are_used(registry, count, *last, &used, error) &&
+           (!used || refuse_used(registry, count, *last, error));
 }
 
 /* Appends the documents and borders of this loader's part if it is finished, otherwise null. */

@@ -24,7 +24,9 @@ struct sl_registry {
     sl_connection *connection;
     char *database;
     char *collection;
-    char *target; /* the collection whose sources it lists; NULL: their documents have other _ids */
+    char *target;                     /* the collection whose sources it lists */
+    bool (*positions)(void *context); /* are its _ids positions? NULL: yes */
+    void *context;
     char division[SL_DIVISION_ROOM];
     uint32_t part; /* of the division, from 1; 0: sources are not loaded in parts */
     sl_afresh afresh;

@@ -21,8 +21,8 @@ typedef struct sl_encoding {
 
 /* Creates the encoding of a name that iconv knows, in any case; free it with free(). latin1,
  * iso-8859-1, cp1252 and the like are windows-1252. Bytes that would be the control characters
- * U+0080 to U+009F are undefined; in latin1 they are these characters. NULL for UTF-8. False (SL_EXIT_USAGE) if there is no such single-byte
- * encoding. */
+ * U+0080 to U+009F are undefined; in latin1 they are these. NULL for UTF-8. False (SL_EXIT_USAGE)
+ * if there is no such single-byte encoding. */
 bool sl_encoding_create(const char *name, sl_encoding **encoding, sl_error *error);
 
 /* Writes the text as UTF-8: at most 3 bytes for each byte. Returns the end of the written bytes;

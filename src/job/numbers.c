@@ -784,6 +784,11 @@ bool sl_sources_refuse_copies(sl_job *job, const sl_destination *destination, sl
     return ok;
 }
 
+/* Have records of JSON or BSON no _id? Those of pipes are not known. */
+static bool lack_ids(void *job) {
+    return takes_positions(job) && !((sl_job *)job)->has_pipe;
+}
+
 static bool start(const sl_job *job, const sl_destination *destination, const void *context,
                   uint32_t part, sl_registry_entry *entries, size_t count, sl_error *error) {
     (void)job, (void)context, (void)part;
@@ -856,6 +861,8 @@ bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination, con
               sl_parts_each(job, destination, may_be_loaded, NULL, entries, count, error) &&
               refuse_beside_pipe(job, destination, entries, count, host, work_directory, error);
     destination->numbered = ok;
+    if (job->own_ids)
+        sl_registry_ask_positions(destination->registry, lack_ids, job);
     ok = ok && sl_parts_each(job, destination, start, NULL, entries, count, error);
     if (ok && job->config->include && take_parts(job, entries)) { /* begun meanwhile */
         free(entries);
