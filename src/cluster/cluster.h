@@ -610,6 +610,8 @@ bool sl_registry_finish_sources(sl_registry *registry, sl_registry_entry *entrie
 #define SL_REGISTRY_COLUMNS "types"
 #define SL_REGISTRY_IDS "ids"
 bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, sl_error *error);
+/* Does the list SL_REGISTRY_COLUMNS have the column? */
+bool sl_registry_lists(const bson_t *columns, const char *column);
 /* Replaces the array `was` by `now`. If another loader has changed it meanwhile, nothing is
  * replaced, and the caller has to read it again. `attempt`: 0, 1, 2 ...; the last one fails. */
 bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t *was,

@@ -635,6 +635,14 @@ static bool is_list(const char *name, const bson_t *items) {
     return count == bson_count_keys(items) && count <= LIST_MOST;
 }
 
+bool sl_registry_lists(const bson_t *columns, const char *column) {
+    for (sl_walk walk = sl_walk_of(columns); sl_walk_next(&walk);) {
+        if (strcmp(sl_look_string(&walk.item, "column"), column) == 0)
+            return true;
+    }
+    return false;
+}
+
 bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, sl_error *error) {
     bson_t counter, array;
     bson_iter_t at;

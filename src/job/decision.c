@@ -359,6 +359,70 @@ bool sl_ids_record(const sl_job *job, const sl_destination *destination, sl_erro
     return ok;
 }
 
+/* ---- columns without names ---- */
+
+/* Writes the names of so many columns in their order, as --columns takes them: those of a document
+ * that has all of them, and no field of other programs. Nothing if none is found. */
+static void write_in_order(const sl_destination *destination, const bson_t *list, size_t count,
+                           char *out, size_t room) {
+    bson_t reply, documents;
+    bson_iter_t field;
+    sl_error ignored = {0};
+    *out = '\0';
+    if (sl_documents_sample(destination->connection, &destination->target, &reply, &ignored) &&
+        sl_look_inside(&reply, "cursor.firstBatch", &documents)) {
+        for (sl_walk walk = sl_walk_of(&documents); !*out && sl_walk_next(&walk);) {
+            size_t used = 0, names = 0;
+            bool ok = bson_iter_init(&field, &walk.item);
+            while (ok && bson_iter_next(&field)) {
+                const char *name = bson_iter_key(&field);
+                if (strcmp(name, "_id") == 0)
+                    continue;
+                ok = sl_registry_lists(list, name) && !strchr(name, ',') &&
+                     used + strlen(name) + 1 < room;
+                if (ok)
+                    used += sl_print_text(out + used, room - used, "%s%s", names++ ? "," : "", name);
+            }
+            if (!ok || names != count)
+                *out = '\0';
+        }
+    }
+    bson_destroy(&reply);
+}
+
+/* Refuses a text without header and given names, if earlier loads have named their columns: it may
+ * be a further part of their table. */
+static bool check_names(const sl_job *job, const sl_destination *destination, bool exists,
+                        sl_error *error) {
+    const sl_format_options *options = &job->config->format_options;
+    bson_t list = BSON_INITIALIZER;
+    char names[600], word[SL_WORD_ROOM(sizeof names)];
+    bool ok = !exists || options->schema_text || options->columns || job->config->part_of_trial ||
+              sl_registry_list(destination->registry, SL_REGISTRY_COLUMNS, &list, error);
+    for (size_t i = 0; ok && !bson_empty(&list) && i < sl_source_set_count(job->set); i++) {
+        const sl_job_source *source = &job->sources[i];
+        const sl_dialect *d = source->dialect;
+        if (source->skipped || source->format != &sl_format_delimited || d->header_length > 0 ||
+            strcmp(d->columns[0].published, "column1") != 0)
+            continue;
+        if (sl_registry_lists(&list, "column1"))
+            break;
+        write_in_order(destination, &list, d->column_count, names, sizeof names);
+        ok = sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "%s: no header is found, and its %s would be stored as column1 and so on, but earlier "
+            "loads into %s.%s have named their columns. Give the names in the order of the file, "
+            "%s: --columns %s. If the first line names them, give --header yes. To store them as "
+            "column1 and so on, name them so",
+            sl_source_set_at(job->set, i)->shown, sl_plural(d->column_count, "column"),
+            destination->target.database, destination->target.collection,
+            *names ? "if it is that of the stored documents" : "as the documents do",
+            *names ? sl_shell_word(names, word, sizeof word) : "NAME,...");
+    }
+    bson_destroy(&list);
+    return ok;
+}
+
 /* A sharded collection has, or gets, chunks on every shard. */
 static bool shards_answer(const sl_destination *destination, sl_error *error) {
     return sl_connection_server(destination->connection)->deployment != SL_SHARDED ||
@@ -376,7 +440,8 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
             sl_registry_open(connection, target, &destination->registry, error)) &&
            sl_sources_find_parts(job, destination, error) &&
            (job->resumed || target->drop ||
-            (check_ids(job, destination, error) && sl_types_adopt(job, destination, false, error) &&
+            (check_names(job, destination, view->exists, error) &&
+             check_ids(job, destination, error) && sl_types_adopt(job, destination, false, error) &&
              sl_types_compare_fields(job, destination, error))) &&
            (destination->topology || sl_topology_read(connection, &destination->topology, error)) &&
            sl_parts_find_shards(job, destination, error) && may_match(job, destination, error) &&
