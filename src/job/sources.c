@@ -420,6 +420,29 @@ static char line_escape_of(const sl_format *format, const sl_dialect *dialect) {
     return format->line_escape ? format->line_escape(dialect) : 0;
 }
 
+/* The hashes of the first records, for the registry. Lines that begin with a blank, or have a
+ * bracket only, are parts of records. */
+static uint64_t hash_records(const sl_job_source *source, sl_text head) {
+    const char *at = head.bytes, *stop = at + head.length, *end;
+    uint64_t hashes = 0;
+    if (source->format->binary)
+        return 0;
+    if (source->format == &sl_format_delimited)
+        at +=
+            source->dialect->body_offset < head.length ? source->dialect->body_offset : head.length;
+    else if ((end = memchr(at, '\n', head.length)) != NULL)
+        at = end + 1; /* it may be a header */
+    for (unsigned count = 0; count < 4 && (end = memchr(at, '\n', (size_t)(stop - at)));
+         at = end + 1) {
+        size_t length = (size_t)(end - at) - (end > at && end[-1] == '\r');
+        if (length < 3 || *at == ' ' || *at == '\t')
+            continue;
+        const uint64_t hash = sl_hash((const uint8_t *)at, length) & 0xFFFF;
+        hashes |= (hash ? hash : 1) << (16 * count++);
+    }
+    return hashes;
+}
+
 /* Prepares a source whose dialect is known for reading. */
 static bool begin_source(const sl_job *job, size_t index, sl_text head, bool whole,
                          sl_error *error) {
@@ -434,6 +457,7 @@ static bool begin_source(const sl_job *job, size_t index, sl_text head, bool who
     const char *end = memchr(head.bytes, '\n', head.length);
     bool several = format->own_ids || (end && end + 1 < head.bytes + head.length);
     source->beginning = several ? sl_hash_text(head.bytes, head.length) : 0;
+    source->records = hash_records(source, head);
     if (!splitter && format->check_head && !format->check_head(source->dialect, head, whole, error))
         return sl_error_prefix(error, "%s", sl_source_set_at(job->set, index)->shown);
     return sl_types_add_head(job, source, head, whole, error);
@@ -459,8 +483,8 @@ static bool take_schema(sl_job *job, size_t index, sl_error *error) {
  * SL_EXIT_SOURCE: no format recognises it. Then `*empty` is set if there is no text, and `*damaged`
  * if its data cannot be read; a damaged source must not be left out. `*entry` of an archive has been
  * read. */
-static bool recognise_head(sl_job *job, size_t index, char *head, const char **entry,
-                           bool *damaged, bool *empty, sl_error *error) {
+static bool recognise_head(sl_job *job, size_t index, char *head, const char **entry, bool *damaged,
+                           bool *empty, sl_error *error) {
     sl_job_source *source = &job->sources[index];
     const char *path = sl_source_set_at(job->set, index)->shown;
     size_t length;
