@@ -3,8 +3,8 @@
  * source.
  *
  *   {_id: <fingerprint>, number, name, size, content, beginning, records,
- *    state: "started" | "loaded", textBytes (not of parts), documents, matched, inRange (or null), foreign, startedAt, loadedAt,
- *    host, workDirectory (of a pipe),
+ *    state: "started" | "loaded", textBytes (not of parts), documents, matched, inRange (or null),
+ *    foreign, startedAt, loadedAt, host, workDirectory (of a pipe),
  *    parts: {<number of parts, or "shards">: {<part>: <documents, or null until it is finished>}},
  *    borders: {<the same>: {<part>: <of its blocks>}},
  *    layout: {shards, shardNames, pieces, leading}, options: {<name>: <text>}}

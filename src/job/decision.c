@@ -398,7 +398,8 @@ static bool check_names(const sl_job *job, const sl_destination *destination, bo
     const sl_format_options *options = &job->config->format_options;
     bson_t list = BSON_INITIALIZER;
     char names[600], word[SL_WORD_ROOM(sizeof names)];
-    bool ok = !exists || options->schema_text || options->columns || job->config->part_of_trial ||
+    bool ok = !exists || options->schema_text || options->columns || job->schema ||
+              job->config->part_of_trial ||
               sl_registry_list(destination->registry, SL_REGISTRY_COLUMNS, &list, error);
     for (size_t i = 0; ok && !bson_empty(&list) && i < sl_source_set_count(job->set); i++) {
         const sl_job_source *source = &job->sources[i];

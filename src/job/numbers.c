@@ -460,7 +460,7 @@ static bool has_path(const sl_registry_entry *entry, const bson_t *document) {
     return strcmp(at, end) == 0 && (at == path || at[-1] == '/');
 }
 
-/* Are the first records of an entry those of the document? SL_UNKNOWN: there are too few to tell. */
+/* Are the first records of an entry those of the document? SL_UNKNOWN: too few to tell. */
 typedef enum alikeness { SL_UNKNOWN, SL_ALIKE, SL_OTHERS } alikeness;
 
 static alikeness compare_records(const sl_registry_entry *entry, const bson_t *document) {
@@ -724,9 +724,10 @@ static void on_changed(void *context, const sl_registry_entry *entry, const bson
                                  (unsigned long long)entry->size);
 }
 
-/* A file that is not the one that was loaded under its name gets other _ids: one that was corrected,
- * or has got more records, would be stored a second time. With --again, it may be one in which the
- * rejects were corrected, whatever its first records are. The entries have been looked up. */
+/* A file that is not the one that was loaded under its name gets other _ids: one that was
+ * corrected, or has got more records, would be stored a second time. With --again, it may be one in
+ * which the rejects were corrected, whatever its first records are. The entries have been looked
+ * up. */
 static bool refuse_corrected(sl_job *job, const sl_destination *destination,
                              const sl_registry_entry *entries, size_t count, sl_error *error) {
     const sl_load_config *config = job->config;

@@ -478,11 +478,11 @@ static bool take_schema(sl_job *job, size_t index, sl_error *error) {
                         source->shown);
 }
 
-/* Determines the format and dialect of a source by its head. With "auto" all formats are tried in turn; if none
- * recognises the source, the error quotes each one's reason, the likeliest format first. False with
- * SL_EXIT_SOURCE: no format recognises it. Then `*empty` is set if there is no text, and `*damaged`
- * if its data cannot be read; a damaged source must not be left out. `*entry` of an archive has been
- * read. */
+/* Determines the format and dialect of a source by its head. With "auto" all formats are tried in
+ * turn; if none recognises the source, the error quotes each one's reason, the likeliest format
+ * first. False with SL_EXIT_SOURCE: no format recognises it. Then `*empty` is set if there is no
+ * text, and `*damaged` if its data cannot be read; a damaged source must not be left out. `*entry`
+ * of an archive has been read. */
 static bool recognise_head(sl_job *job, size_t index, char *head, const char **entry, bool *damaged,
                            bool *empty, sl_error *error) {
     sl_job_source *source = &job->sources[index];

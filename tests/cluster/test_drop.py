@@ -46,8 +46,8 @@ class Standalone(support.ClusterCase):
             self.database.t.create_index("v")
             for command in "load", "plan":
                 outcome = self.shardload(command, *self.target(), "--drop", path, code=support.EXIT_USAGE)
-                self.assertIn(f"--drop would remove {self.database_name}.t, which other programs have set up", outcome.text)
-                for part in (shown, "--index ", '"v"', f"getSiblingDB('{self.database_name}')"):
+                for part in (f"--drop would remove {self.database_name}.t, which other programs have set up", shown,
+                             "--index ", '"v"', f"getSiblingDB('{self.database_name}')"):
                     self.assertIn(part, outcome.text)
             self.assertEqual(set(self.database.t.index_information()), {"_id_", "v_1"})
         self.load("--drop", "--index", '{"v": 1}', path)
