@@ -49,7 +49,9 @@ const sl_option_row sl_load_rows[] = {
      SL_ROW_OF(CONNECTED | MANAGING, "Target", NONE),
      .help = "Collection. restore: only this one of --db; its name, if the dump is one BSON file."},
     {.name = "drop", .once = true, SL_ROW_COMMON, SL_ROW_FLAG, SL_ROW_OF(LOAD | RELOAD | PLAN | RESTORE, "Target", NONE),
-     .help = "Drop the collection first. restore: drop each collection and view that is restored."},
+     .help = "Drop the collection first. It is refused if other programs have given it options, "
+             "indexes or a shard key that the command does not name. restore: drop each collection "
+             "and view that is restored."},
     {.name = "again", .once = true, SL_ROW_FLAG, SL_ROW_OF(LOAD | PLAN, "Target", NONE),
      .help = "Load sources that have been loaded before. Each document gets the same _id as in "
              "the earlier load: stored documents are kept, and missing documents are inserted. "

@@ -483,6 +483,7 @@ typedef struct sl_registry_entry {
     uint64_t content;    /* a hash of its size, beginning and end, without its name; 0: not known */
     uint64_t beginning;  /* a hash of the first 64 KiB of its text; 0: not known */
     uint64_t began;      /* the `beginning` that the registry has */
+    uint64_t records;    /* hashes of its first four records, each of 16 bits that are not 0 */
     uint64_t text_bytes; /* its size unpacked; 0: not known */
     uint64_t documents;  /* of a finished load: the most that its loads have stored */
     uint64_t stored;     /* the same, as the registry has them */
@@ -622,6 +623,8 @@ bool sl_registry_finish_sources(sl_registry *registry, sl_registry_entry *entrie
 #define SL_REGISTRY_IDS "ids"
 bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, bool *older,
                       sl_error *error);
+/* Does the list SL_REGISTRY_COLUMNS have the column? */
+bool sl_registry_lists(const bson_t *columns, const char *column);
 /* Confirms that `now`, which may equal `was`, is the list of a load that begins. Replaces `was`,
  * unless another loader has changed it meanwhile: then `*done` is false, and the caller has to read
  * it again. `attempt`: 0, 1, 2 ...; the last one fails. */

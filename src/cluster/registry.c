@@ -2,9 +2,9 @@
 /* The registry of sources: a collection beside the target, with one small document per
  * source.
  *
- *   {_id: <fingerprint>, number, name, size, content, beginning, state: "started" | "loaded",
- *    textBytes (not of parts), documents, matched, inRange (or null), foreign, startedAt, loadedAt,
- *    host, workDirectory (of a pipe),
+ *   {_id: <fingerprint>, number, name, size, content, beginning, records,
+ *    state: "started" | "loaded", textBytes (not of parts), documents, matched, inRange (or null),
+ *    foreign, startedAt, loadedAt, host, workDirectory (of a pipe),
  *    parts: {<number of parts, or "shards">: {<part>: <documents, or null until it is finished>}},
  *    borders: {<the same>: {<part>: <of its blocks>}},
  *    layout: {shards, shardNames, pieces, leading}, options: {<name>: <text>}}
@@ -497,10 +497,11 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
             all.sorted[all.count++] = &entries[i];
     }
     qsort(all.sorted, all.count, sizeof(sl_registry_entry *), by_name);
-    bson_t *options = BCON_NEW("projection", "{", "name", BCON_INT32(1), "size", BCON_INT32(1),
-                               "content", BCON_INT32(1), "beginning", BCON_INT32(1), "state",
-                               BCON_INT32(1), "inRange", BCON_INT32(1), "loadedAt", BCON_INT32(1),
-                               "documents", BCON_INT32(1), "number", BCON_INT32(1), "}");
+    bson_t *options =
+        BCON_NEW("projection", "{", "name", BCON_INT32(1), "size", BCON_INT32(1), "content",
+                 BCON_INT32(1), "beginning", BCON_INT32(1), "state", BCON_INT32(1), "inRange",
+                 BCON_INT32(1), "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "number",
+                 BCON_INT32(1), "records", BCON_INT32(1), "}");
     /* A registry may have millions of sources, which are not kept. */
     bool ok = all.count == 0 || registry->none ||
               sl_connection_find_each(registry->connection, registry->database,
@@ -646,6 +647,14 @@ static bool is_list(const char *name, const bson_t *items) {
             return false;
     }
     return count == bson_count_keys(items) && count <= LIST_MOST;
+}
+
+bool sl_registry_lists(const bson_t *columns, const char *column) {
+    for (sl_walk walk = sl_walk_of(columns); sl_walk_next(&walk);) {
+        if (strcmp(sl_look_string(&walk.item, "column"), column) == 0)
+            return true;
+    }
+    return false;
 }
 
 bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, bool *older,
@@ -887,6 +896,8 @@ static void append_started(bson_t *document, const sl_registry_entry *entry) {
         BSON_APPEND_INT64(document, "content", (int64_t)entry->content);
     if (entry->beginning != 0 && entry->began == 0) /* of the part that the source was begun with */
         BSON_APPEND_INT64(document, "beginning", (int64_t)entry->beginning);
+    if (entry->records != 0)
+        BSON_APPEND_INT64(document, "records", (int64_t)entry->records);
     BSON_APPEND_UTF8(document, "state", "started");
     BSON_APPEND_DATE_TIME(document, "startedAt", sl_wall_clock_ms());
     const char *const places[][2] = {{"host", entry->host},

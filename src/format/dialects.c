@@ -428,6 +428,12 @@ static void show_extra(const sl_schema *schema, const sl_dialect *d, const char 
 static void show_doubts(const sl_plan *plan, const sl_dialect *d, const char *name) {
     if (d->extra_columns > 0)
         show_extra(plan->schemas[0], d, name);
+    const char *repeated = strstr(d->note, "repeated name");
+    const char *numbered = repeated ? strstr(repeated, ", as ") : NULL;
+    if (numbered)
+        sl_log_warning("%s: a name occurs several times in the header: later columns are stored "
+                       "with a number%.*s",
+                       name, (int)strcspn(numbered, ";"), numbered);
     char header[60];
     sl_text_printable((sl_text){d->header, strcspn(d->header, "\r\n")}, header, sizeof header);
     if (d->header_assumed)

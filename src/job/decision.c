@@ -355,10 +355,192 @@ bool sl_ids_record(const sl_job *job, const sl_destination *destination, sl_erro
     return ok;
 }
 
+/* ---- columns without names ---- */
+
+/* Writes the names of so many columns in their order, as --columns takes them: those of a document
+ * that has all of them, and no field of other programs. Nothing if none is found. */
+static void write_in_order(const sl_destination *destination, const bson_t *list, size_t count,
+                           char *out, size_t room) {
+    bson_t reply, documents;
+    bson_iter_t field;
+    sl_error ignored = {0};
+    *out = '\0';
+    if (sl_documents_sample(destination->connection, &destination->target, &reply, &ignored) &&
+        sl_look_inside(&reply, "cursor.firstBatch", &documents)) {
+        for (sl_walk walk = sl_walk_of(&documents); !*out && sl_walk_next(&walk);) {
+            size_t used = 0, names = 0;
+            bool ok = bson_iter_init(&field, &walk.item);
+            while (ok && bson_iter_next(&field)) {
+                const char *name = bson_iter_key(&field);
+                if (strcmp(name, "_id") == 0)
+                    continue;
+                ok = sl_registry_lists(list, name) && !strchr(name, ',') &&
+                     used + strlen(name) + 1 < room;
+                if (ok)
+                    used +=
+                        sl_print_text(out + used, room - used, "%s%s", names++ ? "," : "", name);
+            }
+            if (!ok || names != count)
+                *out = '\0';
+        }
+    }
+    bson_destroy(&reply);
+}
+
+/* Refuses a text without header and given names, if earlier loads have named their columns: it may
+ * be a further part of their table. */
+static bool check_names(const sl_job *job, const sl_destination *destination, bool exists,
+                        sl_error *error) {
+    const sl_format_options *options = &job->config->format_options;
+    bson_t list = BSON_INITIALIZER;
+    char names[600], word[SL_WORD_ROOM(sizeof names)];
+    bool ok = !exists || options->schema_text || options->columns || job->schema ||
+              job->config->part_of_trial ||
+              sl_registry_list(destination->registry, SL_REGISTRY_COLUMNS, &list, error);
+    for (size_t i = 0; ok && !bson_empty(&list) && i < sl_source_set_count(job->set); i++) {
+        const sl_job_source *source = &job->sources[i];
+        const sl_dialect *d = source->dialect;
+        if (source->skipped || source->format != &sl_format_delimited || d->header_length > 0 ||
+            strcmp(d->columns[0].published, "column1") != 0)
+            continue;
+        if (sl_registry_lists(&list, "column1"))
+            break;
+        write_in_order(destination, &list, d->column_count, names, sizeof names);
+        ok = sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "%s: no header is found, and its %s would be stored as column1 and so on, but earlier "
+            "loads into %s.%s have named their columns. Give the names in the order of the file, "
+            "%s: --columns %s. If the first line names them, give --header yes. To store them as "
+            "column1 and so on, name them so",
+            sl_source_set_at(job->set, i)->shown, sl_plural(d->column_count, "column"),
+            destination->target.database, destination->target.collection,
+            *names ? "if it is that of the stored documents" : "as the documents do",
+            *names ? sl_shell_word(names, word, sizeof word) : "NAME,...");
+    }
+    bson_destroy(&list);
+    return ok;
+}
+
 /* A sharded collection has, or gets, chunks on every shard. */
 static bool shards_answer(const sl_destination *destination, sl_error *error) {
     return sl_connection_server(destination->connection)->deployment != SL_SHARDED ||
            !destination->target.shard_key || sl_shards_answer(destination->connection, error);
+}
+
+/* ---- what --drop removes besides documents ---- */
+
+static bool has_key(const bson_t *indexes, const bson_t *key) {
+    bson_t own;
+    bool found = false;
+    for (sl_walk walk = sl_walk_of(indexes); !found && sl_walk_next(&walk);)
+        found = sl_look_inside(&walk.item, "key", &own) && sl_keys_equal(&own, key);
+    return found;
+}
+
+/* What the collection has and the command does not name. */
+typedef struct lost {
+    char shown[900];
+    size_t used;
+    bool key, options; /* a shard key; options that no load gives a collection */
+    bool known;        /* another --shard-key is given */
+} lost;
+
+static void add_lost(lost *l, const char *what, const char *value) {
+    char word[400];
+    l->used += sl_print_text(l->shown + l->used, sizeof l->shown - l->used, "%s%s %s",
+                             l->used ? ", " : "", what, sl_shell_word(value, word, sizeof word));
+}
+
+static void add_lost_json(lost *l, const char *what, const bson_t *value) {
+    char *json = bson_as_relaxed_extended_json(value, NULL);
+    add_lost(l, what, json ? json : "");
+    bson_free(json);
+}
+
+static void find_lost_indexes(const sl_job *job, const sl_destination *destination,
+                              const bson_t *shard_key, lost *l) {
+    const sl_load_config *config = job->config;
+    const bson_t *given = destination->target.shard_key;
+    bson_t indexes, key, shown;
+    sl_error ignored;
+    sl_collection_indexes(destination->connection, &destination->target, &indexes, &ignored);
+    for (sl_walk walk = sl_walk_of(&indexes); sl_walk_next(&walk);) {
+        bool named = !sl_look_inside(&walk.item, "key", &key) || sl_key_is_id(&key) ||
+                     sl_keys_equal(&key, shard_key) || (given && sl_keys_equal(&key, given));
+        for (size_t i = 0; !named && i < config->index_count; i++) {
+            bson_t own;
+            named = sl_look_inside(config->indexes[i], "key", &own) && sl_keys_equal(&own, &key);
+        }
+        if (named)
+            continue;
+        bson_init(&shown);
+        bson_copy_to_excluding_noinit(&walk.item, &shown, "v", "ns", "name", NULL);
+        add_lost_json(l, "--index", bson_count_keys(&shown) == 1 ? &key : &shown);
+        bson_destroy(&shown);
+    }
+    bson_destroy(&indexes);
+}
+
+/* Without the right to read them, they are not known. */
+static void find_lost(const sl_job *job, const sl_destination *destination, lost *l) {
+    const sl_target *target = &destination->target;
+    sl_collection_facts facts;
+    bson_t key;
+    bson_iter_t at;
+    sl_error ignored;
+    sl_collection_read(destination->connection, target, &facts, &ignored);
+    for (bool more = bson_iter_init(&at, &facts.options); more && bson_iter_next(&at);) {
+        const char *name = bson_iter_key(&at);
+        if (strcmp(name, "clusteredIndex") == 0 || strcmp(name, "storageEngine") == 0)
+            continue; /* of --clustered and --compressor */
+        add_lost(l, "the option", name);
+        l->options = true;
+    }
+    sl_collection_facts_clear(&facts);
+    sl_collection_shard_key(destination->connection, target, &key, &ignored);
+    l->key = !l->known && !bson_empty(&key) &&
+             !(target->shard_key && sl_keys_equal(&key, target->shard_key));
+    if (l->key)
+        add_lost_json(l, "--shard-key", &key);
+    find_lost_indexes(job, destination, &key, l);
+    bson_destroy(&key);
+}
+
+/* Refuses to drop a collection that was set up by other programs than loads. What the command names
+ * will be there again. */
+static bool may_be_dropped(const sl_job *job, const sl_destination *destination, sl_error *error) {
+    const sl_target *target = &destination->target;
+    lost l = {.known = target->shard_key_given};
+    uint32_t last = 0;
+    if (!target->drop || job->config->part_of_trial)
+        return true;
+    find_lost(job, destination, &l);
+    if (l.used > 0 && !l.options && !sl_registry_last(destination->registry, &last, error))
+        return false;
+    return l.used == 0 || last > 0 ||
+           sl_error_set(error, SL_EXIT_USAGE,
+                        "--drop would remove %s.%s, which other programs have set up, with what "
+                        "this command does not name: %s. To keep it, remove its documents "
+                        "(deleteMany in mongosh), and load without --drop; or add the options of "
+                        "this list that begin with --. If nothing of it is needed any more, give "
+                        "mongosh db.getSiblingDB('%s').getCollection('%s').drop()",
+                        target->database, target->collection, l.shown, target->database,
+                        target->collection);
+}
+
+/* Of a collection that loads have created. */
+static void warn_of_lost(const sl_job *job, const sl_destination *destination) {
+    const sl_target *target = &destination->target;
+    lost l = {.used = 0};
+    if (job->config->part_of_trial)
+        return;
+    find_lost(job, destination, &l);
+    if (l.used > 0)
+        sl_log_warning("--drop removes %s.%s%s; to have them again, give %s", target->database,
+                       target->collection,
+                       l.key ? ", which has another shard key, with its zones, options and indexes"
+                             : " with indexes that this command does not name",
+                       l.shown);
 }
 
 bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, sl_error *error) {
@@ -370,9 +552,11 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
            decide_sharding(job, destination, view, error) &&
            (destination->registry ||
             sl_registry_open(connection, target, &destination->registry, error)) &&
+           may_be_dropped(job, destination, error) &&
            sl_sources_find_parts(job, destination, error) &&
            (job->resumed || target->drop ||
-            (check_ids(job, destination, error) && sl_types_adopt(job, destination, false, error) &&
+            (check_names(job, destination, view->exists, error) &&
+             check_ids(job, destination, error) && sl_types_adopt(job, destination, false, error) &&
              sl_types_compare_fields(job, destination, error))) &&
            (destination->topology || sl_topology_read(connection, &destination->topology, error)) &&
            sl_parts_find_shards(job, destination, error) && may_match(job, destination, error) &&
@@ -423,14 +607,6 @@ static bool count_expired(void *context, const uint8_t *documents, const uint8_t
             seen->expired += bson_iter_date_time(&value) < seen->before ? 1 : 0;
     }
     return true;
-}
-
-static bool has_key(const bson_t *indexes, const bson_t *key) {
-    bson_t own;
-    bool found = false;
-    for (sl_walk walk = sl_walk_of(indexes); !found && sl_walk_next(&walk);)
-        found = sl_look_inside(&walk.item, "key", &own) && sl_keys_equal(&own, key);
-    return found;
 }
 
 /* Warns of a TTL index that is not among `existing` (NULL: it exists). Servers ignore
@@ -486,24 +662,6 @@ static void warn_of_expiries(sl_job *job, const sl_destination *destination, boo
     bson_destroy(&indexes);
 }
 
-/* Warns if the collection that is dropped has another shard key than the new one. */
-static void warn_of_dropped_key(const sl_destination *destination) {
-    const sl_target *target = &destination->target;
-    bson_t key = BSON_INITIALIZER;
-    char word[600];
-    sl_error ignored;
-    if (sl_collection_shard_key(destination->connection, target, &key, &ignored) &&
-        !bson_empty(&key) && !(target->shard_key && sl_keys_equal(&key, target->shard_key))) {
-        char *json = bson_as_relaxed_extended_json(&key, NULL);
-        sl_log_warning("--drop removes %s.%s, which has another shard key, with its zones, options "
-                       "and indexes; for the same key give --shard-key %s",
-                       target->database, target->collection,
-                       sl_shell_word(json ? json : "", word, sizeof word));
-        bson_free(json);
-    }
-    bson_destroy(&key);
-}
-
 /* The name of a column that is stored in an embedded document; NULL if there is none. */
 static const char *nested_column(const sl_job *job) {
     for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
@@ -547,7 +705,7 @@ static bool warn_of_blanks(const sl_job *job, const sl_job_source *source) {
 void sl_decision_log(sl_job *job, const sl_destination *destination, const sl_target_view *view) {
     const sl_target *target = &destination->target;
     if (target->drop)
-        warn_of_dropped_key(destination);
+        warn_of_lost(job, destination);
     if (view->change == SL_SHARDING_EXISTING)
         sl_log_warning("%s.%s exists and is not sharded: --shard-existing shards it now",
                        target->database, target->collection);

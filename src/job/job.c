@@ -102,11 +102,12 @@ bool sl_not_loaded_check(sl_job *job, sl_error *error) {
     const sl_not_loaded *list = &job->not_loaded;
     if (list->count == 0 || job->config->skip_other)
         return true;
-    return sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s not loaded, as the warnings show; "
-                        "--skip-other skips them; --include selects files, or entries of the "
-                        "named archives, by name",
-                        sl_plural(list->count, "file[s] or archive entr[y is|ies are]"));
+    sl_error_set(error, SL_EXIT_SOURCE,
+                 "%s not loaded, as the warnings show; --skip-other skips them; --include selects "
+                 "files, or entries of the named archives, by name",
+                 sl_plural(list->count, "file[s] or archive entr[y is|ies are]"));
+    error->skippable = true;
+    return false;
 }
 
 void sl_not_loaded_record(const sl_job *job, bson_t *record) {

@@ -27,17 +27,20 @@
 
 typedef struct sl_job_source {
     const sl_format *format;
-    sl_dialect *dialect;              /* for an archive, the dialect of its first entry */
-    bool divided;                     /* into records by the format's splitter */
+    sl_dialect *dialect; /* for an archive, that of the entry `deciding` */
+    unsigned deciding;   /* of an archive: the first entry that a format recognises, from 1 */
+    bool divided;        /* into records by the format's splitter */
     struct sl_archive_entry *entries; /* of an archive: entries being read; sources.c */
     char fingerprint[SL_FINGERPRINT_ROOM];
     uint64_t device, inode; /* of a regular file, also if it is standard input; 0 otherwise */
     char registered[SL_FINGERPRINT_ROOM]; /* in the registry, if other than the fingerprint; "" */
     uint64_t beginning;                   /* hash of its first text; 0: perhaps only a header */
+    uint64_t records;                     /* as in sl_registry_entry */
     size_t like; /* index + 1 of an earlier file with this beginning; 0: none */
     uint32_t number;
     _Atomic bool ends_at_mark; /* it ends with Ctrl-Z, and this has been said */
-    uint64_t sampled;          /* offset up to which the text has been sampled for types; types.c */
+    uint64_t sampled;      /* bytes of text that have been sampled for types; types.c */
+    uint64_t sampled_from; /* the offset of these */
     bool skipped;
     uint64_t *done; /* bit set of the blocks that an earlier run has completed; ledger.c */
     size_t done_words;

@@ -271,6 +271,7 @@ sl_registry_entry *sl_sources_entries(const sl_job *job, size_t *count, sl_error
                 .size = facts->stored_bytes,
                 .content = facts->content,
                 .beginning = source->beginning,
+                .records = source->records,
                 .types = sl_types_hash(job, source)};
     }
     if (!entries)
@@ -475,12 +476,32 @@ static bool has_path(const sl_registry_entry *entry, const bson_t *document) {
     return strcmp(at, end) == 0 && (at == path || at[-1] == '/');
 }
 
+/* Are the first records of an entry those of the document? SL_UNKNOWN: too few to tell. */
+typedef enum alikeness { SL_UNKNOWN, SL_ALIKE, SL_OTHERS } alikeness;
+
+static alikeness compare_records(const sl_registry_entry *entry, const bson_t *document) {
+    const uint64_t stored = (uint64_t)sl_look_int64(document, "records", 0);
+    unsigned own = 0, other = 0, found = 0;
+    for (unsigned i = 0; i < 64; i += 16) {
+        const uint64_t hash = entry->records >> i & 0xFFFF;
+        bool same = false;
+        for (unsigned k = 0; k < 64; k += 16)
+            same = same || (hash && hash == (stored >> k & 0xFFFF));
+        own += hash != 0;
+        other += (stored >> i & 0xFFFF) != 0;
+        found += same;
+    }
+    const unsigned both = own < other ? own : other;
+    return found > 0 && found * 2 >= both ? SL_ALIKE : both > 2 ? SL_OTHERS : SL_UNKNOWN;
+}
+
 #define CHANGED_SHOWN 1 /* files that the refusal names, each with a long command */
 
 typedef struct copies {
     char shown[800];
     size_t used, count;
     uint64_t documents; /* of the sources that were found */
+    bool any;           /* files also if their first records are others */
 } copies;
 
 /* Adds a source in the registry. `how` it resembles the entry; `documents`: those stored of it. */
@@ -592,21 +613,24 @@ static void on_alike(void *context, const sl_registry_entry *entry, const bson_t
 }
 
 /* Notes a source with the entry's file name, unless both begin with the same text: then it has been
- * noted already. At another path (has_path), only a file whose size differs by at most 1 % is taken
- * for a version of the file, because each month may have a folder with files of one name. */
+ * noted already. A file with other records is no version of the one that was loaded. At another
+ * path (has_path), only a file whose size differs by at most 1 % is taken for a version of the
+ * file, because each month may have a folder with files of one name. */
 static void on_namesake(void *context, const sl_registry_entry *entry, const bson_t *document) {
     alike *a = context;
     const uint64_t beginning = (uint64_t)sl_look_int64(document, "beginning", 0);
     const double size = (double)entry->size, other = sl_look_amount(document, "size", 0);
     char how[100];
+    const bool loaded = strcmp(sl_look_string(document, "state"), "loaded") == 0;
     bool near = has_path(entry, document) || fabs(size - other) * 100 <= fmax(size, other);
     snprintf(how, sizeof how,
              ", %s bytes, has the name of a file of %s bytes:", sl_number_text((uint64_t)size),
              sl_number_text((uint64_t)other));
     if (a->error.code || !near || is_pipe(entry) ||
+        (loaded && compare_records(entry, document) == SL_OTHERS) ||
         (beginning != 0 && beginning == entry->beginning) || !stores_copies(a))
         return;
-    if (strcmp(sl_look_string(document, "state"), "loaded") != 0)
+    if (!loaded)
         add_unfinished(a, &a->versions, entry, how, document);
     else
         add_found(&a->versions, entry, how, document,
@@ -704,6 +728,8 @@ static bool refuse_copies(sl_job *job, const sl_destination *destination,
 
 static void on_changed(void *context, const sl_registry_entry *entry, const bson_t *document) {
     copies *c = context;
+    if (!c->any && compare_records(entry, document) != SL_ALIKE)
+        return;
     char own[400];
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
     if (!is_pipe(entry) && has_path(entry, document) &&
@@ -714,26 +740,28 @@ static void on_changed(void *context, const sl_registry_entry *entry, const bson
                                  (unsigned long long)entry->size);
 }
 
-/* With --again, a file that is not the one that was loaded under its name gets other _ids: a file
- * in which the rejects were corrected would be stored a second time. The entries have been looked
+/* A file that is not the one that was loaded under its name gets other _ids: one that was
+ * corrected, or has got more records, would be stored a second time. With --again, it may be one in
+ * which the rejects were corrected, whatever its first records are. The entries have been looked
  * up. */
 static bool refuse_corrected(sl_job *job, const sl_destination *destination,
                              const sl_registry_entry *entries, size_t count, sl_error *error) {
     const sl_load_config *config = job->config;
-    copies found = {.count = 0};
-    if (!config->again || job->resumed || job->keys || job->other_ids || destination->target_gone ||
+    copies found = {.any = config->again};
+    if (job->resumed || job->keys || job->other_ids || destination->target_gone ||
         config->part_of_trial || config->format_options.mode != SL_MODE_INSERT)
         return true;
     if (!sl_registry_namesakes(destination->registry, entries, count, on_changed, &found, error))
         return false;
     return found.count == 0 || !takes_positions(job) ||
            sl_error_set(error, SL_EXIT_SOURCE,
-                        "--again: these files have changed since they were loaded into "
+                        "%sthese files have changed since they were loaded into "
                         "%s.%s:" SL_LINES SL_LINES
                         "\nTheir stored records would be stored a second time. To load corrected "
                         "rejects, load only the file in rejected/ in the work directory of the "
                         "first load; or start again with --drop. For new data, rename the files",
-                        destination->target.database, destination->target.collection, found.shown,
+                        config->again ? "--again: " : "", destination->target.database,
+                        destination->target.collection, found.shown,
                         found.count > SL_COPIES_SHOWN ? "\n  ..." : "");
 }
 
@@ -778,8 +806,8 @@ bool sl_sources_refuse_copies(sl_job *job, const sl_destination *destination, sl
         return true;
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
     bool ok = entries && sl_registry_look_up(destination->registry, entries, count, error) &&
-              refuse_copies(job, destination, entries, count, true, error) &&
-              refuse_corrected(job, destination, entries, count, error);
+              refuse_corrected(job, destination, entries, count, error) &&
+              refuse_copies(job, destination, entries, count, true, error);
     free(entries);
     return ok;
 }

@@ -440,6 +440,29 @@ static char line_escape_of(const sl_format *format, const sl_dialect *dialect) {
     return format->line_escape ? format->line_escape(dialect) : 0;
 }
 
+/* The hashes of the first records, for the registry. Lines that begin with a blank, or have a
+ * bracket only, are parts of records. */
+static uint64_t hash_records(const sl_job_source *source, sl_text head) {
+    const char *at = head.bytes, *stop = at + head.length, *end;
+    uint64_t hashes = 0;
+    if (source->format->binary)
+        return 0;
+    if (source->format == &sl_format_delimited)
+        at +=
+            source->dialect->body_offset < head.length ? source->dialect->body_offset : head.length;
+    else if ((end = memchr(at, '\n', head.length)) != NULL)
+        at = end + 1; /* it may be a header */
+    for (unsigned count = 0; count < 4 && (end = memchr(at, '\n', (size_t)(stop - at)));
+         at = end + 1) {
+        size_t length = (size_t)(end - at) - (end > at && end[-1] == '\r');
+        if (length < 3 || *at == ' ' || *at == '\t')
+            continue;
+        const uint64_t hash = sl_hash((const uint8_t *)at, length) & 0xFFFF;
+        hashes |= (hash ? hash : 1) << (16 * count++);
+    }
+    return hashes;
+}
+
 /* Prepares a source whose dialect is known for reading. */
 static bool begin_source(const sl_job *job, size_t index, sl_text head, bool whole,
                          sl_error *error) {
@@ -454,6 +477,7 @@ static bool begin_source(const sl_job *job, size_t index, sl_text head, bool who
     const char *end = memchr(head.bytes, '\n', head.length);
     bool several = format->own_ids || (end && end + 1 < head.bytes + head.length);
     source->beginning = several ? sl_hash_text(head.bytes, head.length) : 0;
+    source->records = hash_records(source, head);
     if (!splitter && format->check_head && !format->check_head(source->dialect, head, whole, error))
         return sl_error_prefix(error, "%s", sl_source_set_at(job->set, index)->shown);
     return sl_types_add_head(job, source, head, whole, error);
@@ -474,12 +498,13 @@ static bool take_schema(sl_job *job, size_t index, sl_error *error) {
                         source->shown);
 }
 
-/* Determines the format and dialect of a source. With "auto" all formats are tried in turn; if none
- * recognises the source, the error quotes each one's reason, the likeliest format first. False with
- * SL_EXIT_SOURCE: no format recognises it. Then `*empty` is set if there is no text, and `*damaged`
- * if its data cannot be read; a damaged source must not be left out. */
-static bool recognise(sl_job *job, size_t index, char *head, bool *damaged, bool *empty,
-                      sl_error *error) {
+/* Determines the format and dialect of a source by its head. With "auto" all formats are tried in
+ * turn; if none recognises the source, the error quotes each one's reason, the likeliest format
+ * first. False with SL_EXIT_SOURCE: no format recognises it. Then `*empty` is set if there is no
+ * text, and `*damaged` if its data cannot be read; a damaged source must not be left out. `*entry`
+ * of an archive has been read. */
+static bool recognise_head(sl_job *job, size_t index, char *head, const char **entry, bool *damaged,
+                           bool *empty, sl_error *error) {
     sl_job_source *source = &job->sources[index];
     const char *path = sl_source_set_at(job->set, index)->shown;
     size_t length;
@@ -490,6 +515,7 @@ static bool recognise(sl_job *job, size_t index, char *head, bool *damaged, bool
         *damaged = sl_source_set_at(job->set, index)->kind != SL_SOURCE_NOT_TEXT;
         return false;
     }
+    *entry = strcmp(name, sl_source_set_at(job->set, index)->path) != 0 ? name : NULL;
     *empty = whole && length == 0;
     if (!take_schema(job, index, error)) {
         *damaged = true; /* it is never left out */
@@ -532,6 +558,40 @@ static bool recognise(sl_job *job, size_t index, char *head, bool *damaged, bool
     }
     misfits_sort(misfits, misfit_count, name, text);
     return unknown_format(path, text, misfits, misfit_count, error);
+}
+
+#define HEADS_MOST 64u /* entries of an archive that are looked at; each reads those before it */
+
+/* As recognise_head; the first entry of an archive that a format recognises decides. */
+static bool recognise(sl_job *job, size_t index, char *head, bool *damaged, bool *empty,
+                      sl_error *error) {
+    unsigned *deciding = &job->sources[index].deciding;
+    const sl_source *source = sl_source_set_at(job->set, index);
+    const char *entry = NULL, *last;
+    *deciding = 1;
+    bool ok = recognise_head(job, index, head, &entry, damaged, empty, error), ended = false;
+    const bool pipe = source->kind == SL_SOURCE_PIPE, archive = entry && !source->schema;
+    while (!ok && archive && !pipe && !*damaged && !ended && *deciding < HEADS_MOST) {
+        sl_error why = {0};
+        sl_source_set_passed(job->set, index, (*deciding)++);
+        ok = recognise_head(job, index, head, &last, damaged, &ended, &why);
+        if (!ok && (*damaged || why.code != SL_EXIT_SOURCE))
+            *error = why;
+    }
+    if (ok)
+        *error = (sl_error){0};
+    const bool one = ended && *deciding == 2; /* the archive has this entry only */
+    if (ok || !archive || *damaged || error->code != SL_EXIT_SOURCE || one)
+        return ok;
+    const sl_error first = *error;
+    return sl_error_set(error, SL_EXIT_SOURCE,
+                        "%s: %s; --include PATTERN selects entries by name. The first one, "
+                        "%s:\n" SL_LINES,
+                        source->shown,
+                        pipe ? "the first entry of an archive in a pipe decides on the format, and "
+                               "is not recognised. Name the archive as a file"
+                             : "the format of none of its first entries is recognised",
+                        entry, first.message);
 }
 
 static void skip(sl_job *job, size_t index) {

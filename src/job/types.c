@@ -153,8 +153,8 @@ static bool add_block(sl_job *job, const sl_dialect *dialect, const sl_source_bl
     const sl_job_source *source = &job->sources[block->source];
     sl_text text = block->text;
     uint64_t offset = block->offset;
-    if (offset < source->sampled) {
-        uint64_t skip = source->sampled - offset;
+    if (offset - source->sampled_from < source->sampled) {
+        uint64_t skip = source->sampled - (offset - source->sampled_from);
         if (skip >= text.length)
             return true;
         text.bytes += skip;
@@ -234,10 +234,14 @@ static bool add_sequential(sl_job *job, sl_reader *reader, size_t index, sl_erro
     for (unsigned i = 0; ok && i < SEQUENTIAL_BLOCKS && !block.last; i++) {
         if (sl_reader_next_of(reader, index, i, &block, &ignored) != SL_READ_BLOCK)
             break;
-        if (block.entry && block.entry_start && i > 0)
+        sl_job_source *source = &job->sources[index];
+        const bool decides = !block.entry || block.entry_number == source->deciding;
+        if (decides && block.entry_start)
+            source->sampled_from = block.offset;
+        if (decides)
+            ok = add_block(job, source->dialect, &block, block.text.length, error);
+        else if (block.entry_start)
             ok = add_entry(job, &block, block.text.length, error);
-        else if (!block.entry || block.entry_number == 1)
-            ok = add_block(job, job->sources[index].dialect, &block, block.text.length, error);
     }
     return ok;
 }
@@ -403,14 +407,6 @@ static size_t add_reply(sl_typed_fields *fields, bool ok, bson_t *reply) {
 
 #define LOOKED_FOR 200u /* columns */
 
-static bool is_listed(const known_types *known, const char *column) {
-    for (sl_walk walk = sl_walk_of(&known->list); sl_walk_next(&walk);) {
-        if (strcmp(sl_look_string(&walk.item, "column"), column) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Appends conditions for columns with values that are not listed, and that no document seen has.
  * Returns their number. */
 static size_t append_unseen(const sl_job *job, const known_types *known, bson_t *conditions) {
@@ -422,7 +418,7 @@ static size_t append_unseen(const sl_job *job, const known_types *known, bson_t 
          count < LOOKED_FOR && (column = sl_typing_next(&walk)) != NULL;) {
         const char *name = column->name;
         bool found = !*name || *name == '$' || strlen(name) >= SL_FIELD_ROOM ||
-                     column->guess.values == 0 || is_listed(known, name);
+                     column->guess.values == 0 || sl_registry_lists(&known->list, name);
         for (size_t f = 0; f < seen->count && !found; f++)
             found = strcmp(seen->items[f].name, name) == 0;
         if (found)

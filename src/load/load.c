@@ -133,16 +133,17 @@ static void log_how_to_complete(const sl_load *load, const sl_error *why) {
                            : "");
     else
         sl_log_warning(
-            "to complete this load, %sgive %s with %s--resume --work-dir %s%s%s",
+            "to complete this load, %sgive %s with %s%s--resume --work-dir %s%s%s",
             changed ? "restore the original source and " : "",
             config->completed_by ? config->completed_by : "the same command",
             atomic_load(&load->run.ended_by) == SL_ENDED_BY_REJECT_LIMIT
                 ? "a higher --max-rejects and "
                 : "",
+            why->skippable ? "--skip-other " : "",
             sl_shell_word(config->resumed_in ? config->resumed_in : load->ledger.work_directory,
                           folder, sizeof folder),
             changed ? "; to load the changed source, start again with --drop" : "",
-            why->code == SL_EXIT_SOURCE && !changed &&
+            why->code == SL_EXIT_SOURCE && !why->skippable && !changed &&
                     atomic_load(&load->run.ended_by) != SL_ENDED_BY_REJECT_LIMIT
                 ? "; if a source has to be replaced, load it without --resume, with --drop"
                 : "");

@@ -194,10 +194,15 @@ bool sl_source_set_has_changed(const sl_source_set *set);
  * thread. */
 void sl_source_set_stop(sl_source_set *set);
 
+/* Lets sl_source_head read the entry of an archive that follows so many readable entries; for an
+ * archive with fewer, the head is then empty. Not for pipes. */
+void sl_source_set_passed(sl_source_set *set, size_t index, unsigned entries);
+
 /* Reads the first bytes of the uncompressed stream, up to `room`, into `head`; for an archive, of
- * its first readable entry. `*whole`: the head is the complete text. `*name` (may be NULL) is the
- * entry's name, or the path if the source is not an archive; it lives as long as the set. The bytes
- * read from a pipe are kept for its readers. Call it before the first block is read. */
+ * its first readable entry (or see sl_source_set_passed). `*whole`: the head is the complete text.
+ * `*name` (may be NULL) is the entry's name, or the path if the source is not an archive; it lives
+ * as long as the set. The bytes read from a pipe are kept for its readers. Call it before the first
+ * block is read. */
 bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, size_t *length,
                     bool *whole, const char **name, sl_error *error);
 

@@ -945,6 +945,10 @@ void sl_source_set_spread(sl_source_set *set, size_t index, uint64_t spread) {
     set->states[index].spread = spread;
 }
 
+void sl_source_set_passed(sl_source_set *set, size_t index, unsigned entries) {
+    set->states[index].passed = entries;
+}
+
 void sl_source_set_cr_lines(sl_source_set *set, size_t index) {
     set->states[index].source.cr_lines = true;
 }
@@ -1103,8 +1107,11 @@ bool sl_source_head(sl_source_set *set, size_t index, char *head, size_t room, s
         sl_stream_add_line_ends(stream);
     ok = ok && (pipe || set_kind(set, index, stream, error)) &&
          sl_stream_next_entry(stream, &more, &times, error) &&
-         take_schema(set, index, stream, more, error) &&
-         sl_stream_read(stream, head, room, length, &times, error);
+         take_schema(set, index, stream, more, error);
+    for (unsigned left = set->states[index].passed; ok && more && left > 0; left--)
+        ok = sl_stream_next_entry(stream, &more, &times, error);
+    *length = 0;
+    ok = ok && (!more || sl_stream_read(stream, head, room, length, &times, error));
     *whole = ok && *length < room;
     if (*whole && source->kind == SL_SOURCE_PLAIN)
         ok = sl_identity_check_open(set, index, sl_stream_file(stream), error) &&

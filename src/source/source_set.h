@@ -68,6 +68,7 @@ typedef struct source_state {
     size_t done_words;
     bool compare;    /* completed blocks are also read, for comparison */
     uint64_t spread; /* see sl_source_set_selects */
+    unsigned passed; /* see sl_source_set_passed */
 } source_state;
 
 static inline bool sl_source_block_is_done(const source_state *state, uint64_t sequence) {

@@ -45,6 +45,7 @@ typedef struct sl_error {
                     needed */
     bool loaded_before; /* the sources are stored, and none of their records was rejected */
     bool recognised;    /* of a source: it has this format, but cannot be loaded */
+    bool skippable;     /* --skip-other lets --resume complete the load */
     int server_code;    /* of a server's reply; 0: another error */
 } sl_error;
 

@@ -119,6 +119,28 @@ class Archives(Case):
             outcome, _ = self.parse(*words, code=support.EXIT_SOURCE, stdin=path.read_bytes())
             self.assertEqual(outcome.err.count("0.pdf: not loaded"), 1, outcome.err)
 
+    def test_text_before_the_first_loaded_entry(self):
+        """A readme at the beginning made the archive one of an unknown format, which no option loaded."""
+        rows = "".join(f"{n};{n},5\n" for n in range(100)).encode()
+        entries = [("LIESMICH.txt", b"Hinweise zum Datensatz\nStand 2025\n"), ("notes.md", b"# Notes\n" * 9),
+                   ("1.csv", b"id;wert\n" + rows), ("2.csv", b"id;wert\n" + rows)]
+        tar = making.tar(entries)
+        for path in (self.file("a.zip", making.zip_of(entries)), self.file("a.tar", tar), self.zipped("a.tar.gz", tar)):
+            with self.subTest(path.name):
+                outcome, work = self.parse(path, code=support.EXIT_SOURCE)
+                self.assertIn("LIESMICH.txt: not loaded: ", outcome.err)
+                self.assertIn("notes.md: not loaded: ", outcome.err)
+                self.assert_accounting(work, inserted=200)
+                outcome, work = self.parse("--skip-other", path)
+                self.assertIn("types inferred from 200 sampled records: 2 numbers", outcome.err)
+                self.assertIn("not loaded: LIESMICH.txt", self.shardload("inspect", path).out)
+                outcome, _ = self.parse("-", stdin=path.read_bytes(), code=support.EXIT_SOURCE)
+                self.assertIn("Name the archive as a file; --include PATTERN", outcome.err)
+                self.parse("--include", "*.csv", "-", stdin=path.read_bytes())
+        path = self.file("b.zip", making.zip_of(entries[:2]))
+        outcome, _ = self.parse(path, code=support.EXIT_SOURCE)
+        self.assertIn("the format of none of its first entries is recognised", outcome.err)
+
     def test_include_selects_entries(self):
         for path in self.archives():
             self.parse("--include", "[rm]*e*s*.csv", path)

@@ -478,6 +478,14 @@ class Types(support.Case):
             shown = self.shardload("inspect", self.file("t.csv", text)).err
             self.assertEqual((advice in shown, "before the table not loaded" in shown), (names, True), text)
 
+    def test_repeated_names_are_said(self):
+        """The second column of a name was renamed without a word."""
+        outcome, _ = self.parse(self.file("r.csv", "ID;Wert;Einheit;Wert;Einheit\n1;2,5;kg;3,5;m\n2;4,5;kg;5,5;m\n"))
+        self.assertIn("r.csv: a name occurs several times in the header: later columns are stored with a number, as "
+                      "Wert_2", outcome.err)
+        outcome, _ = self.parse(self.file("s.csv", "ID;Wert\n1;2,5\n2;4,5\n"))
+        self.assertNotIn("several times", outcome.err)
+
     def test_a_load_without_header_says_so(self):
         """The first line may be the header, and would be a record."""
         path = self.file("h.csv", "geo\t2020 \t2021 \nDE\t1 p\t2\nFR\t: \t4 e\n")

@@ -17,7 +17,8 @@ class Messages(support.ClusterCase):
             self.assertIn("is a capped collection of at most 1.0 MB and 700 documents", outcome.err)
             self.assertIn("the server removes the oldest documents", outcome.err)
             self.database.drop_collection("t.sources")
-        self.load("--no-verify", "--drop", path)
+        self.database.drop_collection("t")
+        self.load("--no-verify", path)
 
     def test_a_ttl_index_is_named(self):
         self.database.t.create_index("seen.at", expireAfterSeconds=864000)

@@ -35,6 +35,28 @@ class Standalone(support.ClusterCase):
                   message="--batch-size 2000 is more than the server accepts (1000 documents)")
         self.assertEqual(self.database.t.count_documents({}), 300)
 
+    def test_what_other_programs_have_set_up_is_not_dropped_unnamed(self):
+        """A validator, options and indexes of an administrator were gone after a reload, with exit code 0."""
+        path = self.source()
+        for options, shown in (({"validator": {"a": {"$ne": 9}}}, "the option validator"),
+                               ({"capped": True, "size": 4096}, "the option capped"), ({}, "this")):
+            self.database.drop_collection("t")
+            self.database.drop_collection("t.sources")
+            self.database.create_collection("t", **options)
+            self.database.t.create_index("v")
+            for command in "load", "plan":
+                outcome = self.shardload(command, *self.target(), "--drop", path, code=support.EXIT_USAGE)
+                for part in (f"--drop would remove {self.database_name}.t, which other programs have set up", shown,
+                             "--index ", '"v"', f"getSiblingDB('{self.database_name}')"):
+                    self.assertIn(part, outcome.text)
+            self.assertEqual(set(self.database.t.index_information()), {"_id_", "v_1"})
+        self.load("--drop", "--index", '{"v": 1}', path)
+        outcome, _ = self.load("--drop", path)  # a load has created it now
+        self.assertIn("with indexes that this command does not name; to have them again, give --index ", outcome.err)
+        self.assertNotIn("--drop removes", self.load("--drop", path)[0].err)
+        self.database.command("collMod", "t", validator={"a": {"$ne": 9}})
+        self.load("--drop", path, code=support.EXIT_USAGE, message="the option validator")
+
     # A resumed load
 
     def failing(self, command, path):
@@ -205,5 +227,9 @@ class Sharded(Standalone):
         self.load("--shard-key", key, path)
         for words, announced in ((("--shard-key", key), False), ((), True), ((), False)):
             outcome, _ = self.load("--drop", *words, path)
-            self.assertEqual(f"another shard key, with its zones, options and indexes; for the same key give "
+            self.assertEqual(f"another shard key, with its zones, options and indexes; to have them again, give "
                              f"--shard-key '{key}'" in outcome.err, announced, outcome.err)
+        self.database["t.sources"].drop()
+        self.load("--drop", "--shard-key", key, path)
+        self.database["t.sources"].drop()
+        self.load("--drop", path, code=support.EXIT_USAGE, message=f"--shard-key '{key}'")

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """MOT files are loaded into a standalone server, a replica set and a cluster, and read with the Python
 driver."""
-import os
 
 import mot_reader
 import support
@@ -95,11 +94,8 @@ class AnyServer:
         path = self.file("year.txt", mot_text([1, 2, 3]))
         outcome, _ = self.load(path)
         self.assertNotIn("twice", outcome.text)
-        size = os.path.getsize(path)
         outcome, _ = self.load(self.file("year.txt", mot_text([4, 5, 6, 7])))
-        # It may be the same file, grown: the user is warned.
-        self.assertRegex(outcome.err, rf"year.txt, \d+ bytes, has the name of a file of {size} bytes: .*year.txt, ")
-        self.assertIn("stored twice", outcome.err)
+        self.assertNotIn("twice", outcome.text)
         self.assertEqual(self.database.t.count_documents({}), 7)
 
     def test_drop_replaces_the_collection(self):

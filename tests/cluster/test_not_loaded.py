@@ -20,7 +20,8 @@ class Sharded(support.ClusterCase):
     def test_test_items_beside_test_results_fail_the_load_until_they_are_skipped(self):
         path = self.archive()
         _, work = self.load(path, code=support.EXIT_SOURCE,
-                            message=(f"{path}: items.csv: not loaded: holds ", "--skip-other", "--resume"))
+                            message=(f"{path}: items.csv: not loaded: holds ",
+                                     "the same command with --skip-other --resume --work-dir"))
         record = support.run_record(work)
         self.assertEqual(record["exitCode"], support.EXIT_SOURCE)
         self.assertEqual([item["entry"] for item in record["notLoaded"]["items"]], ["items.csv"])

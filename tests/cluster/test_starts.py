@@ -146,12 +146,11 @@ class LoadedBefore(support.ClusterCase):
         folder.mkdir()
         self.load(first, code=None)
         count = self.count()
-        for text, how in ((lines.replace("KA1\n", "KB1\n", 1),
-                           ", [\\d,]+ bytes, has the name of a file of [\\d,]+ bytes:"),
-                          (lines + "50,FORD,KA50\n", " begins with the text of")):
-            self.file("new/t.csv", text)
-            outcome, _ = self.load(folder / "t.csv", code=None)
-            self.assertRegex(outcome.err, rf"new/t.csv{how} \S*t.csv, on 20\d\d-\S+, 15,680 documents\n")
+        for name, text, how in (("old", lines.replace("KA1\n", "KB1\n", 1),
+                                 ", [\\d,]+ bytes, has the name of a file of [\\d,]+ bytes:"),
+                                ("older", lines + "50,FORD,KA50\n", " begins with the text of")):
+            outcome, _ = self.load(self.file(f"{name}/t.csv", text), code=None)
+            self.assertRegex(outcome.err, rf"{name}/t.csv{how} \S*t.csv, on 20\d\d-\S+, 15,680 documents\n")
             kept = "31,360" if self.count() > 3 * 15680 else "15,680"
             self.assertRegex(outcome.err, f"the {kept} documents of these sources are kept. .* --drop.* --mode upsert")
             self.assertEqual((outcome.err.count("warning:"), self.count() > count), (1, True), outcome.err)
@@ -167,6 +166,24 @@ class LoadedBefore(support.ClusterCase):
         self.load("--drop", "--id-field", "id,make", first, code=None)
         self.load("--id-field", "id,make", folder / "t.csv", code=EXIT_SOURCE,
                   message="--mode upsert replaces its documents")
+
+    def test_a_corrected_or_longer_file_of_the_same_path_is_refused(self):
+        """Its records were stored a second time, with a warning that the next month's file got as well."""
+        self.load(self.first)
+        for text in (TABLE.replace("KA30\n", "KB30\n"), TABLE.replace("KA2\n", "KA two\n"), TABLE + "50,FORD,KA50\n"):
+            self.file(self.first.name, text)
+            for command in "load", "plan":
+                outcome = self.shardload(command, *self.target(), self.first, code=EXIT_SOURCE)
+                self.assertIn("these files have changed since they were loaded into", outcome.text)
+                self.assertNotIn("--again: ", outcome.text)
+            self.assertEqual(self.count(), 49)
+        month = self.file(self.first.name, TABLE.replace("FORD", "OPEL"))  # other records
+        self.assertNotIn("warning:", self.load(month)[0].err)
+        self.assertEqual(self.count(), 98)
+        self.load("--mode", "upsert", "--id-field", "id", self.first, collection="ids")
+        self.file(self.first.name, TABLE.replace("KA30\n", "KB30\n"))
+        self.load("--mode", "upsert", "--id-field", "id", self.first, collection="ids")
+        self.assertEqual(self.count("ids"), 49)
 
     def test_json_of_a_pipe_that_is_loaded_again_is_reported(self):
         for text in (b'{"a":1}\n{"a":2}\n', b'[{"a":3},{"a":4}]'):

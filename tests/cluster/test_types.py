@@ -376,6 +376,24 @@ class Remembered(support.ClusterCase):
         self.assert_refused(self.csv("2,7,x,yes,2016", header="plz,later,n,ok,day"),
                             "column ok: flag true false in the collection, text here")
 
+    def test_a_second_file_without_header(self):
+        """Its records were stored with the fields column1 and so on, beside those of the first file."""
+        self.load(self.csv("1,a,5.5", "2,b,7.5", header="nr,name,betrag"))
+        second, names = self.file("second.csv", "3,c,8.5\n4,d,9.5\n"), "--columns nr,name,betrag. "
+        for command in "load", "plan":
+            for words in ((), ("--types", "text"), ("--header", "no")):
+                outcome = self.shardload(command, *self.target(), *words, second, code=support.EXIT_SOURCE)
+                self.assertIn("no header is found, and its 3 columns would be stored as column1", outcome.text)
+                self.assertIn(names, outcome.text)
+        self.shardload("load", *self.target(), self.file("two.csv", "3,8.5\n4,9.5\n"), code=support.EXIT_SOURCE,
+                       message="its 2 columns would be stored as column1 and so on, but earlier loads into "
+                               f"{self.database_name}.t have named their columns. Give the names in the order of the "
+                               "file, as the documents do: --columns NAME,...")
+        self.load(*names.rstrip(". ").split(), second)
+        self.assertEqual(self.database.t.count_documents({"name": {"$exists": True}}), 4)
+        self.load("--columns", "column1,column2,column3", self.file("third.csv", "5,e,8.5\n6,f,9.5\n"))
+        self.load(self.file("fourth.csv", "7,g,8.5\n8,h,9.5\n"))  # the collection has such columns now
+
     def test_new_and_missing_columns_are_reported_once(self):
         """For a renamed column, the schema of the message stores one field."""
         def differs(*words):
