@@ -5,6 +5,7 @@ import datetime
 import itertools
 
 import bson
+import dump_making as making
 from bson import Binary, Code, Int64, ObjectId, Regex, Timestamp
 
 ID_INDEX = {"v": 2, "key": {"_id": 1}, "name": "_id_"}
@@ -67,6 +68,12 @@ def command(name, value, /, **fields):
 
 def create(name, **options):
     return command("create", name, **options, idIndex=ID_INDEX)
+
+
+def rename(name, to, of=None, **fields):
+    """`of`: the name that the collection has in the dump."""
+    return {**command("renameCollection", f"DB.{name}", to=f"DB.{to}", **fields),
+            "ui": Binary(making.uuid_of(of or name), 4)}
 
 
 def apply_ops(operations, **fields):

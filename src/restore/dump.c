@@ -694,6 +694,7 @@ static bool take_fields(sl_namespace *item, const bson_t *document, const char *
         free(item->collection);
         item->collection = collection;
     }
+    snprintf(item->uuid, sizeof item->uuid, "%s", sl_look_string(document, "uuid"));
     if (bson_iter_init_find(&iter, document, "options")) {
         bson_t options;
         if (!sl_document_at(&iter, &options))

@@ -68,6 +68,8 @@ typedef struct sl_namespace {
     bool made;                  /* the oplog creates it, or renames another one to it */
     bool replaced;              /* the oplog drops or renames it, or renames another one to it */
     bool gone;                  /* of `after`: it is dropped, renamed, or not created yet */
+    bool known;                 /* of `after`: the oplog has created, dropped or replaced it */
+    char uuid[SL_UUID_ROOM];    /* of the dumped collection; "": not known */
     struct sl_namespace *after; /* its options, `later` and indexes after the oplog; NULL: the oplog
                                    does not change them */
     const bson_t *shard_key;    /* from --shard-keys, borrowed; NULL: not sharded */

@@ -175,6 +175,7 @@ static const char *command_of(const bson_t *object) {
 static bool take_operation(reading *r, const bson_t *entry, unsigned nested, sl_error *error) {
     sl_oplog_operation made = {.name = sl_look_string(entry, "ns"),
                                .number = r->totals->operations,
+                               .entry = entry,
                                .at = r->entry_at,
                                .timestamp = r->timestamp};
     const char *op = sl_look_string(entry, "op");

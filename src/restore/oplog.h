@@ -27,6 +27,7 @@ typedef struct sl_oplog_operation {
     const char *name;    /* "database.collection"; of a command "database.$cmd" */
     bson_t object;       /* document, update, or command */
     bson_t target;       /* of an update: {_id}; otherwise empty */
+    const bson_t *entry; /* with all its fields */
     uint64_t number;     /* from 0 */
     uint64_t at;         /* offset of its entry in the oplog */
     uint64_t timestamp;  /* of its entry: seconds << 32 | ordinal */

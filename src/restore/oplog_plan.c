@@ -228,6 +228,7 @@ static bool plan_create(planning *p, const sl_oplog_operation *o, const char *da
     bson_reinit(state->indexes);
     state->index_count = 0;
     state->gone = state->collated = state->capped = false;
+    state->known = true;
     state->kind = SL_NAMESPACE_COLLECTION;
     if (!sl_oplog_create_options(o, state, error))
         return false;
@@ -246,7 +247,7 @@ static bool mark_gone(planning *p, sl_namespace *item, sl_error *error) {
         bson_reinit(state->later);
         bson_reinit(state->indexes);
         state->index_count = 0;
-        state->gone = item->replaced = true;
+        state->gone = state->known = item->replaced = true;
     }
     return state || !item;
 }
@@ -275,6 +276,41 @@ static bool is_of_users(const char *database, const char *collection) {
     return sl_kinds[sl_dump_kind(database, collection)].merged_by != NULL;
 }
 
+/* Why the collection that this operation renames, or that it replaces, may be another one than that
+ * of the restore; NULL: it is the same. An oplog that begins before the dump renames collections
+ * that have other names in the dump. */
+static const char *why_unknown(const sl_namespace *from, const sl_namespace *to,
+                               const sl_oplog_operation *o) {
+    bson_iter_t at;
+    char uuid[SL_UUID_ROOM] = "";
+    if (bson_iter_init_find(&at, o->entry, "ui"))
+        sl_uuid_of(&at, uuid);
+    const sl_namespace *was = from ? from->after : NULL, *other = to ? to->after : NULL;
+    const bool known = was && was->known;
+    if (!from || (was && was->gone) || (from->oplog_only && !known))
+        return "the dump does not have the renamed collection, and the oplog does not create it";
+    if (!known && (!uuid[0] || !from->uuid[0]))
+        return "the renamed collection has no UUID in the dump or in the oplog";
+    if (!known && strcmp(uuid, from->uuid) != 0)
+        return "the renamed collection has another UUID in the dump";
+    const bool drops = bson_iter_init_find(&at, &o->object, "dropTarget") &&
+                       !(BSON_ITER_HOLDS_BOOL(&at) && !bson_iter_bool(&at));
+    return !to || drops || (other ? other->gone || other->known : to->oplog_only)
+               ? NULL
+               : "the dump has both, although only the renamed one existed then";
+}
+
+static bool refuse_rename(const sl_oplog_operation *o, const char *from, const char *to,
+                          const char *why, sl_error *error) {
+    const unsigned long long seconds = o->timestamp >> 32, ordinal = o->timestamp & UINT32_MAX;
+    return sl_error_set(error, SL_EXIT_CLUSTER,
+                        "at timestamp %llu:%llu, the oplog renames %s to %s. These may be other "
+                        "collections than those of the restore: %s. Use an oplog that begins when "
+                        "the dump began; or replay the entries before that time (--oplog-limit "
+                        "%llu:%llu); or leave both out (--ns-exclude)",
+                        seconds, ordinal, from, to, why, seconds, ordinal);
+}
+
 static bool plan_rename(planning *p, const sl_oplog_operation *o, const char *database,
                         const char *collection, sl_error *error) {
     (void)database;
@@ -287,14 +323,17 @@ static bool plan_rename(planning *p, const sl_oplog_operation *o, const char *da
     sl_oplog_split(from, from_database, &source);
     if (is_of_users(from_database, source) || is_of_users(to_database, collection))
         return sl_error_set(error, SL_EXIT_SOURCE, "renameCollection of users is not replayed");
-    sl_namespace *item = find(p, from_database, source);
-    if (!item || (item->after && item->after->gone))
+    sl_namespace *item = find(p, from_database, source), *other = find(p, to_database, collection);
+    if (!item && (!other || other->left_out))
         return true;
+    const char *why = why_unknown(item, other, o);
+    if (!item)
+        return refuse_rename(o, from, to, why, error);
     bool left_out = item->left_out;
     if (!get(p, to_database, collection, error))
         return false;
     item = find(p, from_database, source); /* may have moved */
-    sl_namespace *other = find(p, to_database, collection);
+    other = find(p, to_database, collection);
     sl_namespace *was = after(p, item, error), *state = was ? after(p, other, error) : NULL;
     if (!state)
         return false;
@@ -303,6 +342,8 @@ static bool plan_rename(planning *p, const sl_oplog_operation *o, const char *da
                             "the oplog renames %s to %s, but only one of them is selected: select "
                             "both or none with --ns-include and --ns-exclude",
                             from, to);
+    if (why && !left_out)
+        return refuse_rename(o, from, to, why, error);
     if (!sl_dump_keep_metadata(p->dump, was, error))
         return false;
     bson_destroy(state->later);
@@ -312,7 +353,7 @@ static bool plan_rename(planning *p, const sl_oplog_operation *o, const char *da
     state->index_count = was->index_count;
     state->collated = was->collated;
     state->gone = false;
-    other->replaced = other->made = true;
+    state->known = other->replaced = other->made = true;
     return mark_gone(p, item, error);
 }
 

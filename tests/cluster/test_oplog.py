@@ -11,8 +11,8 @@ import oplog_making as oplogs
 import proxy
 import support
 from fault_case import ROUNDS
-from oplog_making import (A, INDEX, apply_ops, command, create, delete, diff, insert, modify, transaction,
-                          update)
+from oplog_making import (A, INDEX, apply_ops, command, create, delete, diff, insert, modify, rename,
+                          transaction, update)
 from restore_case import Restoring, documents
 
 KILLS = 20 * ROUNDS
@@ -58,8 +58,8 @@ class Standalone(Oplogs):
 
     def test_renamed_collections_keep_their_indexes(self):
         dump = self.dump(self.namespace("t", [A], indexes=[INDEX]), self.namespace("r", [{"_id": 7}]), oplog=[
-            command("renameCollection", "DB.t", to="DB.r", dropTarget=True), insert({"_id": 2}, "DB.r"),
-            create("t"), insert({"_id": 3}), command("renameCollection", "DB.t", to="DB.q"),
+            rename("t", "r", dropTarget=True), insert({"_id": 2}, "DB.r"),
+            create("t"), insert({"_id": 3}), rename("t", "q"),
             insert({"_id": 4}, "DB.implicit"), command("drop", "implicit"), insert({"_id": 5}, "DB.implicit")])
         outcome, _ = self.replay(dump)
         self.check("r", [A, {"_id": 2}])
@@ -81,8 +81,8 @@ class Standalone(Oplogs):
         self.assertEqual(self.names(), {"other"})
 
     def test_a_collection_that_exists_is_not_dropped_or_renamed(self):
-        for name, entries in (("t", [command("drop", "t")]), ("t", [command("renameCollection", "DB.t", to="DB.q")]),
-                              ("r", [command("renameCollection", "DB.t", to="DB.r")]),
+        for name, entries in (("t", [command("drop", "t")]), ("t", [rename("t", "q")]),
+                              ("r", [rename("t", "r")]),
                               ("r", [create("r"), insert({"_id": 2}, "DB.r"), command("drop", "r")])):
             with self.subTest(oplog=entries):
                 for other in self.names():
@@ -113,6 +113,26 @@ class Standalone(Oplogs):
         outcome, _ = self.replay(self.dump(self.namespace("t", [A]), oplog=[added]), "--drop")
         self.assertIn("other is not in the dump, and the oplog does not create it", outcome.err)
 
+    def test_renames_of_other_collections_than_those_of_the_dump(self):
+        """An oplog that begins before the dump: the logs were rotated in between. The new log replaced the old one."""
+        new, old, index = {"_id": "new"}, {"_id": "old"}, command("createIndexes", "tmp", **INDEX)
+        both = self.namespace("log", [new]), self.namespace("log_1", [old])
+        none = making.Namespace(self.db, "log", [new], metadata=False)
+        cases = [(both, [rename("log", "log_1", "log_1"), create("log"), insert(new, "DB.log")], "another UUID"),
+                 (both, [rename("log", "log_1")], "the dump has both"),
+                 ((none,), [rename("log", "log_1")], "no UUID in the dump"),
+                 *[(both[1:], [*before, rename("tmp", "log_1", dropTarget=True)], "the dump does not have the renamed")
+                   for before in ([], [insert(new, "DB.tmp")], [index])]]
+        for namespaces, entries, message in cases:
+            with self.subTest(oplog=entries):
+                dump = self.dump(*namespaces, oplog=entries)
+                outcome, _ = self.replay(dump, "--drop", code=support.EXIT_CLUSTER, message=message)
+                self.assertIn("(--oplog-limit 1700000000:", outcome.err)
+                self.assertEqual(self.names(), set())
+        excluded = [word for name in ("log", "log_1") for word in ("--ns-exclude", f"{self.db}.{name}")]
+        self.replay(self.dump(*both, self.namespace("t", [A]), oplog=cases[0][1]), *excluded)
+        self.assertEqual(self.names(), {"t"})
+
     def test_patterns_select_and_rename_operations(self):
         def made():
             return self.dump(self.namespace("t", [A]), self.namespace("u", [A]), oplog=[
@@ -123,7 +143,7 @@ class Standalone(Oplogs):
         self.assertEqual(set(self.facts("v")[2]), {"_id_", "a_1"})
         self.check("new", [{"_id": 5}])
         self.assertEqual(self.names(), {"v", "new"})
-        dump = self.dump(self.namespace("t", [A]), oplog=[command("renameCollection", "DB.t", to="DB.x")])
+        dump = self.dump(self.namespace("t", [A]), oplog=[rename("t", "x")])
         self.replay(dump, "--ns-exclude", "*.x", code=support.EXIT_USAGE,
                     message=f"renames {self.db}.t to {self.db}.x, but only one of them is selected")
 
@@ -359,8 +379,8 @@ class Standalone(Oplogs):
         capped = [insert({"_id": n}, "DB.c") for n in range(12)]
         views = [insert({"_id": "DB.w", "viewOn": "t", "pipeline": []}, "DB.system.views"),
                  delete("DB.v", "DB.system.views")]
-        renamed = [create("r"), insert({"_id": 1}, "DB.r"), command("renameCollection", "DB.r", to="DB.s"),
-                   create("r"), insert({"_id": 2}, "DB.r"), command("renameCollection", "DB.r", to="DB.s"),
+        renamed = [create("r"), insert({"_id": 1}, "DB.r"), rename("r", "s"),
+                   create("r"), insert({"_id": 2}, "DB.r"), rename("r", "s"),
                    command("drop", "gone"), create("gone"), insert({"_id": 3}, "DB.gone")]
         indexes = [command("createIndexes", "t", **INDEX), command("dropIndexes", "u", index="a_1"),
                    transaction(1, apply_ops([insert({"_id": "in"})], partialTxn=True)),
