@@ -188,6 +188,31 @@ static bool add_index(planning *p, sl_namespace *state, const bson_t *index, sl_
 
 /* ---- commands ---- */
 
+/* An operation whose effect on the restored collections is not certain. */
+static bool refuse(const sl_oplog_operation *o, const char *what, sl_error *error) {
+    const unsigned long long seconds = o->timestamp >> 32, ordinal = o->timestamp & UINT32_MAX;
+    return sl_error_set(error, SL_EXIT_CLUSTER,
+                        "at timestamp %llu:%llu, the oplog " SL_LINES
+                        "replay the entries before that time (--oplog-limit %llu:%llu), or leave "
+                        "what it names out (--ns-exclude)",
+                        seconds, ordinal, what, seconds, ordinal);
+}
+
+/* The replay writes to a namespace as to what it is in the dump, or, if the dump does not have it,
+ * as to what it was first. */
+static bool keep_kind(sl_namespace *item, bool first, sl_namespace_kind kind,
+                      const sl_oplog_operation *o, sl_error *error) {
+    sl_error what;
+    if (first)
+        item->kind = kind;
+    if (item->kind == kind || item->left_out)
+        return true;
+    sl_error_set(&what, SL_EXIT_CLUSTER,
+                 "creates %s.%s as a %s, but it was a %s before, which is not replayed: ",
+                 item->database, item->collection, sl_kinds[kind].name, sl_kinds[item->kind].name);
+    return refuse(o, what.message, error);
+}
+
 /* The fields of a command, without its name and those of the server. */
 static void copy_fields(const bson_t *command, const char *except, bson_t *to) {
     bson_iter_t at;
@@ -219,6 +244,7 @@ static bool plan_create(planning *p, const sl_oplog_operation *o, const char *da
     if (series && strncmp(collection, SL_BUCKETS, prefix) == 0)
         collection += prefix;
     sl_namespace *item = get(p, database, collection, error);
+    const bool first = item && item->oplog_only && !item->after;
     sl_namespace *state = item ? after(p, item, error) : NULL;
     if (!state || !state->gone)
         return state != NULL;
@@ -230,15 +256,12 @@ static bool plan_create(planning *p, const sl_oplog_operation *o, const char *da
     state->gone = state->collated = state->capped = false;
     state->known = true;
     state->kind = SL_NAMESPACE_COLLECTION;
-    if (!sl_oplog_create_options(o, state, error))
-        return false;
-    if (item->oplog_only &&
-        bson_empty(item->options)) { /* for --dry-run and the server's version */
-        item->kind = state->kind;
-        return bson_concat(item->options, state->options) ||
-               sl_error_memory(error, "reading the oplog");
-    }
-    return true;
+    return sl_oplog_create_options(o, state, error) &&
+           keep_kind(item, first, state->kind, o, error) &&
+           (!item->oplog_only || !bson_empty(item->options) ||
+            /* for --dry-run and the server's version */
+            bson_concat(item->options, state->options) ||
+            sl_error_memory(error, "reading the oplog"));
 }
 
 static bool mark_gone(planning *p, sl_namespace *item, sl_error *error) {
@@ -302,13 +325,12 @@ static const char *why_unknown(const sl_namespace *from, const sl_namespace *to,
 
 static bool refuse_rename(const sl_oplog_operation *o, const char *from, const char *to,
                           const char *why, sl_error *error) {
-    const unsigned long long seconds = o->timestamp >> 32, ordinal = o->timestamp & UINT32_MAX;
-    return sl_error_set(error, SL_EXIT_CLUSTER,
-                        "at timestamp %llu:%llu, the oplog renames %s to %s. These may be other "
-                        "collections than those of the restore: %s. Use an oplog that begins when "
-                        "the dump began; or replay the entries before that time (--oplog-limit "
-                        "%llu:%llu); or leave both out (--ns-exclude)",
-                        seconds, ordinal, from, to, why, seconds, ordinal);
+    sl_error what;
+    sl_error_set(&what, SL_EXIT_CLUSTER,
+                 "renames %s to %s, which may be other collections than those of the restore: %s. "
+                 "Use an oplog that begins when the dump began, or ",
+                 from, to, why);
+    return refuse(o, what.message, error);
 }
 
 static bool plan_rename(planning *p, const sl_oplog_operation *o, const char *database,
@@ -505,13 +527,13 @@ static bool plan_view(planning *p, const sl_oplog_operation *o, sl_error *error)
         return item || o->kind != 'i';
     if (o->kind == 'd')
         return mark_gone(p, item, error);
-    if (item->oplog_only && bson_empty(item->options))
-        item->kind = SL_NAMESPACE_VIEW;
+    const bool first = item->oplog_only && !item->after;
     item->made = item->made || o->kind == 'i';
     sl_namespace *state = after(p, item, error);
-    if (state)
-        state->gone = false;
-    return state != NULL;
+    if (!state || (state->gone && !keep_kind(item, first, SL_NAMESPACE_VIEW, o, error)))
+        return false;
+    state->gone = false;
+    return true;
 }
 
 /* The index of a server before 4.2: a document of system.indexes. */

@@ -133,6 +133,21 @@ class Standalone(Oplogs):
         self.replay(self.dump(*both, self.namespace("t", [A]), oplog=cases[0][1]), *excluded)
         self.assertEqual(self.names(), {"t"})
 
+    def test_a_view_that_becomes_a_collection(self):
+        """Its documents were left out."""
+        document = {"viewOn": "t", "pipeline": []}
+        made, dropped = insert({"_id": "DB.v", **document}, "DB.system.views"), delete("DB.v", "DB.system.views")
+        new, added = create("v"), insert({"_id": 1}, "DB.v")
+        t, view, table = self.namespace("t", [A]), self.namespace("v", options=document), self.namespace("v", [A])
+        for items, entries in (([view], [dropped, new, added]), ([table], [command("drop", "v"), made]),
+                               ([], [new, added, command("drop", "v"), made])):
+            dump = self.dump(t, *items, oplog=entries)
+            self.replay(dump, code=support.EXIT_CLUSTER, message=f"creates {self.db}.v as a ")
+            self.assertNotIn("v", self.names())
+            self.replay(dump, "--ns-exclude", f"{self.db}.v")
+        self.replay(self.dump(t, view, oplog=[new, dropped, made]))
+        self.assertEqual(self.facts("v")[:2], ("view", document))
+
     def test_patterns_select_and_rename_operations(self):
         def made():
             return self.dump(self.namespace("t", [A]), self.namespace("u", [A]), oplog=[
