@@ -66,6 +66,8 @@ typedef struct sl_namespace {
     bool left_out;              /* by a filter */
     bool oplog_only;            /* the dump does not have it, but its oplog */
     bool made;                  /* the oplog creates it, or renames another one to it */
+    bool apart;                 /* only the oplog has it, and nothing of its database is restored from
+                                   the dump */
     bool replaced;              /* the oplog drops or renames it, or renames another one to it */
     bool gone;                  /* of `after`: it is dropped, renamed, or not created yet */
     bool known;                 /* of `after`: the oplog has created, dropped or replaced it */

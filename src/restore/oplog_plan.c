@@ -598,6 +598,25 @@ static bool plan_operation(void *context, const sl_oplog_operation *o, sl_error 
     return plan_document(p, o, database, collection, error);
 }
 
+/* Marks the namespaces of databases of which the dump restores nothing: an oplog of all databases
+ * may be replayed beside a dump of one. */
+static void mark_apart(sl_dump *dump) {
+    const sl_namespace *last = NULL; /* the items are sorted by their names */
+    for (size_t i = 0; i < dump->count; i++) {
+        sl_namespace *item = &dump->items[i];
+        if (!item->oplog_only)
+            continue;
+        const bool same = last && strcmp(last->database, item->database) == 0;
+        item->apart = same ? last->apart : true;
+        for (size_t k = 0; !same && item->apart && k < dump->count; k++) {
+            const sl_namespace *other = &dump->items[k];
+            item->apart = other->oplog_only || other->left_out ||
+                          strcmp(other->database, item->database) != 0;
+        }
+        last = item;
+    }
+}
+
 bool sl_oplog_plan(sl_restore *restore, sl_error *error) {
     planning p = {.restore = restore, .dump = &restore->dump};
     const sl_restore_config *config = restore->config;
@@ -628,5 +647,6 @@ bool sl_oplog_plan(sl_restore *restore, sl_error *error) {
         sl_log_info("oplog: %llu transactions that do not end in the oplog are not replayed",
                     (unsigned long long)restore->oplog_totals.open);
     sl_dump_sort(&restore->dump);
+    mark_apart(&restore->dump);
     return true;
 }

@@ -671,19 +671,19 @@ static bool create(step *s, bool created, sl_error *error) {
     sl_collection_facts facts;
     char name[2 * SL_NAME_ROOM], word[SL_WORD_ROOM(sizeof name)];
     bool begun = has_file(s, SL_WORK_JOURNAL), empty = true;
-    const bool foreign = s->item->oplog_only && !s->item->made;
+    const bool foreign = s->item->oplog_only && (!s->item->made || s->item->apart);
     if (!created && !begun && !foreign && s->restore->config->load->drop && !drop(s, error))
         return false;
     bool ok = sl_collection_read(connection, &s->target, &facts, error);
     if (ok && foreign && facts.exists)
         ok = sl_error_set(error, SL_EXIT_CLUSTER,
-                          "%s exists and is not in the dump, and the oplog changes its documents "
-                          "without creating it: the oplog is of more collections than the dump. "
+                          "%s exists and is not in the dump, but the oplog changes it: the oplog "
+                          "is of more collections than the dump. "
                           "Leave it out with --ns-exclude %s, or select those of the dump with "
                           "--ns-include, and give another --work-dir",
                           s->name,
                           sl_shell_word(sl_namespace_name(s->item, name), word, sizeof word));
-    else if (ok && foreign)
+    else if (ok && foreign && !s->item->made)
         sl_log_warning("%s is not in the dump, and the oplog does not create it: only the "
                        "documents that the oplog inserts or replaces are restored",
                        s->name);
@@ -691,10 +691,10 @@ static bool create(step *s, bool created, sl_error *error) {
     if (ok && created && !begun && facts.exists && s->item->kind != SL_NAMESPACE_VIEW)
         ok = sl_collection_is_empty(connection, &s->target, &empty, error);
     const bool own = created && empty;
-    if (ok && facts.exists && s->item->replaced && !created && !begun)
+    if (ok && facts.exists && (s->item->replaced || s->item->oplog_only) && !created && !begun)
         ok = sl_error_set(
             error, SL_EXIT_CLUSTER,
-            "%s exists, and the oplog drops or renames it, or renames another collection to it: "
+            "%s exists, and the oplog creates, drops or renames it, or renames another to it: "
             "its documents would be lost. Restore under another name with --ns-from and --ns-to, "
             "or, if they may be lost, give --drop and another --work-dir",
             s->name);

@@ -82,6 +82,7 @@ class Standalone(Oplogs):
 
     def test_a_collection_that_exists_is_not_dropped_or_renamed(self):
         for name, entries in (("t", [command("drop", "t")]), ("t", [rename("t", "q")]),
+                              ("r", [create("r"), insert({"_id": 2}, "DB.r")]),
                               ("r", [rename("t", "r")]),
                               ("r", [create("r"), insert({"_id": 2}, "DB.r"), command("drop", "r")])):
             with self.subTest(oplog=entries):
@@ -91,7 +92,7 @@ class Standalone(Oplogs):
                 dump, work = self.dump(self.namespace("t", [A]), oplog=entries), self.scratch / f"w{id(entries)}"
                 for words in ([], ["--resume"]):
                     self.replay(dump, *words, work=work, code=support.EXIT_CLUSTER,
-                                message=f"{name} exists, and the oplog drops or renames it")
+                                message=f"{name} exists, and the oplog creates, drops or renames it")
                     self.assertIn({"_id": "mine"}, list(self.database[name].find()))
                 self.replay(dump, "--drop")
                 self.assertNotIn({"_id": "mine"}, list(self.database[name].find()))
@@ -99,8 +100,8 @@ class Standalone(Oplogs):
     def test_a_collection_that_is_in_the_oplog_only_is_not_changed(self):
         """An oplog of all databases beside a dump of one: what it does not create existed before it."""
         index = command("createIndexes", "other", v=2, key={"f": 1}, name="f_1")
-        added = insert({"_id": 2}, "DB.other")
-        for entries in ([added], [index], [delete("mine", "DB.other"), added]):
+        new = insert({"_id": 2}, "DB.other")
+        for entries in ([new], [index], [delete("mine", "DB.other"), new]):
             self.database.other.drop()
             self.database.other.insert_one({"_id": "mine"})
             for words in ([], ["--drop"]):
@@ -109,8 +110,23 @@ class Standalone(Oplogs):
                 self.assertEqual(list(self.database.other.find()), [{"_id": "mine"}])
             self.replay(self.dump(self.namespace("t", [A]), oplog=entries), "--drop", "--ns-exclude",
                         f"{self.db}.other")
+        other = self.client[f"{self.db}_other"]
+        self.addCleanup(self.client.drop_database, other)
+        other.t.insert_one({"_id": "mine"})
+        ns = other.name
+        renamed, *made = [{"op": "c", "ns": f"{ns}.$cmd", "o": fields} for fields in (
+            {"renameCollection": f"{ns}.n", "to": f"{ns}.t", "dropTarget": True}, {"create": "n"}, {"create": "t"})]
+        added = insert({"_id": "mine", "old": True}, f"{ns}.t")
+        for entries in ([made[1], added], [made[0], renamed]):
+            for words in ([], ["--drop"]):
+                self.replay(self.dump(self.namespace("t", [A]), oplog=entries), *words, code=support.EXIT_CLUSTER,
+                            message=f"{ns}.t exists and is not in the dump")
+                self.assertEqual(list(other.t.find()), [{"_id": "mine"}])
+        other.t.drop()
+        self.replay(self.dump(self.namespace("t", [A]), oplog=[*made, added]), "--drop")
+        self.assertEqual(other.t.count_documents({}), 1)
         self.database.other.drop()
-        outcome, _ = self.replay(self.dump(self.namespace("t", [A]), oplog=[added]), "--drop")
+        outcome, _ = self.replay(self.dump(self.namespace("t", [A]), oplog=[new]), "--drop")
         self.assertIn("other is not in the dump, and the oplog does not create it", outcome.err)
 
     def test_renames_of_other_collections_than_those_of_the_dump(self):
