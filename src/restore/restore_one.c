@@ -435,7 +435,7 @@ static bool merge(const step *s, sl_error *error) {
                             s->name, what);
     return none || /* those on the server are kept */
            sl_merge_users(s->connection, sl_kinds[s->item->kind].merged_by, s->collection, database,
-                          s->restore->config->load->drop, error) ||
+                          s->restore->config->load->drop && !s->item->oplog_only, error) ||
            sl_error_prefix(error, "%s: the %s cannot be restored (--ns-exclude %s leaves them out)",
                            s->name, what, sl_shell_word(s->name, word, sizeof word));
 }

@@ -208,6 +208,10 @@ class Standalone(Oplogs):
         for words, found in ((["--ns-exclude", "admin.*"], []), ([], [("c", 0)])):
             self.replay(self.dump(self.namespace("t", [A]), oplog=entries), *words)    # without roles in the dump
             self.assertEqual(self.stored_roles(), found)
+        self.database.command("dropRole", "c")
+        self.database.command("createRole", "mine", privileges=[], roles=[])
+        self.replay(self.dump(self.namespace("t", [A]), oplog=entries), "--drop")
+        self.assertEqual(self.stored_roles(), [("c", 0), ("mine", 0)])    # it was removed
         self.replay(self.dump(self.namespace("t", [A]), role_dump, oplog=[commands[2]]), code=support.EXIT_SOURCE,
                     message="the command drop of the users in admin.$cmd is not replayed")
 
