@@ -286,7 +286,7 @@ class Standalone(Oplogs):
                   "an index of more than 100 fields"),
                  *[(command("collMod", "t", **fields), "collMod with more than 1000 options")
                    for fields in (many, {"index": {"name": "a", **many}})],
-                 (part, "the beginning of this transaction is not in the oplog"),
+                 (part, "the beginning of this transaction is not in the oplog. Dump the oplog from an earlier time"),
                  (oplogs.committed(7), "the beginning of this transaction is not in the oplog"),
                  (apply_ops([command("frobnicate", "t")]), "the command frobnicate")]
         for entry, message in cases:
@@ -338,7 +338,7 @@ class Standalone(Oplogs):
                  for n in range(2, 20)]
         build = [command("createIndexes", "t", v=2, key={f"k{n}": 1}, name=f"k{n}",
                          partialFilterExpression={"s": large}) for n in range(19)]
-        for entries, message in ((part, "have more than 256 MiB"), (build, "more than 256 MiB of names")):
+        for entries, message in ((part, "256 MiB. --oplog-limit"), (build, "more than 256 MiB of names")):
             with self.subTest(message):
                 dump = self.dump(self.namespace("t", [A]), oplog=entries)
                 self.replay(dump, code=support.EXIT_SOURCE, message=message)
