@@ -344,9 +344,7 @@ static bool check_unique(sl_dump *dump, size_t index, sl_error *error) {
     return true;
 }
 
-/* Removes what --no-options-restore and --no-index-restore leave out. What makes a namespace a view
- * or a time-series collection stays. */
-static bool leave_out(const sl_name_options *options, sl_namespace *item, sl_error *error) {
+bool sl_namespace_leave_out(const sl_name_options *options, sl_namespace *item, sl_error *error) {
     bson_iter_t iter;
     if (options->no_indexes) {
         bson_reinit(item->indexes);
@@ -383,7 +381,7 @@ bool sl_names_apply_to(const sl_name_options *options, sl_dump *dump, size_t ind
             target = renamed;
     }
     return item->left_out || (set_target(item, name, target, error) &&
-                              check_unique(dump, index, error) && leave_out(options, item, error));
+                              check_unique(dump, index, error) && sl_namespace_leave_out(options, item, error));
 }
 
 bool sl_names_apply(const sl_name_options *options, sl_dump *dump, sl_error *error) {

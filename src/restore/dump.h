@@ -180,6 +180,9 @@ bool sl_dump_note_add(sl_dump *dump, const char *what, bool lost, const char *wh
 bool sl_namespace_take_options(sl_namespace *item, const bson_t *options, sl_error *error);
 /* Adds an index to a namespace. False with error. */
 bool sl_namespace_add_index(sl_namespace *item, const bson_t *index, sl_error *error);
+/* Removes what --no-options-restore and --no-index-restore leave out. What makes a namespace a view
+ * or a time-series collection stays. */
+bool sl_namespace_leave_out(const sl_name_options *options, sl_namespace *item, sl_error *error);
 /* Is it the index of _id, or the clustered index? Both are created with the collection. */
 bool sl_index_is_of_id(const bson_t *index);
 

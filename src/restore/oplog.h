@@ -73,8 +73,8 @@ sl_namespace *sl_oplog_namespace(const sl_dump *dump, const char *database, cons
 bool sl_oplog_split(const char *name, char database[SL_NAME_ROOM], const char **collection);
 
 /* Options of a command `create` of the oplog: sets options and later of `made`. */
-bool sl_oplog_create_options(const sl_oplog_operation *operation, sl_namespace *made,
-                             sl_error *error);
+bool sl_oplog_create_options(const sl_name_options *names, const sl_oplog_operation *operation,
+                             sl_namespace *made, sl_error *error);
 
 /* ---- oplog_replay.c ---- */
 

@@ -224,15 +224,16 @@ static void copy_fields(const bson_t *command, const char *except, bson_t *to) {
     }
 }
 
-bool sl_oplog_create_options(const sl_oplog_operation *operation, sl_namespace *made,
-                             sl_error *error) {
+bool sl_oplog_create_options(const sl_name_options *names, const sl_oplog_operation *operation,
+                             sl_namespace *made, sl_error *error) {
     bson_t options = BSON_INITIALIZER;
     copy_fields(&operation->object,
                 bson_has_field(&operation->object, "timeseries")
                     ? "idIndex|writeConcern|recordIdsReplicated|clusteredIndex|validator"
                     : "idIndex|writeConcern|recordIdsReplicated",
                 &options);
-    bool ok = sl_namespace_take_options(made, &options, error);
+    bool ok = sl_namespace_take_options(made, &options, error) &&
+              sl_namespace_leave_out(names, made, error);
     bson_destroy(&options);
     return ok;
 }
@@ -256,7 +257,7 @@ static bool plan_create(planning *p, const sl_oplog_operation *o, const char *da
     state->gone = state->collated = state->capped = false;
     state->known = true;
     state->kind = SL_NAMESPACE_COLLECTION;
-    return sl_oplog_create_options(o, state, error) &&
+    return sl_oplog_create_options(&p->restore->config->names, o, state, error) &&
            keep_kind(item, first, state->kind, o, error) &&
            (!item->oplog_only || !bson_empty(item->options) ||
             /* for --dry-run and the server's version */
@@ -646,6 +647,11 @@ bool sl_oplog_plan(sl_restore *restore, sl_error *error) {
     if (restore->oplog_totals.open > 0)
         sl_log_info("oplog: %llu transactions that do not end in the oplog are not replayed",
                     (unsigned long long)restore->oplog_totals.open);
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        sl_namespace *state = restore->dump.items[i].after;
+        if (state && !sl_namespace_leave_out(&config->names, state, error))
+            return false;
+    }
     sl_dump_sort(&restore->dump);
     mark_apart(&restore->dump);
     return true;

@@ -434,7 +434,7 @@ static bool create_collection(replay *r, const sl_namespace *item, const sl_oplo
     sl_namespace made = {.options = bson_new(), .later = bson_new(), .indexes = bson_new()};
     const sl_target target = collection_of(item);
     bool ok = (made.options && made.later) || sl_error_memory(error, "replaying the oplog");
-    ok = ok && sl_oplog_create_options(o, &made, error) &&
+    ok = ok && sl_oplog_create_options(&r->restore->config->names, o, &made, error) &&
          sl_collection_create(r->connection, &target, made.options, error);
     bson_destroy(made.options);
     bson_destroy(made.later);

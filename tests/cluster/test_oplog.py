@@ -51,6 +51,16 @@ class Standalone(Oplogs):
         self.assertIn(f"oplog: 4 operations are replayed, up to timestamp {oplogs.SECONDS}:5", outcome.err)
         self.assertEqual(self.names(), {"t"})
 
+    def test_options_and_indexes_that_are_left_out(self):
+        """Those of the oplog were restored nevertheless."""
+        dump = self.dump(self.namespace("t", [A]), oplog=[
+            command("collMod", "t", validator={"a": 1}), command("createIndexes", "t", **INDEX), create(
+                "n", collation=oplogs.COLLATION, validator={"a": 1}), insert({"_id": 2}, "DB.n")])
+        self.replay(dump, "--no-options-restore", "--no-index-restore")
+        for name in ("t", "n"):
+            kind, options, indexes = self.facts(name)
+            self.assertEqual((kind, options, set(indexes)), ("collection", {}, {"_id_"}))
+
     def test_without_the_option_the_oplog_is_reported(self):
         dump = self.dump(self.namespace("t", [A]), oplog=[delete(1)])
         self.restore(dump, code=support.EXIT_SOURCE, message="--oplog-replay replays them")
