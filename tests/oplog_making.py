@@ -135,7 +135,7 @@ DOCUMENTS = {
              [modify(n % 1500, set={"v": n}) for n in range(1700)] + [delete(n) for n in range(100, 300)]),
     "retryable": ([A], [{**transaction(3, modify(1, set={"a": 5})), "ns": "DB.t", "stmtId": 0}]),
     "migrated": ([A], [insert({"_id": 4}, fromMigrate=True),
-                       insert({"_id": 5}, ui=Binary(b"2" * 16, 4), h=Int64(3))]),
+                       insert({"_id": 5}, ui=Binary(making.uuid_of("t"), 4), h=Int64(3))]),
 }
 
 # ---- cases of commands: indexes of collection t, and entries ----

@@ -683,9 +683,6 @@ void sl_storage_engine_read(sl_connection *connection, sl_storage_engine *engine
 /* A time-series collection X is a view of the collection "system.buckets.X". */
 #define SL_BUCKETS "system.buckets."
 
-/* Writes the digits of a UUID field; "" when the field holds no UUID. */
-void sl_uuid_of(const bson_iter_t *field, char uuid[SL_UUID_ROOM]);
-
 /* The collection or view that the server has under a name. Clear it in any case. */
 typedef struct sl_collection_facts {
     bool exists;

@@ -692,7 +692,9 @@ static bool take_fields(sl_namespace *item, const bson_t *document, const char *
         free(item->collection);
         item->collection = collection;
     }
-    snprintf(item->uuid, sizeof item->uuid, "%s", sl_look_string(document, "uuid"));
+    const char *uuid = sl_look_string(document, "uuid"); /* of a view "" */
+    if (strlen(uuid) == sizeof item->uuid - 1)
+        memcpy(item->uuid, uuid, sizeof item->uuid);
     if (bson_iter_init_find(&iter, document, "options")) {
         bson_t options;
         if (!sl_document_at(&iter, &options))

@@ -72,6 +72,8 @@ typedef struct sl_namespace {
     bool gone;                  /* of `after`: it is dropped, renamed, or not created yet */
     bool known;                 /* of `after`: the oplog has created, dropped or replaced it */
     char uuid[SL_UUID_ROOM];    /* of the dumped collection; "": not known */
+    uint64_t other;             /* timestamp of the first change of a document that the oplog makes in
+                                   a collection of this name with another UUID; 0: none */
     struct sl_namespace *after; /* its options, `later` and indexes after the oplog; NULL: the oplog
                                    does not change them */
     const bson_t *shard_key;    /* from --shard-keys, borrowed; NULL: not sharded */

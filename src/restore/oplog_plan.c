@@ -300,22 +300,38 @@ static bool is_of_users(const char *database, const char *collection) {
     return sl_kinds[sl_dump_kind(database, collection)].merged_by != NULL;
 }
 
+typedef enum uuid_match { UUID_UNKNOWN, UUID_SAME, UUID_OTHER } uuid_match;
+
+/* Is the collection of the operation the dumped one? */
+static uuid_match match_uuid(const sl_namespace *item, const sl_oplog_operation *o) {
+    bson_iter_t at;
+    const uint8_t *bytes;
+    uint32_t length;
+    if (!item->uuid[0] || !bson_iter_init_find(&at, o->entry, "ui") ||
+        !BSON_ITER_HOLDS_BINARY(&at))
+        return UUID_UNKNOWN;
+    bson_iter_binary(&at, NULL, &length, &bytes);
+    for (uint32_t i = 0; i < length && i < 16; i++) {
+        if (sl_hex_digit(item->uuid[2 * i]) * 16 + sl_hex_digit(item->uuid[2 * i + 1]) != bytes[i])
+            return UUID_OTHER;
+    }
+    return UUID_SAME;
+}
+
 /* Why the collection that this operation renames, or that it replaces, may be another one than that
  * of the restore; NULL: it is the same. An oplog that begins before the dump renames collections
  * that have other names in the dump. */
 static const char *why_unknown(const sl_namespace *from, const sl_namespace *to,
                                const sl_oplog_operation *o) {
     bson_iter_t at;
-    char uuid[SL_UUID_ROOM] = "";
-    if (bson_iter_init_find(&at, o->entry, "ui"))
-        sl_uuid_of(&at, uuid);
     const sl_namespace *was = from ? from->after : NULL, *other = to ? to->after : NULL;
     const bool known = was && was->known;
     if (!from || (was && was->gone) || (from->oplog_only && !known))
         return "the dump does not have the renamed collection, and the oplog does not create it";
-    if (!known && (!uuid[0] || !from->uuid[0]))
+    const uuid_match match = match_uuid(from, o);
+    if (!known && match == UUID_UNKNOWN)
         return "the renamed collection has no UUID in the dump or in the oplog";
-    if (!known && strcmp(uuid, from->uuid) != 0)
+    if (!known && match == UUID_OTHER)
         return "the renamed collection has another UUID in the dump";
     const bool drops = bson_iter_init_find(&at, &o->object, "dropTarget") &&
                        !(BSON_ITER_HOLDS_BOOL(&at) && !bson_iter_bool(&at));
@@ -558,6 +574,9 @@ static bool plan_document(planning *p, const sl_oplog_operation *o, const char *
     if (o->kind == 'u' && !sl_oplog_update_check(&o->object, &why))
         return sl_error_set(error, SL_EXIT_SOURCE, "an update in %s is not replayed: " SL_LINES,
                             o->name, why.message);
+    sl_namespace *dumped = find(p, database, collection);
+    if (dumped && !dumped->other && match_uuid(dumped, o) == UUID_OTHER)
+        dumped->other = o->timestamp;
     if (o->kind == 'd' || (o->kind == 'u' && sl_oplog_update_form(&o->object) != SL_OPLOG_DOCUMENT))
         return true;
     sl_namespace *item = get(p, database, collection, error);
@@ -597,6 +616,23 @@ static bool plan_operation(void *context, const sl_oplog_operation *o, sl_error 
     if (strcmp(collection, "system.indexes") == 0)
         return plan_index(p, o, error);
     return plan_document(p, o, database, collection, error);
+}
+
+/* A collection that was dropped and created again has had two UUIDs in the oplog. */
+static bool check_uuids(const sl_dump *dump, sl_error *error) {
+    for (size_t i = 0; i < dump->count; i++) {
+        const sl_namespace *item = &dump->items[i];
+        sl_error what;
+        if (!item->other || item->left_out || item->kind != SL_NAMESPACE_COLLECTION ||
+            (item->after && item->after->known))
+            continue;
+        sl_error_set(&what, SL_EXIT_CLUSTER,
+                     "changes a collection %s.%s with another UUID than that of the dump: it is "
+                     "the oplog of another deployment, or of another time. Use another one, or ",
+                     item->database, item->collection);
+        return refuse(&(sl_oplog_operation){.timestamp = item->other}, what.message, error);
+    }
+    return true;
 }
 
 /* Marks the namespaces of databases of which the dump restores nothing: an oplog of all databases
@@ -654,5 +690,5 @@ bool sl_oplog_plan(sl_restore *restore, sl_error *error) {
     }
     sl_dump_sort(&restore->dump);
     mark_apart(&restore->dump);
-    return true;
+    return check_uuids(&restore->dump, error);
 }

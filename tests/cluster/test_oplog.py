@@ -155,6 +155,11 @@ class Standalone(Oplogs):
                 outcome, _ = self.replay(dump, "--drop", code=support.EXIT_CLUSTER, message=message)
                 self.assertIn("(--oplog-limit 1700000000:", outcome.err)
                 self.assertEqual(self.names(), set())
+        changed = {**delete("new", "DB.log"), "ui": oplogs.Binary(b"2" * 16, 4)}
+        self.replay(self.dump(*both, oplog=[changed]), code=support.EXIT_CLUSTER, message="with another UUID")
+        self.replay(self.dump(*both, oplog=[changed, command("drop", "log"), create("log")]))
+        self.assertEqual(len(list(self.stored("log_1"))), 1)
+        self.database.client.drop_database(self.db)
         excluded = [word for name in ("log", "log_1") for word in ("--ns-exclude", f"{self.db}.{name}")]
         self.replay(self.dump(*both, self.namespace("t", [A]), oplog=cases[0][1]), *excluded)
         self.assertEqual(self.names(), {"t"})
