@@ -380,8 +380,9 @@ bool sl_names_apply_to(const sl_name_options *options, sl_dump *dump, size_t ind
         if (new_name(options->from[k], options->to[k], name, renamed))
             target = renamed;
     }
-    return item->left_out || (set_target(item, name, target, error) &&
-                              check_unique(dump, index, error) && sl_namespace_leave_out(options, item, error));
+    return item->left_out ||
+           (set_target(item, name, target, error) && check_unique(dump, index, error) &&
+            sl_namespace_leave_out(options, item, error));
 }
 
 bool sl_names_apply(const sl_name_options *options, sl_dump *dump, sl_error *error) {

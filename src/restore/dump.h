@@ -65,15 +65,13 @@ typedef struct sl_namespace {
     bool capped, collated;      /* collated: the collection has a default collation */
     bool left_out;              /* by a filter */
     bool oplog_only;            /* the dump does not have it, but its oplog */
+    bool apart;                 /* ... and the dump restores nothing of its database */
     bool made;                  /* the oplog creates it, or renames another one to it */
-    bool apart;                 /* only the oplog has it, and nothing of its database is restored from
-                                   the dump */
     bool replaced;              /* the oplog drops or renames it, or renames another one to it */
     bool gone;                  /* of `after`: it is dropped, renamed, or not created yet */
     bool known;                 /* of `after`: the oplog has created, dropped or replaced it */
     char uuid[SL_UUID_ROOM];    /* of the dumped collection; "": not known */
-    uint64_t other;             /* timestamp of the first change of a document that the oplog makes in
-                                   a collection of this name with another UUID; 0: none */
+    uint64_t other;             /* timestamp of the first change of another UUID; 0: none */
     struct sl_namespace *after; /* its options, `later` and indexes after the oplog; NULL: the oplog
                                    does not change them */
     const bson_t *shard_key;    /* from --shard-keys, borrowed; NULL: not sharded */

@@ -307,8 +307,7 @@ static uuid_match match_uuid(const sl_namespace *item, const sl_oplog_operation 
     bson_iter_t at;
     const uint8_t *bytes;
     uint32_t length;
-    if (!item->uuid[0] || !bson_iter_init_find(&at, o->entry, "ui") ||
-        !BSON_ITER_HOLDS_BINARY(&at))
+    if (!item->uuid[0] || !bson_iter_init_find(&at, o->entry, "ui") || !BSON_ITER_HOLDS_BINARY(&at))
         return UUID_UNKNOWN;
     bson_iter_binary(&at, NULL, &length, &bytes);
     for (uint32_t i = 0; i < length && i < 16; i++) {
