@@ -19,7 +19,6 @@
 typedef struct planning {
     sl_restore *restore;
     sl_dump *dump;
-    size_t last; /* index of the namespace that was found last */
     struct {
         const char *why; /* a string constant */
         uint64_t operations;
@@ -27,13 +26,6 @@ typedef struct planning {
 } planning;
 
 /* ---- namespaces ---- */
-
-static bool has_name(const sl_namespace *item, const char *database, const char *collection) {
-    size_t prefix = strlen(SL_BUCKETS);
-    if (item->kind == SL_NAMESPACE_TIME_SERIES && strncmp(collection, SL_BUCKETS, prefix) == 0)
-        collection += prefix;
-    return strcmp(item->collection, collection) == 0 && strcmp(item->database, database) == 0;
-}
 
 sl_namespace *sl_oplog_namespace(const sl_dump *dump, const char *database,
                                  const char *collection) {
@@ -46,13 +38,8 @@ sl_namespace *sl_oplog_namespace(const sl_dump *dump, const char *database,
     return sl_dump_find(dump, database, collection);
 }
 
-static sl_namespace *find(planning *p, const char *database, const char *collection) {
-    if (p->last < p->dump->count && has_name(&p->dump->items[p->last], database, collection))
-        return &p->dump->items[p->last];
-    sl_namespace *found = sl_oplog_namespace(p->dump, database, collection);
-    if (found)
-        p->last = (size_t)(found - p->dump->items);
-    return found;
+static sl_namespace *find(const planning *p, const char *database, const char *collection) {
+    return sl_oplog_namespace(p->dump, database, collection);
 }
 
 /* The namespace of this name, which is added if the dump does not have it. An operation on another
@@ -72,8 +59,8 @@ static sl_namespace *get(planning *p, const char *database, const char *collecti
     if (!item)
         return NULL;
     item->oplog_only = true;
-    p->last = (size_t)(item - p->dump->items);
-    return sl_names_apply_to(&p->restore->config->names, p->dump, p->last, error) ? item : NULL;
+    const size_t index = (size_t)(item - p->dump->items);
+    return sl_names_apply_to(&p->restore->config->names, p->dump, index, error) ? item : NULL;
 }
 
 /* Is the collection never restored? Counts the operation then. */
@@ -353,12 +340,11 @@ static bool plan_rename(planning *p, const sl_oplog_operation *o, const char *da
                         const char *collection, sl_error *error) {
     (void)database;
     const char *from = sl_look_string(&o->object, "renameCollection"),
-               *to = sl_look_string(&o->object, "to"), *dot = strchr(from, '.');
+               *to = sl_look_string(&o->object, "to"), *source;
     char to_database[SL_NAME_ROOM], from_database[SL_NAME_ROOM];
-    if (!dot || strlen(from) >= SL_NAME_ROOM || !sl_oplog_split(to, to_database, &collection))
+    if (!sl_oplog_split(from, from_database, &source) ||
+        !sl_oplog_split(to, to_database, &collection))
         return sl_error_set(error, SL_EXIT_SOURCE, "renameCollection without two namespaces");
-    const char *source;
-    sl_oplog_split(from, from_database, &source);
     if (is_of_users(from_database, source) || is_of_users(to_database, collection))
         return sl_error_set(error, SL_EXIT_SOURCE, "renameCollection of users is not replayed");
     sl_namespace *item = find(p, from_database, source), *other = find(p, to_database, collection);
