@@ -599,13 +599,12 @@ static bool convert_index(const sl_namespace *item, const bson_t *index, bson_t 
     return ok;
 }
 
-/* Have the indexes the same key? */
-static bool same_key(const bson_t *one, const bson_t *other) {
-    bson_t a, b;
+bool sl_index_has_key(const bson_t *index, const bson_t *key) {
+    bson_t own;
     bson_iter_t of_a, of_b;
-    bool same = sl_look_inside(one, "key", &a) && sl_look_inside(other, "key", &b) &&
-                bson_count_keys(&a) == bson_count_keys(&b) && bson_iter_init(&of_a, &a) &&
-                bson_iter_init(&of_b, &b);
+    bool same = sl_look_inside(index, "key", &own) &&
+                bson_count_keys(&own) == bson_count_keys(key) && bson_iter_init(&of_a, &own) &&
+                bson_iter_init(&of_b, key);
     while (same && bson_iter_next(&of_a) && bson_iter_next(&of_b))
         same = strcmp(bson_iter_key(&of_a), bson_iter_key(&of_b)) == 0 &&
                BSON_ITER_HOLDS_UTF8(&of_a) == BSON_ITER_HOLDS_UTF8(&of_b) &&
@@ -614,11 +613,10 @@ static bool same_key(const bson_t *one, const bson_t *other) {
 }
 
 static bool has_key_of(const sl_namespace *item, const bson_t *index) {
-    bson_iter_t iter;
-    bson_t one;
-    bool found = false;
-    for (bool more = bson_iter_init(&iter, item->indexes); more && bson_iter_next(&iter);)
-        found = found || (sl_document_at(&iter, &one) && same_key(&one, index));
+    bson_t key;
+    bool found = false, has = sl_look_inside(index, "key", &key);
+    for (sl_walk walk = sl_walk_of(item->indexes); has && !found && sl_walk_next(&walk);)
+        found = sl_index_has_key(&walk.item, &key);
     return found;
 }
 

@@ -183,6 +183,7 @@ bool sl_namespace_add_index(sl_namespace *item, const bson_t *index, sl_error *e
 /* Removes what --no-options-restore and --no-index-restore leave out. What makes a namespace a view
  * or a time-series collection stays. */
 bool sl_namespace_leave_out(const sl_name_options *options, sl_namespace *item, sl_error *error);
+bool sl_index_has_key(const bson_t *index, const bson_t *key);
 /* Is it the index of _id, or the clustered index? Both are created with the collection. */
 bool sl_index_is_of_id(const bson_t *index);
 

@@ -193,23 +193,6 @@ static bool presplit(sl_connection *connection, const sl_namespace *item, const 
 
 /* ---- the index of the key ---- */
 
-/* Does the index have this key? */
-static bool has_key(const bson_t *index, const bson_t *key) {
-    bson_t index_key;
-    bson_iter_t a, b;
-    if (!sl_look_inside(index, "key", &index_key) ||
-        bson_count_keys(&index_key) != bson_count_keys(key) || !bson_iter_init(&a, &index_key) ||
-        !bson_iter_init(&b, key))
-        return false;
-    while (bson_iter_next(&a) && bson_iter_next(&b)) {
-        if (strcmp(bson_iter_key(&a), bson_iter_key(&b)) != 0 ||
-            BSON_ITER_HOLDS_UTF8(&a) != BSON_ITER_HOLDS_UTF8(&b) ||
-            (!BSON_ITER_HOLDS_UTF8(&a) && bson_iter_as_int64(&a) != bson_iter_as_int64(&b)))
-            return false;
-    }
-    return true;
-}
-
 /* Can an index with the shard key support it? */
 static bool supports(const bson_t *index) {
     const char *locale = sl_look_text(index, "collation.locale");
@@ -226,7 +209,7 @@ static bool build_key_index(sl_connection *connection, const sl_namespace *item,
     bson_t index;
     bool ok = true, built = false, other = false;
     for (bool more = bson_iter_init(&iter, item->indexes); ok && more && bson_iter_next(&iter);) {
-        if (!sl_document_at(&iter, &index) || !has_key(&index, item->shard_key))
+        if (!sl_document_at(&iter, &index) || !sl_index_has_key(&index, item->shard_key))
             continue;
         other = true;
         if (!supports(&index))
