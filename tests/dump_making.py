@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes dumps as mongodump does, from the published layout: folders and archives."""
 import gzip
+import hashlib
 import struct
 
 from bson import Int64, encode, json_util
 
 CANONICAL = json_util.JSONOptions(json_mode=json_util.JSONMode.CANONICAL)
 ID_INDEX = {"v": 2, "key": {"_id": 1}, "name": "_id_"}
+
+
+def uuid_of(collection):
+    return hashlib.sha256(collection.encode()).digest()[:16]
 
 
 class Namespace:
@@ -31,7 +36,7 @@ class Namespace:
     def metadata(self):
         return json_util.dumps(
             {"indexes": [] if self.kind == "view" else self.indexes,
-             "uuid": "0" * 32, "collectionName": self.collection, "type": self.kind,
+             "uuid": uuid_of(self.collection).hex(), "collectionName": self.collection, "type": self.kind,
              "options": self.options}, json_options=CANONICAL)
 
 

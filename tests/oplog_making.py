@@ -5,6 +5,7 @@ import datetime
 import itertools
 
 import bson
+import dump_making as making
 from bson import Binary, Code, Int64, ObjectId, Regex, Timestamp
 
 ID_INDEX = {"v": 2, "key": {"_id": 1}, "name": "_id_"}
@@ -69,6 +70,12 @@ def create(name, **options):
     return command("create", name, **options, idIndex=ID_INDEX)
 
 
+def rename(name, to, of=None, **fields):
+    """`of`: the name that the collection has in the dump."""
+    return {**command("renameCollection", f"DB.{name}", to=f"DB.{to}", **fields),
+            "ui": Binary(making.uuid_of(of or name), 4)}
+
+
 def apply_ops(operations, **fields):
     return {**command("applyOps", operations, **fields), "ns": "admin.$cmd"}
 
@@ -128,7 +135,7 @@ DOCUMENTS = {
              [modify(n % 1500, set={"v": n}) for n in range(1700)] + [delete(n) for n in range(100, 300)]),
     "retryable": ([A], [{**transaction(3, modify(1, set={"a": 5})), "ns": "DB.t", "stmtId": 0}]),
     "migrated": ([A], [insert({"_id": 4}, fromMigrate=True),
-                       insert({"_id": 5}, ui=Binary(b"2" * 16, 4), h=Int64(3))]),
+                       insert({"_id": 5}, ui=Binary(making.uuid_of("t"), 4), h=Int64(3))]),
 }
 
 # ---- cases of commands: indexes of collection t, and entries ----

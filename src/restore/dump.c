@@ -344,9 +344,7 @@ static bool check_unique(sl_dump *dump, size_t index, sl_error *error) {
     return true;
 }
 
-/* Removes what --no-options-restore and --no-index-restore leave out. What makes a namespace a view
- * or a time-series collection stays. */
-static bool leave_out(const sl_name_options *options, sl_namespace *item, sl_error *error) {
+bool sl_namespace_leave_out(const sl_name_options *options, sl_namespace *item, sl_error *error) {
     bson_iter_t iter;
     if (options->no_indexes) {
         bson_reinit(item->indexes);
@@ -382,8 +380,9 @@ bool sl_names_apply_to(const sl_name_options *options, sl_dump *dump, size_t ind
         if (new_name(options->from[k], options->to[k], name, renamed))
             target = renamed;
     }
-    return item->left_out || (set_target(item, name, target, error) &&
-                              check_unique(dump, index, error) && leave_out(options, item, error));
+    return item->left_out ||
+           (set_target(item, name, target, error) && check_unique(dump, index, error) &&
+            sl_namespace_leave_out(options, item, error));
 }
 
 bool sl_names_apply(const sl_name_options *options, sl_dump *dump, sl_error *error) {
@@ -600,13 +599,12 @@ static bool convert_index(const sl_namespace *item, const bson_t *index, bson_t 
     return ok;
 }
 
-/* Have the indexes the same key? */
-static bool same_key(const bson_t *one, const bson_t *other) {
-    bson_t a, b;
+bool sl_index_has_key(const bson_t *index, const bson_t *key) {
+    bson_t own;
     bson_iter_t of_a, of_b;
-    bool same = sl_look_inside(one, "key", &a) && sl_look_inside(other, "key", &b) &&
-                bson_count_keys(&a) == bson_count_keys(&b) && bson_iter_init(&of_a, &a) &&
-                bson_iter_init(&of_b, &b);
+    bool same = sl_look_inside(index, "key", &own) &&
+                bson_count_keys(&own) == bson_count_keys(key) && bson_iter_init(&of_a, &own) &&
+                bson_iter_init(&of_b, key);
     while (same && bson_iter_next(&of_a) && bson_iter_next(&of_b))
         same = strcmp(bson_iter_key(&of_a), bson_iter_key(&of_b)) == 0 &&
                BSON_ITER_HOLDS_UTF8(&of_a) == BSON_ITER_HOLDS_UTF8(&of_b) &&
@@ -615,11 +613,10 @@ static bool same_key(const bson_t *one, const bson_t *other) {
 }
 
 static bool has_key_of(const sl_namespace *item, const bson_t *index) {
-    bson_iter_t iter;
-    bson_t one;
-    bool found = false;
-    for (bool more = bson_iter_init(&iter, item->indexes); more && bson_iter_next(&iter);)
-        found = found || (sl_document_at(&iter, &one) && same_key(&one, index));
+    bson_t key;
+    bool found = false, has = sl_look_inside(index, "key", &key);
+    for (sl_walk walk = sl_walk_of(item->indexes); has && !found && sl_walk_next(&walk);)
+        found = sl_index_has_key(&walk.item, &key);
     return found;
 }
 
@@ -694,6 +691,9 @@ static bool take_fields(sl_namespace *item, const bson_t *document, const char *
         free(item->collection);
         item->collection = collection;
     }
+    const char *uuid = sl_look_string(document, "uuid"); /* of a view "" */
+    if (strlen(uuid) == sizeof item->uuid - 1)
+        memcpy(item->uuid, uuid, sizeof item->uuid);
     if (bson_iter_init_find(&iter, document, "options")) {
         bson_t options;
         if (!sl_document_at(&iter, &options))

@@ -65,9 +65,13 @@ typedef struct sl_namespace {
     bool capped, collated;      /* collated: the collection has a default collation */
     bool left_out;              /* by a filter */
     bool oplog_only;            /* the dump does not have it, but its oplog */
+    bool apart;                 /* ... and the dump restores nothing of its database */
     bool made;                  /* the oplog creates it, or renames another one to it */
     bool replaced;              /* the oplog drops or renames it, or renames another one to it */
     bool gone;                  /* of `after`: it is dropped, renamed, or not created yet */
+    bool known;                 /* of `after`: the oplog has created, dropped or replaced it */
+    char uuid[SL_UUID_ROOM];    /* of the dumped collection; "": not known */
+    uint64_t other;             /* timestamp of the first change of another UUID; 0: none */
     struct sl_namespace *after; /* its options, `later` and indexes after the oplog; NULL: the oplog
                                    does not change them */
     const bson_t *shard_key;    /* from --shard-keys, borrowed; NULL: not sharded */
@@ -176,6 +180,10 @@ bool sl_dump_note_add(sl_dump *dump, const char *what, bool lost, const char *wh
 bool sl_namespace_take_options(sl_namespace *item, const bson_t *options, sl_error *error);
 /* Adds an index to a namespace. False with error. */
 bool sl_namespace_add_index(sl_namespace *item, const bson_t *index, sl_error *error);
+/* Removes what --no-options-restore and --no-index-restore leave out. What makes a namespace a view
+ * or a time-series collection stays. */
+bool sl_namespace_leave_out(const sl_name_options *options, sl_namespace *item, sl_error *error);
+bool sl_index_has_key(const bson_t *index, const bson_t *key);
 /* Is it the index of _id, or the clustered index? Both are created with the collection. */
 bool sl_index_is_of_id(const bson_t *index);
 

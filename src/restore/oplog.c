@@ -137,7 +137,9 @@ static bool keep_entry(reading *r, transaction *t, const bson_t *entry, sl_error
     t->bytes += bytes;
     r->open_bytes += bytes;
     if (r->open_bytes > OPEN_BYTES_MAX)
-        return fail(r, error, "the transactions that have not ended here have more than 256 MiB");
+        return fail(r, error,
+                    "the transactions that have not ended here have more than 256 MiB. "
+                    "--oplog-limit replays the entries before a time");
     bson_t **entries = sl_grow(t->entries, t->count, &t->room, sizeof(bson_t *));
     if (!entries)
         return sl_error_memory(error, "reading a transaction of the oplog");
@@ -175,6 +177,7 @@ static const char *command_of(const bson_t *object) {
 static bool take_operation(reading *r, const bson_t *entry, unsigned nested, sl_error *error) {
     sl_oplog_operation made = {.name = sl_look_string(entry, "ns"),
                                .number = r->totals->operations,
+                               .entry = entry,
                                .at = r->entry_at,
                                .timestamp = r->timestamp};
     const char *op = sl_look_string(entry, "op");
@@ -236,7 +239,10 @@ static bool take_transaction(reading *r, const bson_t *entry, const char *comman
         return true;
     }
     if (apply ? !t && !first : !t || !t->prepared)
-        return fail(r, error, "the beginning of this transaction is not in the oplog");
+        return fail(r, error,
+                    "the beginning of this transaction is not in the oplog. Dump the oplog from an "
+                    "earlier time on, or, if the transaction ended before the dump began, from a "
+                    "later one (mongodump --query '{\"ts\": {\"$gt\": ...}}')");
     if (!apply)
         return commit(r, t, NULL, error);
     if (!prepare && !sl_look_flag(entry, "o.partialTxn"))

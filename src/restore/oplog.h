@@ -27,6 +27,7 @@ typedef struct sl_oplog_operation {
     const char *name;    /* "database.collection"; of a command "database.$cmd" */
     bson_t object;       /* document, update, or command */
     bson_t target;       /* of an update: {_id}; otherwise empty */
+    const bson_t *entry; /* with all its fields */
     uint64_t number;     /* from 0 */
     uint64_t at;         /* offset of its entry in the oplog */
     uint64_t timestamp;  /* of its entry: seconds << 32 | ordinal */
@@ -72,8 +73,8 @@ sl_namespace *sl_oplog_namespace(const sl_dump *dump, const char *database, cons
 bool sl_oplog_split(const char *name, char database[SL_NAME_ROOM], const char **collection);
 
 /* Options of a command `create` of the oplog: sets options and later of `made`. */
-bool sl_oplog_create_options(const sl_oplog_operation *operation, sl_namespace *made,
-                             sl_error *error);
+bool sl_oplog_create_options(const sl_name_options *names, const sl_oplog_operation *operation,
+                             sl_namespace *made, sl_error *error);
 
 /* ---- oplog_replay.c ---- */
 

@@ -19,7 +19,6 @@
 typedef struct planning {
     sl_restore *restore;
     sl_dump *dump;
-    size_t last; /* index of the namespace that was found last */
     struct {
         const char *why; /* a string constant */
         uint64_t operations;
@@ -27,13 +26,6 @@ typedef struct planning {
 } planning;
 
 /* ---- namespaces ---- */
-
-static bool has_name(const sl_namespace *item, const char *database, const char *collection) {
-    size_t prefix = strlen(SL_BUCKETS);
-    if (item->kind == SL_NAMESPACE_TIME_SERIES && strncmp(collection, SL_BUCKETS, prefix) == 0)
-        collection += prefix;
-    return strcmp(item->collection, collection) == 0 && strcmp(item->database, database) == 0;
-}
 
 sl_namespace *sl_oplog_namespace(const sl_dump *dump, const char *database,
                                  const char *collection) {
@@ -46,13 +38,8 @@ sl_namespace *sl_oplog_namespace(const sl_dump *dump, const char *database,
     return sl_dump_find(dump, database, collection);
 }
 
-static sl_namespace *find(planning *p, const char *database, const char *collection) {
-    if (p->last < p->dump->count && has_name(&p->dump->items[p->last], database, collection))
-        return &p->dump->items[p->last];
-    sl_namespace *found = sl_oplog_namespace(p->dump, database, collection);
-    if (found)
-        p->last = (size_t)(found - p->dump->items);
-    return found;
+static sl_namespace *find(const planning *p, const char *database, const char *collection) {
+    return sl_oplog_namespace(p->dump, database, collection);
 }
 
 /* The namespace of this name, which is added if the dump does not have it. An operation on another
@@ -72,8 +59,8 @@ static sl_namespace *get(planning *p, const char *database, const char *collecti
     if (!item)
         return NULL;
     item->oplog_only = true;
-    p->last = (size_t)(item - p->dump->items);
-    return sl_names_apply_to(&p->restore->config->names, p->dump, p->last, error) ? item : NULL;
+    const size_t index = (size_t)(item - p->dump->items);
+    return sl_names_apply_to(&p->restore->config->names, p->dump, index, error) ? item : NULL;
 }
 
 /* Is the collection never restored? Counts the operation then. */
@@ -188,6 +175,31 @@ static bool add_index(planning *p, sl_namespace *state, const bson_t *index, sl_
 
 /* ---- commands ---- */
 
+/* An operation whose effect on the restored collections is not certain. */
+static bool refuse(const sl_oplog_operation *o, const char *what, sl_error *error) {
+    const unsigned long long seconds = o->timestamp >> 32, ordinal = o->timestamp & UINT32_MAX;
+    return sl_error_set(error, SL_EXIT_CLUSTER,
+                        "at timestamp %llu:%llu, the oplog " SL_LINES
+                        "replay the entries before that time (--oplog-limit %llu:%llu), or leave "
+                        "what it names out (--ns-exclude)",
+                        seconds, ordinal, what, seconds, ordinal);
+}
+
+/* The replay writes to a namespace as to what it is in the dump, or, if the dump does not have it,
+ * as to what it was first. */
+static bool keep_kind(sl_namespace *item, bool first, sl_namespace_kind kind,
+                      const sl_oplog_operation *o, sl_error *error) {
+    sl_error what;
+    if (first)
+        item->kind = kind;
+    if (item->kind == kind || item->left_out)
+        return true;
+    sl_error_set(&what, SL_EXIT_CLUSTER,
+                 "creates %s.%s as a %s, but it was a %s before, which is not replayed: ",
+                 item->database, item->collection, sl_kinds[kind].name, sl_kinds[item->kind].name);
+    return refuse(o, what.message, error);
+}
+
 /* The fields of a command, without its name and those of the server. */
 static void copy_fields(const bson_t *command, const char *except, bson_t *to) {
     bson_iter_t at;
@@ -199,15 +211,16 @@ static void copy_fields(const bson_t *command, const char *except, bson_t *to) {
     }
 }
 
-bool sl_oplog_create_options(const sl_oplog_operation *operation, sl_namespace *made,
-                             sl_error *error) {
+bool sl_oplog_create_options(const sl_name_options *names, const sl_oplog_operation *operation,
+                             sl_namespace *made, sl_error *error) {
     bson_t options = BSON_INITIALIZER;
     copy_fields(&operation->object,
                 bson_has_field(&operation->object, "timeseries")
                     ? "idIndex|writeConcern|recordIdsReplicated|clusteredIndex|validator"
                     : "idIndex|writeConcern|recordIdsReplicated",
                 &options);
-    bool ok = sl_namespace_take_options(made, &options, error);
+    bool ok = sl_namespace_take_options(made, &options, error) &&
+              sl_namespace_leave_out(names, made, error);
     bson_destroy(&options);
     return ok;
 }
@@ -219,6 +232,7 @@ static bool plan_create(planning *p, const sl_oplog_operation *o, const char *da
     if (series && strncmp(collection, SL_BUCKETS, prefix) == 0)
         collection += prefix;
     sl_namespace *item = get(p, database, collection, error);
+    const bool first = item && item->oplog_only && !item->after;
     sl_namespace *state = item ? after(p, item, error) : NULL;
     if (!state || !state->gone)
         return state != NULL;
@@ -228,16 +242,14 @@ static bool plan_create(planning *p, const sl_oplog_operation *o, const char *da
     bson_reinit(state->indexes);
     state->index_count = 0;
     state->gone = state->collated = state->capped = false;
+    state->known = true;
     state->kind = SL_NAMESPACE_COLLECTION;
-    if (!sl_oplog_create_options(o, state, error))
-        return false;
-    if (item->oplog_only &&
-        bson_empty(item->options)) { /* for --dry-run and the server's version */
-        item->kind = state->kind;
-        return bson_concat(item->options, state->options) ||
-               sl_error_memory(error, "reading the oplog");
-    }
-    return true;
+    return sl_oplog_create_options(&p->restore->config->names, o, state, error) &&
+           keep_kind(item, first, state->kind, o, error) &&
+           (!item->oplog_only || !bson_empty(item->options) ||
+            /* for --dry-run and the server's version */
+            bson_concat(item->options, state->options) ||
+            sl_error_memory(error, "reading the oplog"));
 }
 
 static bool mark_gone(planning *p, sl_namespace *item, sl_error *error) {
@@ -246,7 +258,7 @@ static bool mark_gone(planning *p, sl_namespace *item, sl_error *error) {
         bson_reinit(state->later);
         bson_reinit(state->indexes);
         state->index_count = 0;
-        state->gone = item->replaced = true;
+        state->gone = state->known = item->replaced = true;
     }
     return state || !item;
 }
@@ -275,26 +287,77 @@ static bool is_of_users(const char *database, const char *collection) {
     return sl_kinds[sl_dump_kind(database, collection)].merged_by != NULL;
 }
 
+typedef enum uuid_match { UUID_UNKNOWN, UUID_SAME, UUID_OTHER } uuid_match;
+
+/* Is the collection of the operation the dumped one? */
+static uuid_match match_uuid(const sl_namespace *item, const sl_oplog_operation *o) {
+    bson_iter_t at;
+    const uint8_t *bytes;
+    uint32_t length;
+    if (!item->uuid[0] || !bson_iter_init_find(&at, o->entry, "ui") || !BSON_ITER_HOLDS_BINARY(&at))
+        return UUID_UNKNOWN;
+    bson_iter_binary(&at, NULL, &length, &bytes);
+    for (uint32_t i = 0; i < length && i < 16; i++) {
+        if (sl_hex_digit(item->uuid[2 * i]) * 16 + sl_hex_digit(item->uuid[2 * i + 1]) != bytes[i])
+            return UUID_OTHER;
+    }
+    return UUID_SAME;
+}
+
+/* Why the collection that this operation renames, or that it replaces, may be another one than that
+ * of the restore; NULL: it is the same. An oplog that begins before the dump renames collections
+ * that have other names in the dump. */
+static const char *why_unknown(const sl_namespace *from, const sl_namespace *to,
+                               const sl_oplog_operation *o) {
+    bson_iter_t at;
+    const sl_namespace *was = from ? from->after : NULL, *other = to ? to->after : NULL;
+    const bool known = was && was->known;
+    if (!from || (was && was->gone) || (from->oplog_only && !known))
+        return "the dump does not have the renamed collection, and the oplog does not create it";
+    const uuid_match match = match_uuid(from, o);
+    if (!known && match == UUID_UNKNOWN)
+        return "the renamed collection has no UUID in the dump or in the oplog";
+    if (!known && match == UUID_OTHER)
+        return "the renamed collection has another UUID in the dump";
+    const bool drops = bson_iter_init_find(&at, &o->object, "dropTarget") &&
+                       !(BSON_ITER_HOLDS_BOOL(&at) && !bson_iter_bool(&at));
+    return !to || drops || (other ? other->gone || other->known : to->oplog_only)
+               ? NULL
+               : "the dump has both, although only the renamed one existed then";
+}
+
+static bool refuse_rename(const sl_oplog_operation *o, const char *from, const char *to,
+                          const char *why, sl_error *error) {
+    sl_error what;
+    sl_error_set(&what, SL_EXIT_CLUSTER,
+                 "renames %s to %s, which may be other collections than those of the restore: %s. "
+                 "Use an oplog that begins when the dump began, or ",
+                 from, to, why);
+    return refuse(o, what.message, error);
+}
+
 static bool plan_rename(planning *p, const sl_oplog_operation *o, const char *database,
                         const char *collection, sl_error *error) {
     (void)database;
     const char *from = sl_look_string(&o->object, "renameCollection"),
-               *to = sl_look_string(&o->object, "to"), *dot = strchr(from, '.');
+               *to = sl_look_string(&o->object, "to"), *source;
     char to_database[SL_NAME_ROOM], from_database[SL_NAME_ROOM];
-    if (!dot || strlen(from) >= SL_NAME_ROOM || !sl_oplog_split(to, to_database, &collection))
+    if (!sl_oplog_split(from, from_database, &source) ||
+        !sl_oplog_split(to, to_database, &collection))
         return sl_error_set(error, SL_EXIT_SOURCE, "renameCollection without two namespaces");
-    const char *source;
-    sl_oplog_split(from, from_database, &source);
     if (is_of_users(from_database, source) || is_of_users(to_database, collection))
         return sl_error_set(error, SL_EXIT_SOURCE, "renameCollection of users is not replayed");
-    sl_namespace *item = find(p, from_database, source);
-    if (!item || (item->after && item->after->gone))
+    sl_namespace *item = find(p, from_database, source), *other = find(p, to_database, collection);
+    if (!item && (!other || other->left_out))
         return true;
+    const char *why = why_unknown(item, other, o);
+    if (!item)
+        return refuse_rename(o, from, to, why, error);
     bool left_out = item->left_out;
     if (!get(p, to_database, collection, error))
         return false;
     item = find(p, from_database, source); /* may have moved */
-    sl_namespace *other = find(p, to_database, collection);
+    other = find(p, to_database, collection);
     sl_namespace *was = after(p, item, error), *state = was ? after(p, other, error) : NULL;
     if (!state)
         return false;
@@ -303,6 +366,8 @@ static bool plan_rename(planning *p, const sl_oplog_operation *o, const char *da
                             "the oplog renames %s to %s, but only one of them is selected: select "
                             "both or none with --ns-include and --ns-exclude",
                             from, to);
+    if (why && !left_out)
+        return refuse_rename(o, from, to, why, error);
     if (!sl_dump_keep_metadata(p->dump, was, error))
         return false;
     bson_destroy(state->later);
@@ -312,7 +377,7 @@ static bool plan_rename(planning *p, const sl_oplog_operation *o, const char *da
     state->index_count = was->index_count;
     state->collated = was->collated;
     state->gone = false;
-    other->replaced = other->made = true;
+    state->known = other->replaced = other->made = true;
     return mark_gone(p, item, error);
 }
 
@@ -464,13 +529,13 @@ static bool plan_view(planning *p, const sl_oplog_operation *o, sl_error *error)
         return item || o->kind != 'i';
     if (o->kind == 'd')
         return mark_gone(p, item, error);
-    if (item->oplog_only && bson_empty(item->options))
-        item->kind = SL_NAMESPACE_VIEW;
+    const bool first = item->oplog_only && !item->after;
     item->made = item->made || o->kind == 'i';
     sl_namespace *state = after(p, item, error);
-    if (state)
-        state->gone = false;
-    return state != NULL;
+    if (!state || (state->gone && !keep_kind(item, first, SL_NAMESPACE_VIEW, o, error)))
+        return false;
+    state->gone = false;
+    return true;
 }
 
 /* The index of a server before 4.2: a document of system.indexes. */
@@ -494,6 +559,9 @@ static bool plan_document(planning *p, const sl_oplog_operation *o, const char *
     if (o->kind == 'u' && !sl_oplog_update_check(&o->object, &why))
         return sl_error_set(error, SL_EXIT_SOURCE, "an update in %s is not replayed: " SL_LINES,
                             o->name, why.message);
+    sl_namespace *dumped = find(p, database, collection);
+    if (dumped && !dumped->other && match_uuid(dumped, o) == UUID_OTHER)
+        dumped->other = o->timestamp;
     if (o->kind == 'd' || (o->kind == 'u' && sl_oplog_update_form(&o->object) != SL_OPLOG_DOCUMENT))
         return true;
     sl_namespace *item = get(p, database, collection, error);
@@ -535,6 +603,42 @@ static bool plan_operation(void *context, const sl_oplog_operation *o, sl_error 
     return plan_document(p, o, database, collection, error);
 }
 
+/* A collection that was dropped and created again has had two UUIDs in the oplog. */
+static bool check_uuids(const sl_dump *dump, sl_error *error) {
+    for (size_t i = 0; i < dump->count; i++) {
+        const sl_namespace *item = &dump->items[i];
+        sl_error what;
+        if (!item->other || item->left_out || item->kind != SL_NAMESPACE_COLLECTION ||
+            (item->after && item->after->known))
+            continue;
+        sl_error_set(&what, SL_EXIT_CLUSTER,
+                     "changes a collection %s.%s with another UUID than that of the dump: it is "
+                     "the oplog of another deployment, or of another time. Use another one, or ",
+                     item->database, item->collection);
+        return refuse(&(sl_oplog_operation){.timestamp = item->other}, what.message, error);
+    }
+    return true;
+}
+
+/* Marks the namespaces of databases of which the dump restores nothing: an oplog of all databases
+ * may be replayed beside a dump of one. */
+static void mark_apart(sl_dump *dump) {
+    const sl_namespace *last = NULL; /* the items are sorted by their names */
+    for (size_t i = 0; i < dump->count; i++) {
+        sl_namespace *item = &dump->items[i];
+        if (!item->oplog_only)
+            continue;
+        const bool same = last && strcmp(last->database, item->database) == 0;
+        item->apart = same ? last->apart : true;
+        for (size_t k = 0; !same && item->apart && k < dump->count; k++) {
+            const sl_namespace *other = &dump->items[k];
+            item->apart = other->oplog_only || other->left_out ||
+                          strcmp(other->database, item->database) != 0;
+        }
+        last = item;
+    }
+}
+
 bool sl_oplog_plan(sl_restore *restore, sl_error *error) {
     planning p = {.restore = restore, .dump = &restore->dump};
     const sl_restore_config *config = restore->config;
@@ -564,6 +668,12 @@ bool sl_oplog_plan(sl_restore *restore, sl_error *error) {
     if (restore->oplog_totals.open > 0)
         sl_log_info("oplog: %llu transactions that do not end in the oplog are not replayed",
                     (unsigned long long)restore->oplog_totals.open);
+    for (size_t i = 0; i < restore->dump.count; i++) {
+        sl_namespace *state = restore->dump.items[i].after;
+        if (state && !sl_namespace_leave_out(&config->names, state, error))
+            return false;
+    }
     sl_dump_sort(&restore->dump);
-    return true;
+    mark_apart(&restore->dump);
+    return check_uuids(&restore->dump, error);
 }

@@ -66,7 +66,6 @@ typedef struct replay {
     sl_connection *connection;
     const sl_dump *dump;
     place *places; /* one per namespace of the dump */
-    size_t last;   /* index of the namespace that was found last */
     slot slots[SLOTS_MAX];
     size_t count, bytes;
     uint16_t table[TABLE]; /* number of a slot plus 1; 0: none */
@@ -434,7 +433,7 @@ static bool create_collection(replay *r, const sl_namespace *item, const sl_oplo
     sl_namespace made = {.options = bson_new(), .later = bson_new(), .indexes = bson_new()};
     const sl_target target = collection_of(item);
     bool ok = (made.options && made.later) || sl_error_memory(error, "replaying the oplog");
-    ok = ok && sl_oplog_create_options(o, &made, error) &&
+    ok = ok && sl_oplog_create_options(&r->restore->config->names, o, &made, error) &&
          sl_collection_create(r->connection, &target, made.options, error);
     bson_destroy(made.options);
     bson_destroy(made.later);
@@ -607,14 +606,11 @@ static size_t search(const replay *r, const char *database, const char *collecti
                                                         : SIZE_MAX;
 }
 
-static size_t find_collection(replay *r, const char *name) {
+static size_t find_collection(const replay *r, const char *name) {
     char database[SL_NAME_ROOM];
     const char *collection;
     sl_oplog_split(name, database, &collection);
-    const sl_namespace *last = &r->dump->items[r->last];
-    const bool same =
-        strcmp(last->collection, collection) == 0 && strcmp(last->database, database) == 0;
-    return same ? r->last : search(r, database, collection);
+    return search(r, database, collection);
 }
 
 static void log_progress(replay *r) {
@@ -639,10 +635,8 @@ static bool replay_operation(void *context, const sl_oplog_operation *o, sl_erro
         ok = change_alone(r, o, error);
     } else if (strcmp(dot, ".system.indexes") != 0) {
         size_t item = find_collection(r, o->name);
-        if (item != SIZE_MAX && !r->dump->items[item].left_out) {
-            r->last = item;
+        if (item != SIZE_MAX && !r->dump->items[item].left_out)
             ok = apply(r, item, o, error);
-        }
     }
     r->next = ok ? o->number + 1 : r->next;
     log_progress(r);

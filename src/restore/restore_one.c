@@ -193,23 +193,6 @@ static bool presplit(sl_connection *connection, const sl_namespace *item, const 
 
 /* ---- the index of the key ---- */
 
-/* Does the index have this key? */
-static bool has_key(const bson_t *index, const bson_t *key) {
-    bson_t index_key;
-    bson_iter_t a, b;
-    if (!sl_look_inside(index, "key", &index_key) ||
-        bson_count_keys(&index_key) != bson_count_keys(key) || !bson_iter_init(&a, &index_key) ||
-        !bson_iter_init(&b, key))
-        return false;
-    while (bson_iter_next(&a) && bson_iter_next(&b)) {
-        if (strcmp(bson_iter_key(&a), bson_iter_key(&b)) != 0 ||
-            BSON_ITER_HOLDS_UTF8(&a) != BSON_ITER_HOLDS_UTF8(&b) ||
-            (!BSON_ITER_HOLDS_UTF8(&a) && bson_iter_as_int64(&a) != bson_iter_as_int64(&b)))
-            return false;
-    }
-    return true;
-}
-
 /* Can an index with the shard key support it? */
 static bool supports(const bson_t *index) {
     const char *locale = sl_look_text(index, "collation.locale");
@@ -226,7 +209,7 @@ static bool build_key_index(sl_connection *connection, const sl_namespace *item,
     bson_t index;
     bool ok = true, built = false, other = false;
     for (bool more = bson_iter_init(&iter, item->indexes); ok && more && bson_iter_next(&iter);) {
-        if (!sl_document_at(&iter, &index) || !has_key(&index, item->shard_key))
+        if (!sl_document_at(&iter, &index) || !sl_index_has_key(&index, item->shard_key))
             continue;
         other = true;
         if (!supports(&index))
@@ -435,7 +418,7 @@ static bool merge(const step *s, sl_error *error) {
                             s->name, what);
     return none || /* those on the server are kept */
            sl_merge_users(s->connection, sl_kinds[s->item->kind].merged_by, s->collection, database,
-                          s->restore->config->load->drop, error) ||
+                          s->restore->config->load->drop && !s->item->oplog_only, error) ||
            sl_error_prefix(error, "%s: the %s cannot be restored (--ns-exclude %s leaves them out)",
                            s->name, what, sl_shell_word(s->name, word, sizeof word));
 }
@@ -671,19 +654,19 @@ static bool create(step *s, bool created, sl_error *error) {
     sl_collection_facts facts;
     char name[2 * SL_NAME_ROOM], word[SL_WORD_ROOM(sizeof name)];
     bool begun = has_file(s, SL_WORK_JOURNAL), empty = true;
-    const bool foreign = s->item->oplog_only && !s->item->made;
+    const bool foreign = s->item->oplog_only && (!s->item->made || s->item->apart);
     if (!created && !begun && !foreign && s->restore->config->load->drop && !drop(s, error))
         return false;
     bool ok = sl_collection_read(connection, &s->target, &facts, error);
     if (ok && foreign && facts.exists)
         ok = sl_error_set(error, SL_EXIT_CLUSTER,
-                          "%s exists and is not in the dump, and the oplog changes its documents "
-                          "without creating it: the oplog is of more collections than the dump. "
+                          "%s exists and is not in the dump, but the oplog changes it: the oplog "
+                          "is of more collections than the dump. "
                           "Leave it out with --ns-exclude %s, or select those of the dump with "
                           "--ns-include, and give another --work-dir",
                           s->name,
                           sl_shell_word(sl_namespace_name(s->item, name), word, sizeof word));
-    else if (ok && foreign)
+    else if (ok && foreign && !s->item->made)
         sl_log_warning("%s is not in the dump, and the oplog does not create it: only the "
                        "documents that the oplog inserts or replaces are restored",
                        s->name);
@@ -691,10 +674,10 @@ static bool create(step *s, bool created, sl_error *error) {
     if (ok && created && !begun && facts.exists && s->item->kind != SL_NAMESPACE_VIEW)
         ok = sl_collection_is_empty(connection, &s->target, &empty, error);
     const bool own = created && empty;
-    if (ok && facts.exists && s->item->replaced && !created && !begun)
+    if (ok && facts.exists && (s->item->replaced || s->item->oplog_only) && !created && !begun)
         ok = sl_error_set(
             error, SL_EXIT_CLUSTER,
-            "%s exists, and the oplog drops or renames it, or renames another collection to it: "
+            "%s exists, and the oplog creates, drops or renames it, or renames another to it: "
             "its documents would be lost. Restore under another name with --ns-from and --ns-to, "
             "or, if they may be lost, give --drop and another --work-dir",
             s->name);

@@ -11,8 +11,8 @@ import oplog_making as oplogs
 import proxy
 import support
 from fault_case import ROUNDS
-from oplog_making import (A, INDEX, apply_ops, command, create, delete, diff, insert, modify, transaction,
-                          update)
+from oplog_making import (A, INDEX, apply_ops, command, create, delete, diff, insert, modify, rename,
+                          transaction, update)
 from restore_case import Restoring, documents
 
 KILLS = 20 * ROUNDS
@@ -51,6 +51,16 @@ class Standalone(Oplogs):
         self.assertIn(f"oplog: 4 operations are replayed, up to timestamp {oplogs.SECONDS}:5", outcome.err)
         self.assertEqual(self.names(), {"t"})
 
+    def test_options_and_indexes_that_are_left_out(self):
+        """Those of the oplog were restored nevertheless."""
+        dump = self.dump(self.namespace("t", [A]), oplog=[
+            command("collMod", "t", validator={"a": 1}), command("createIndexes", "t", **INDEX), create(
+                "n", collation=oplogs.COLLATION, validator={"a": 1}), insert({"_id": 2}, "DB.n")])
+        self.replay(dump, "--no-options-restore", "--no-index-restore")
+        for name in ("t", "n"):
+            kind, options, indexes = self.facts(name)
+            self.assertEqual((kind, options, set(indexes)), ("collection", {}, {"_id_"}))
+
     def test_without_the_option_the_oplog_is_reported(self):
         dump = self.dump(self.namespace("t", [A]), oplog=[delete(1)])
         self.restore(dump, code=support.EXIT_SOURCE, message="--oplog-replay replays them")
@@ -58,8 +68,8 @@ class Standalone(Oplogs):
 
     def test_renamed_collections_keep_their_indexes(self):
         dump = self.dump(self.namespace("t", [A], indexes=[INDEX]), self.namespace("r", [{"_id": 7}]), oplog=[
-            command("renameCollection", "DB.t", to="DB.r", dropTarget=True), insert({"_id": 2}, "DB.r"),
-            create("t"), insert({"_id": 3}), command("renameCollection", "DB.t", to="DB.q"),
+            rename("t", "r", dropTarget=True), insert({"_id": 2}, "DB.r"),
+            create("t"), insert({"_id": 3}), rename("t", "q"),
             insert({"_id": 4}, "DB.implicit"), command("drop", "implicit"), insert({"_id": 5}, "DB.implicit")])
         outcome, _ = self.replay(dump)
         self.check("r", [A, {"_id": 2}])
@@ -81,8 +91,9 @@ class Standalone(Oplogs):
         self.assertEqual(self.names(), {"other"})
 
     def test_a_collection_that_exists_is_not_dropped_or_renamed(self):
-        for name, entries in (("t", [command("drop", "t")]), ("t", [command("renameCollection", "DB.t", to="DB.q")]),
-                              ("r", [command("renameCollection", "DB.t", to="DB.r")]),
+        for name, entries in (("t", [command("drop", "t")]), ("t", [rename("t", "q")]),
+                              ("r", [create("r"), insert({"_id": 2}, "DB.r")]),
+                              ("r", [rename("t", "r")]),
                               ("r", [create("r"), insert({"_id": 2}, "DB.r"), command("drop", "r")])):
             with self.subTest(oplog=entries):
                 for other in self.names():
@@ -91,7 +102,7 @@ class Standalone(Oplogs):
                 dump, work = self.dump(self.namespace("t", [A]), oplog=entries), self.scratch / f"w{id(entries)}"
                 for words in ([], ["--resume"]):
                     self.replay(dump, *words, work=work, code=support.EXIT_CLUSTER,
-                                message=f"{name} exists, and the oplog drops or renames it")
+                                message=f"{name} exists, and the oplog creates, drops or renames it")
                     self.assertIn({"_id": "mine"}, list(self.database[name].find()))
                 self.replay(dump, "--drop")
                 self.assertNotIn({"_id": "mine"}, list(self.database[name].find()))
@@ -99,8 +110,8 @@ class Standalone(Oplogs):
     def test_a_collection_that_is_in_the_oplog_only_is_not_changed(self):
         """An oplog of all databases beside a dump of one: what it does not create existed before it."""
         index = command("createIndexes", "other", v=2, key={"f": 1}, name="f_1")
-        added = insert({"_id": 2}, "DB.other")
-        for entries in ([added], [index], [delete("mine", "DB.other"), added]):
+        new = insert({"_id": 2}, "DB.other")
+        for entries in ([new], [index], [delete("mine", "DB.other"), new]):
             self.database.other.drop()
             self.database.other.insert_one({"_id": "mine"})
             for words in ([], ["--drop"]):
@@ -109,9 +120,64 @@ class Standalone(Oplogs):
                 self.assertEqual(list(self.database.other.find()), [{"_id": "mine"}])
             self.replay(self.dump(self.namespace("t", [A]), oplog=entries), "--drop", "--ns-exclude",
                         f"{self.db}.other")
+        other = self.client[f"{self.db}_other"]
+        self.addCleanup(self.client.drop_database, other)
+        other.t.insert_one({"_id": "mine"})
+        ns = other.name
+        renamed, *made = [{"op": "c", "ns": f"{ns}.$cmd", "o": fields} for fields in (
+            {"renameCollection": f"{ns}.n", "to": f"{ns}.t", "dropTarget": True}, {"create": "n"}, {"create": "t"})]
+        added = insert({"_id": "mine", "old": True}, f"{ns}.t")
+        for entries in ([made[1], added], [made[0], renamed]):
+            for words in ([], ["--drop"]):
+                self.replay(self.dump(self.namespace("t", [A]), oplog=entries), *words, code=support.EXIT_CLUSTER,
+                            message=f"{ns}.t exists and is not in the dump")
+                self.assertEqual(list(other.t.find()), [{"_id": "mine"}])
+        other.t.drop()
+        self.replay(self.dump(self.namespace("t", [A]), oplog=[*made, added]), "--drop")
+        self.assertEqual(other.t.count_documents({}), 1)
         self.database.other.drop()
-        outcome, _ = self.replay(self.dump(self.namespace("t", [A]), oplog=[added]), "--drop")
+        outcome, _ = self.replay(self.dump(self.namespace("t", [A]), oplog=[new]), "--drop")
         self.assertIn("other is not in the dump, and the oplog does not create it", outcome.err)
+
+    def test_renames_of_other_collections_than_those_of_the_dump(self):
+        """An oplog that begins before the dump: the logs were rotated in between. The new log replaced the old one."""
+        new, old, index = {"_id": "new"}, {"_id": "old"}, command("createIndexes", "tmp", **INDEX)
+        both = self.namespace("log", [new]), self.namespace("log_1", [old])
+        none = making.Namespace(self.db, "log", [new], metadata=False)
+        cases = [(both, [rename("log", "log_1", "log_1"), create("log"), insert(new, "DB.log")], "another UUID"),
+                 (both, [rename("log", "log_1")], "the dump has both"),
+                 ((none,), [rename("log", "log_1")], "no UUID in the dump"),
+                 *[(both[1:], [*before, rename("tmp", "log_1", dropTarget=True)], "the dump does not have the renamed")
+                   for before in ([], [insert(new, "DB.tmp")], [index])]]
+        for namespaces, entries, message in cases:
+            with self.subTest(oplog=entries):
+                dump = self.dump(*namespaces, oplog=entries)
+                outcome, _ = self.replay(dump, "--drop", code=support.EXIT_CLUSTER, message=message)
+                self.assertIn("(--oplog-limit 1700000000:", outcome.err)
+                self.assertEqual(self.names(), set())
+        changed = {**delete("new", "DB.log"), "ui": oplogs.Binary(b"2" * 16, 4)}
+        self.replay(self.dump(*both, oplog=[changed]), code=support.EXIT_CLUSTER, message="with another UUID")
+        self.replay(self.dump(*both, oplog=[changed, command("drop", "log"), create("log")]))
+        self.assertEqual(len(list(self.stored("log_1"))), 1)
+        self.database.client.drop_database(self.db)
+        excluded = [word for name in ("log", "log_1") for word in ("--ns-exclude", f"{self.db}.{name}")]
+        self.replay(self.dump(*both, self.namespace("t", [A]), oplog=cases[0][1]), *excluded)
+        self.assertEqual(self.names(), {"t"})
+
+    def test_a_view_that_becomes_a_collection(self):
+        """Its documents were left out."""
+        document = {"viewOn": "t", "pipeline": []}
+        made, dropped = insert({"_id": "DB.v", **document}, "DB.system.views"), delete("DB.v", "DB.system.views")
+        new, added = create("v"), insert({"_id": 1}, "DB.v")
+        t, view, table = self.namespace("t", [A]), self.namespace("v", options=document), self.namespace("v", [A])
+        for items, entries in (([view], [dropped, new, added]), ([table], [command("drop", "v"), made]),
+                               ([], [new, added, command("drop", "v"), made])):
+            dump = self.dump(t, *items, oplog=entries)
+            self.replay(dump, code=support.EXIT_CLUSTER, message=f"creates {self.db}.v as a ")
+            self.assertNotIn("v", self.names())
+            self.replay(dump, "--ns-exclude", f"{self.db}.v")
+        self.replay(self.dump(t, view, oplog=[new, dropped, made]))
+        self.assertEqual(self.facts("v")[:2], ("view", document))
 
     def test_patterns_select_and_rename_operations(self):
         def made():
@@ -123,7 +189,7 @@ class Standalone(Oplogs):
         self.assertEqual(set(self.facts("v")[2]), {"_id_", "a_1"})
         self.check("new", [{"_id": 5}])
         self.assertEqual(self.names(), {"v", "new"})
-        dump = self.dump(self.namespace("t", [A]), oplog=[command("renameCollection", "DB.t", to="DB.x")])
+        dump = self.dump(self.namespace("t", [A]), oplog=[rename("t", "x")])
         self.replay(dump, "--ns-exclude", "*.x", code=support.EXIT_USAGE,
                     message=f"renames {self.db}.t to {self.db}.x, but only one of them is selected")
 
@@ -157,6 +223,10 @@ class Standalone(Oplogs):
         for words, found in ((["--ns-exclude", "admin.*"], []), ([], [("c", 0)])):
             self.replay(self.dump(self.namespace("t", [A]), oplog=entries), *words)    # without roles in the dump
             self.assertEqual(self.stored_roles(), found)
+        self.database.command("dropRole", "c")
+        self.database.command("createRole", "mine", privileges=[], roles=[])
+        self.replay(self.dump(self.namespace("t", [A]), oplog=entries), "--drop")
+        self.assertEqual(self.stored_roles(), [("c", 0), ("mine", 0)])    # it was removed
         self.replay(self.dump(self.namespace("t", [A]), role_dump, oplog=[commands[2]]), code=support.EXIT_SOURCE,
                     message="the command drop of the users in admin.$cmd is not replayed")
 
@@ -231,7 +301,7 @@ class Standalone(Oplogs):
                   "an index of more than 100 fields"),
                  *[(command("collMod", "t", **fields), "collMod with more than 1000 options")
                    for fields in (many, {"index": {"name": "a", **many}})],
-                 (part, "the beginning of this transaction is not in the oplog"),
+                 (part, "the beginning of this transaction is not in the oplog. Dump the oplog from an earlier time"),
                  (oplogs.committed(7), "the beginning of this transaction is not in the oplog"),
                  (apply_ops([command("frobnicate", "t")]), "the command frobnicate")]
         for entry, message in cases:
@@ -283,7 +353,7 @@ class Standalone(Oplogs):
                  for n in range(2, 20)]
         build = [command("createIndexes", "t", v=2, key={f"k{n}": 1}, name=f"k{n}",
                          partialFilterExpression={"s": large}) for n in range(19)]
-        for entries, message in ((part, "have more than 256 MiB"), (build, "more than 256 MiB of names")):
+        for entries, message in ((part, "256 MiB. --oplog-limit"), (build, "more than 256 MiB of names")):
             with self.subTest(message):
                 dump = self.dump(self.namespace("t", [A]), oplog=entries)
                 self.replay(dump, code=support.EXIT_SOURCE, message=message)
@@ -359,8 +429,8 @@ class Standalone(Oplogs):
         capped = [insert({"_id": n}, "DB.c") for n in range(12)]
         views = [insert({"_id": "DB.w", "viewOn": "t", "pipeline": []}, "DB.system.views"),
                  delete("DB.v", "DB.system.views")]
-        renamed = [create("r"), insert({"_id": 1}, "DB.r"), command("renameCollection", "DB.r", to="DB.s"),
-                   create("r"), insert({"_id": 2}, "DB.r"), command("renameCollection", "DB.r", to="DB.s"),
+        renamed = [create("r"), insert({"_id": 1}, "DB.r"), rename("r", "s"),
+                   create("r"), insert({"_id": 2}, "DB.r"), rename("r", "s"),
                    command("drop", "gone"), create("gone"), insert({"_id": 3}, "DB.gone")]
         indexes = [command("createIndexes", "t", **INDEX), command("dropIndexes", "u", index="a_1"),
                    transaction(1, apply_ops([insert({"_id": "in"})], partialTxn=True)),
