@@ -396,7 +396,7 @@ static bool check_names(const sl_job *job, const sl_destination *destination, bo
     char names[600], word[SL_WORD_ROOM(sizeof names)];
     bool ok = !exists || options->schema_text || options->columns || job->schema ||
               job->config->part_of_trial ||
-              sl_registry_list(destination->registry, SL_REGISTRY_COLUMNS, &list, error);
+              sl_registry_list(destination->registry, SL_REGISTRY_COLUMNS, &list, NULL, error);
     for (size_t i = 0; ok && !bson_empty(&list) && i < sl_source_set_count(job->set); i++) {
         const sl_job_source *source = &job->sources[i];
         const sl_dialect *d = source->dialect;
