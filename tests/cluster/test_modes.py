@@ -84,15 +84,40 @@ class Modes:
         self.assertEqual(self.database.t.find_one({"_id": 3}), {"_id": 3, "k": 3, "t": "new"})
         self.assertEqual(self.database.t.count_documents({}), COUNT)
 
+    def test_a_column_with_a_dot_changes_one_field(self):
+        """The fields beside it, which the table does not have, stay."""
+        self.database.t.insert_many([{"_id": n, "k": {"nr": n, "plz": "old", "more": {"x": n}}} for n in range(300)]
+                                    + [{"_id": 300, "k": 5}])
+        lines = "id,k.plz,k.more.y,k.tags[0]\n" + "".join(f"{n},new,{n},t\n" for n in range(302))
+        path = self.file("p.csv", lines)
+        words = "--id-field", "id", "--types", "k.more.y=int"
+        outcome, work = self.load("--mode", "update", *words, path, code=support.EXIT_REJECTS)
+        self.assertNotIn("as a unit", outcome.err)
+        self.assert_accounting(work, inserted=0, changed=300, rejectedByServer=2)
+        self.assertRegex(outcome.text, "Cannot create field '.*' in element {k: 5}")
+        _, work = self.load("--mode", "merge", *words, path, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, inserted=1, changed=0, alreadyStored=300, rejectedByServer=1)
+        changed = [{"_id": n, "k": {"nr": n, "plz": "new", "more": {"x": n, "y": n}, "tags": ["t"]}}
+                   for n in range(300)]
+        added = {"_id": 301, "k": {"plz": "new", "more": {"y": 301}, "tags": ["t"]}}
+        self.assertEqual(list(self.database.t.find({"_id": {"$ne": 300}}).sort("_id")), [*changed, added])
+
+    def test_match_fields_with_dots(self):
+        self.database.t.insert_many([{"_id": n, "k": {"nr": n, "plz": "old"}} for n in range(9)])
+        path = self.file("p.csv", "id,k.nr,k.new\n3,3,1\n4,5,1\n5,5,1\n5,5,2\n")
+        outcome, work = self.load("--mode", "update", "--id-field", "id", "--match-fields", "_id,k.nr", path,
+                                  code=support.EXIT_REJECTS)
+        self.assert_accounting(work, changed=3, alreadyStored=0, rejectedByServer=1)
+        self.assertRegex(outcome.err, '1 record of this run has the same match fields .* "k.nr" : 5')
+        self.assertEqual(self.database.t.find_one({"_id": 3}), {"_id": 3, "k": {"nr": 3, "plz": "old", "new": 1}})
+
     def test_a_merge_into_embedded_documents_is_announced(self):
         self.database.t.insert_one({"_id": 1, "price": {"net": 1.5, "currency": "EUR"}})
-        path = self.file("p.csv", "id,price.net\n1,9.5\n")
-        warning = "stored fields beside price.net that this load does not set are lost"
-        outcome, _ = self.load("--mode", "replace", "--id-field", "id", "--match-fields", "_id", path)
+        path = self.file("p.json", '{"_id": 1, "price": {"net": 9.5}}')
+        warning = "replaces the embedded document price as a unit: stored fields that it does not have"
+        outcome, _ = self.load("--mode", "replace", path)
         self.assertNotIn(warning, outcome.err)
-        outcome, _ = self.load("--mode", "merge", "--again", "--id-field", "id", path)
-        self.assertIn(warning, outcome.err)
-        self.assertEqual(self.database.t.find_one(), {"_id": 1, "price": {"net": 9.5}})
+        self.load("--mode", "merge", "--again", path, message=f"--mode merge {warning}")
 
     def test_replace(self):
         self.store()
