@@ -376,6 +376,18 @@ class Standalone(Modes, support.ClusterCase):
             self.assertIn("have other _ids than the positions of the records", outcome.err)
             self.assertIn("other than _id cannot be verified", outcome.err)
 
+    def test_verify_after_duplicates_were_merged(self):
+        """Documents of another program are not reported as extra, and those that they replace not as missing."""
+        self.database.t.create_index("sku", unique=True)
+        self.database.t.insert_many([{"sku": n} for n in range(20)])
+        path = self.file("a.csv", "sku,v\n" + "".join(f"{n},1\n" for n in range(10, 30)))
+        self.load(path, code=support.EXIT_REJECTS)
+        self.load("--mode", "merge", "--match-fields", "sku", path)
+        for words in (), ("--content",):
+            outcome = self.shardload("verify", *self.target(), "--progress", "none", *words, path,
+                                     code=support.EXIT_SOURCE)
+            self.assertIn("10 of its 20 documents", outcome.err)
+
     def test_a_unique_index_rejects_duplicates(self):
         source = self.file("a.json", b'{"_id":1,"k":5}\n{"_id":2,"k":5}\n{"_id":3,"k":6}\n')
         _, work = self.load("--index", '{"key": {"k": 1}, "unique": true, "name": "by k"}',
