@@ -51,6 +51,10 @@ bool sl_look_find(const bson_t *document, const char *path, bson_iter_t *value) 
             bson_iter_find_descendant(&iter, earlier, value));
 }
 
+bool sl_look_set(const bson_t *document, const char *path, bson_iter_t *value) {
+    return bson_iter_init_find(value, document, path) || sl_look_find(document, path, value);
+}
+
 double sl_value_number(const bson_iter_t *at) {
     double value = NAN;
     if (BSON_ITER_HOLDS_DOUBLE(at))

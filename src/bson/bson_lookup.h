@@ -16,6 +16,9 @@
 /* A path with keys of run.json also finds their earlier names. */
 bool sl_look_find(const bson_t *document, const char *path, bson_iter_t *value);
 
+/* As sl_look_find, or a field whose name is the path, as in {$set: {"a.b": 1}}. */
+bool sl_look_set(const bson_t *document, const char *path, bson_iter_t *value);
+
 /* A number from -1e18 to 1e18, or NAN. */
 double sl_look_number(const bson_t *document, const char *path);
 /* A number from 0 to 1e18, or `fallback`. */

@@ -88,6 +88,7 @@ typedef struct sl_target {
     size_t id_count;
     const char *registry; /* name of the registry's collection; NULL: "<collection>.sources"; "":
                                 none, no other load has the sources: their numbers begin with 1 */
+    bool set_paths;       /* names of documents' fields may be paths (sl_nesting_set_paths) */
     bool shard_existing;  /* shard the collection even if it already exists, unsharded */
 } sl_target;
 

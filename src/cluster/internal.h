@@ -272,8 +272,8 @@ int64_t sl_value_hash(const bson_value_t *value, sl_owner_cache *cache);
 
 /* The value at a dotted path of a document; null if there is none. Strings and binary data point
  * into the document. False when the type is not known (sl_value_is_known), or the path leads
- * through an array. */
-bool sl_key_value_at(const uint8_t *document, const char *path, bson_value_t *value);
+ * through an array. `set`: the path may also be the name of a field, as in {$set: {"a.b": 1}}. */
+bool sl_key_value_at(const uint8_t *document, const char *path, bool set, bson_value_t *value);
 
 /* ---- topology.c ---- */
 

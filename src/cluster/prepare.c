@@ -924,8 +924,8 @@ bool sl_create_index(sl_connection *connection, const sl_target *target, const b
     if (!ok && error && error->server_code == SL_CODE_DUPLICATE_KEY) {
         sl_error_prefix(error,
                         "stored documents of %s.%s have the same value of the key, so no "
-                        "unique index of it is possible: remove all but one of them, or "
-                        "match by other fields",
+                        "unique index of it is possible: remove all but one of them, or, if they "
+                        "lack the fields, add \"sparse\": true, or match by other fields",
                         target->database, target->collection);
         error->afresh = true;
     }
@@ -983,18 +983,19 @@ static char *list(const char *const *fields, size_t count, char *out, size_t roo
 }
 
 /* Makes a unique index of the fields. Its first fields are those of the shard key (NULL: none),
- * because servers require that of unique indexes. */
-static void make_unique(const sl_matching *match, const bson_t *shard_key, bson_t *index) {
+ * because servers require that of unique indexes. `order`: of the first field, 1 or -1. */
+static void make_unique(const sl_matching *match, const bson_t *shard_key, int order,
+                        bson_t *index) {
     bson_t key;
     bson_iter_t field;
     bson_init(index);
     BSON_APPEND_DOCUMENT_BEGIN(index, "key", &key);
-    for (bool more = shard_key && bson_iter_init(&field, shard_key);
-         more && bson_iter_next(&field);)
-        BSON_APPEND_INT32(&key, bson_iter_key(&field), 1); /* the match fields contain it */
-    for (size_t i = 0; i < match->count; i++) {
+    for (bool more = shard_key && bson_iter_init(&field, shard_key); more && bson_iter_next(&field);
+         order = 1)
+        BSON_APPEND_INT32(&key, bson_iter_key(&field), order); /* the match fields contain it */
+    for (size_t i = 0; i < match->count; i++, order = 1) {
         if (!shard_key || !bson_iter_init_find(&field, shard_key, match->fields[i]))
-            BSON_APPEND_INT32(&key, match->fields[i], 1);
+            BSON_APPEND_INT32(&key, match->fields[i], order);
     }
     bson_append_document_end(index, &key);
     BSON_APPEND_BOOL(index, "unique", true);
@@ -1058,7 +1059,7 @@ static bool check_shard_key(const sl_target *target, const bson_t *key, bool is_
         return true;
     list(match->fields, match->count, given, sizeof given);
     bson_t unique;
-    make_unique(match, NULL, &unique);
+    make_unique(match, NULL, 1, &unique);
     index_option(&unique, "shard-key", option, sizeof option);
     bson_destroy(&unique);
     if (records_have_all(match, key))
@@ -1088,14 +1089,14 @@ static bool is_comparable(const bson_t *index, const bson_t *by_id) {
            (sl_look_inside(index, "collation", &own) && bson_equal(&own, &collation));
 }
 
-/* Does the index allow one document of these fields only? `by_id`: the index _id_. */
+/* Does the index allow one document of these fields only? `by_id`: the index _id_. A sparse one
+ * does: each record has a value other than null, so a document that matches is in the index. */
 static bool identifies(const bson_t *index, const bson_t *by_id, const char *const *fields,
                        size_t count) {
     bson_t key;
     char lacks[300];
-    return sl_look_flag(index, "unique") && !sl_look_flag(index, "sparse") &&
-           !bson_has_field(index, "partialFilterExpression") && is_comparable(index, by_id) &&
-           sl_look_inside(index, "key", &key) &&
+    return sl_look_flag(index, "unique") && !bson_has_field(index, "partialFilterExpression") &&
+           is_comparable(index, by_id) && sl_look_inside(index, "key", &key) &&
            lacking(&key, fields, count, lacks, sizeof lacks) == 0;
 }
 
@@ -1197,8 +1198,14 @@ static bool not_unique(sl_connection *connection, const sl_target *target, const
     char given[300], option[500], dropped[300] = "", before[400] = "";
     const bool by_key = key && !exists && bson_count_keys(key) == match->count;
     bson_t index;
-    make_unique(match, key, &index);
-    if (exists && !make_way(connection, target, &index, dropped, sizeof dropped, error)) {
+    make_unique(match, key, 1, &index);
+    bool ok = !exists || make_way(connection, target, &index, dropped, sizeof dropped, error);
+    if (ok && *dropped) { /* that index may stay beside one of another order */
+        bson_destroy(&index);
+        make_unique(match, key, -1, &index);
+        ok = make_way(connection, target, &index, dropped, sizeof dropped, error);
+    }
+    if (!ok) {
         bson_destroy(&index);
         return false;
     }

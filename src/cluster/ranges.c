@@ -435,7 +435,7 @@ static bson_t *key_of(const sl_key_sample *sample, const uint8_t *document, bool
     for (bool more = bson_iter_init(&iter, &sample->key);
          more && *known && bson_iter_next(&iter);) {
         bson_value_t value;
-        *known = sl_key_value_at(document, bson_iter_key(&iter), &value) &&
+        *known = sl_key_value_at(document, bson_iter_key(&iter), true, &value) &&
                  bson_append_value(made, bson_iter_key(&iter), -1, &value);
     }
     *known = *known && made->len <= KEY_BYTES_MOST;

@@ -325,11 +325,13 @@ static bool find_name(const uint8_t *document, const char *name, size_t name_len
     return at == end;
 }
 
-bool sl_key_value_at(const uint8_t *document, const char *path, bson_value_t *value) {
+bool sl_key_value_at(const uint8_t *document, const char *path, bool set, bson_value_t *value) {
+    bson_type_t type;
+    const uint8_t *found;
+    if (set && find_name(document, path, strlen(path), &type, &found) && found)
+        return take_value(type, found, value);
     for (;;) {
         size_t name = strcspn(path, ".");
-        bson_type_t type;
-        const uint8_t *found;
         if (!find_name(document, path, name, &type, &found))
             return false;
         bool last = path[name] == '\0';
@@ -426,6 +428,7 @@ struct sl_key_map {
     bson_t key;    /* `fields` point into it */
     bson_t chunks; /* `minimums` point into it */
     size_t field_count;
+    bool set_paths; /* of the target */
     key_field fields[FIELDS_MAX];
     size_t count;
     uint32_t *shards;       /* of each range */
@@ -569,7 +572,7 @@ static bool key_map_owner(const sl_key_map *map, const uint8_t *document, sl_own
                           uint32_t *shard) {
     bson_value_t key[FIELDS_MAX];
     for (size_t i = 0; i < map->field_count; i++) {
-        if (!sl_key_value_at(document, map->fields[i].path, &key[i]))
+        if (!sl_key_value_at(document, map->fields[i].path, map->set_paths, &key[i]))
             return false;
         if (map->fields[i].hashed) {
             int64_t hash = sl_value_hash(&key[i], cache);
@@ -782,6 +785,8 @@ bool sl_shard_map_read(sl_connection *connection, const sl_target *target,
             bson_destroy(&chunks);
             if (ok)
                 (*map)->key = bson_copy(&sharding.key);
+            if (ok && (*map)->keys)
+                (*map)->keys->set_paths = target->set_paths;
         }
         sl_sharding_clear(&sharding);
     }

@@ -465,6 +465,13 @@ static bool bind_key_fields(sl_dialect *d, const sl_format_options *options, sl_
                 return sl_error_memory(error, "binding columns");
         }
     }
+    if (d->keys && d->nesting && sl_modes[options->mode].sets_fields) {
+        if (!sl_nesting_set_paths(d))
+            return sl_error_memory(error, "binding columns");
+        d->keys->paths = true;
+        if (!sl_dialect_compile(d, options->long_names, error))
+            return false;
+    }
     return !d->keys || sl_key_fields_check(d->keys, error);
 }
 

@@ -361,7 +361,8 @@ static bool check_names(const sl_key_fields *keys, const uint8_t *document, sl_r
             return refuse(reject, NULL,
                           "a name begins with $, which an update command interprets as an "
                           "operator; load the record with --mode insert");
-        if (sl_modes[keys->mode].sets_fields && (*key == '\0' || strchr(key, '.')))
+        if (sl_modes[keys->mode].sets_fields &&
+            (*key == '\0' || (strchr(key, '.') && !keys->paths)))
             return refuse(reject, NULL,
                           "a name is empty or contains a dot, which --mode merge and update "
                           "interpret as a path; use --mode upsert or replace");
@@ -386,7 +387,7 @@ bool sl_key_fields_apply(const sl_key_fields *keys, bool own_id, uint8_t *docume
     for (size_t i = 0; i < keys->match.count; i++) {
         if (!need(document, 0, keys->match.names[i], "match-fields", &field, reject))
             return false;
-        if (strchr((const char *)field.at + 1, '.'))
+        if (strchr((const char *)field.at + 1, '.') && !keys->paths)
             return refuse(
                 reject, keys->match.names[i],
                 "the dot is part of the field's name here, and servers match the field of "

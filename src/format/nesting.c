@@ -256,6 +256,43 @@ void sl_nesting_destroy(sl_nesting *nesting) {
     free(nesting);
 }
 
+bool sl_nesting_set_paths(const sl_dialect *dialect) {
+    sl_nesting *nesting = dialect->nesting;
+    size_t lengths[DEPTH_MAX + 1] = {0}, open = 0, inside = 0, kept = 0;
+    for (size_t i = 0, column = 0; i < nesting->count; i++) {
+        sl_nest_step step = nesting->steps[i];
+        nesting->steps[i].key = NULL;
+        if (inside > 0) {
+            inside += step.kind == SL_NEST_OPEN;
+            inside -= step.kind == SL_NEST_CLOSE;
+        } else if (step.kind == SL_NEST_CLOSE) {
+            open--;
+            free(step.key);
+            continue;
+        } else {
+            /* The path begins the key of each column in it. */
+            for (column = i; nesting->steps[column].kind != SL_NEST_COLUMN;)
+                column++;
+            const size_t length = lengths[open] + (open > 0) + strlen(step.key);
+            char *path = strndup(dialect->columns[nesting->steps[column].column].key, length);
+            free(step.key);
+            if (!path)
+                return false;
+            if (step.kind == SL_NEST_OPEN && !step.array && !step.point) {
+                lengths[++open] = length;
+                free(path);
+                continue;
+            }
+            inside = step.kind == SL_NEST_OPEN;
+            nesting->bytes += length;
+            step.key = path;
+        }
+        nesting->steps[kept++] = step;
+    }
+    nesting->count = kept;
+    return true;
+}
+
 bool sl_nesting_in_array(const sl_nesting *nesting, size_t column) {
     bool open[DEPTH_MAX + 1]; /* per open level: is it an array? */
     size_t depth = 0, arrays = 0;

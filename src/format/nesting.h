@@ -39,6 +39,11 @@ bool sl_nesting_create(const sl_dialect *dialect, sl_nesting **nesting, bool *co
                        sl_error *error);
 void sl_nesting_destroy(sl_nesting *nesting); /* NULL is fine */
 
+/* For $set: documents that contain columns are not written; their fields get the path as name
+ * ("origin.name"). Arrays and points stay units. The dialect is to be compiled again. False without
+ * memory. */
+bool sl_nesting_set_paths(const sl_dialect *dialect);
+
 /* Is the column stored in an array, or in a document of an array? */
 bool sl_nesting_in_array(const sl_nesting *nesting, size_t column);
 

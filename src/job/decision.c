@@ -603,7 +603,7 @@ static bool count_expired(void *context, const uint8_t *documents, const uint8_t
         bson_t document;
         bson_iter_t value;
         if (bson_init_static(&document, at, sl_bson_length(at)) &&
-            sl_look_find(&document, seen->field, &value) && BSON_ITER_HOLDS_DATE_TIME(&value))
+            sl_look_set(&document, seen->field, &value) && BSON_ITER_HOLDS_DATE_TIME(&value))
             seen->expired += bson_iter_date_time(&value) < seen->before ? 1 : 0;
     }
     return true;
@@ -662,19 +662,30 @@ static void warn_of_expiries(sl_job *job, const sl_destination *destination, boo
     bson_destroy(&indexes);
 }
 
-/* The name of a column that is stored in an embedded document; NULL if there is none. */
-static const char *nested_column(const sl_job *job) {
-    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
-        const sl_job_source *source = &job->sources[i];
-        const sl_dialect *d = source->dialect;
-        const bool nested =
-            !source->skipped && source->format == &sl_format_delimited && d->nesting;
-        for (size_t k = 0; nested && k < d->column_count; k++) {
-            if (strchr(d->columns[k].key, '.'))
-                return d->columns[k].key;
+typedef struct embedded_field {
+    const sl_key_names *match;
+    char name[80];
+} embedded_field;
+
+/* Finds a document that is embedded and not a GeoJSON object, which is complete. */
+static bool find_embedded(void *context, const uint8_t *documents, const uint8_t *end,
+                          uint32_t count) {
+    embedded_field *found = context;
+    (void)count;
+    for (const uint8_t *at = documents; !found->name[0] && at < end; at += sl_bson_length(at)) {
+        bson_t document, inner;
+        bson_iter_t field;
+        for (bool more = bson_init_static(&document, at, sl_bson_length(at)) &&
+                         bson_iter_init(&field, &document);
+             more && !found->name[0] && bson_iter_next(&field);) {
+            const char *name = bson_iter_key(&field);
+            if (BSON_ITER_HOLDS_DOCUMENT(&field) && strcmp(name, "_id") != 0 &&
+                !sl_key_names_have(found->match, name) && sl_container_at(&field, &inner) &&
+                !bson_has_field(&inner, "coordinates"))
+                sl_text_printable(sl_text_of(name), found->name, sizeof found->name);
         }
     }
-    return NULL;
+    return true;
 }
 
 /* Warns of a column of the _id or the match fields in which sampled values have blanks at their
@@ -713,14 +724,13 @@ void sl_decision_log(sl_job *job, const sl_destination *destination, const sl_ta
         sl_log_info(
             "%s.%s exists and is not sharded: it stays unsharded; --shard-existing would shard it",
             target->database, target->collection);
-    char shown[80];
-    const char *nested =
-        view->exists && sl_load_mode(job->config)->sets_fields ? nested_column(job) : NULL;
-    if (nested) {
-        sl_text_printable(sl_text_of(nested), shown, sizeof shown);
-        sl_log_warning("--mode %s replaces an embedded document as a unit: stored fields beside "
-                       "%s that this load does not set are lost",
-                       sl_load_mode(job->config)->name, shown);
+    if (view->exists && sl_load_mode(job->config)->sets_fields) {
+        embedded_field embedded = {.match = &job->keys->match};
+        sl_documents_look(job, find_embedded, &embedded);
+        if (embedded.name[0])
+            sl_log_warning("--mode %s replaces the embedded document %s as a unit: stored fields "
+                           "that it does not have in the records are lost",
+                           sl_load_mode(job->config)->name, embedded.name);
     }
     bool warned = false;
     for (size_t i = 0; job->keys && !warned && i < sl_source_set_count(job->set); i++) {

@@ -197,6 +197,7 @@ typedef struct sampling {
     const char *fields[FIELDS_MOST];
     size_t count, missing;
     int found[FIELDS_MOST]; /* the type of the first value; 0: none */
+    bool paths;             /* names of fields are paths (sl_nesting_set_paths) */
     char *text;             /* for the value of the first field; or NULL */
     uint64_t documents;
     bool cut;                 /* the end of a compressed file or an archive was not read */
@@ -252,8 +253,9 @@ static void look_at(sampling *s, const uint8_t *bytes) {
         return;
     s->documents++;
     for (size_t i = 0; i < s->count; i++) {
-        if (s->found[i] || !sl_look_find(&document, s->fields[i], &field) ||
-            is_position(s->fields[i], &field))
+        bool found = s->paths ? sl_look_set(&document, s->fields[i], &field)
+                              : sl_look_find(&document, s->fields[i], &field);
+        if (s->found[i] || !found || is_position(s->fields[i], &field))
             continue;
         s->found[i] = bson_iter_type(&field);
         if (i == 0 && s->text)
@@ -419,6 +421,7 @@ static void set_problem(const sampling *s, sl_error *problem) {
 
 /* Samples the sources until a document with each of the fields was found. Frees nothing of `s`. */
 static bool look_for_fields(sl_job *job, sampling *s, sl_error *error) {
+    s->paths = sl_load_mode(job->config)->sets_fields;
     sl_document_sample *documents = NULL;
     s->missing = s->count;
     s->names = malloc(NAMES_MOST * sizeof *s->names);

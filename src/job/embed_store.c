@@ -103,12 +103,8 @@ size_t sl_join_key_of(const bson_t *document, const char *const *names, size_t c
                       uint8_t *key) {
     sl_key_writer writer = {.key = key};
     for (size_t i = 0; i < count; i++) {
-        bson_iter_t iter, found;
-        if (!bson_iter_init(&iter, document))
-            return 0;
-        bool has = strchr(names[i], '.') ? bson_iter_find_descendant(&iter, names[i], &found)
-                                         : bson_iter_find(&iter, names[i]);
-        if (!has || !put_value(&writer, strchr(names[i], '.') ? &found : &iter))
+        bson_iter_t found;
+        if (!sl_look_set(document, names[i], &found) || !put_value(&writer, &found))
             return 0;
     }
     return writer.used;

@@ -185,6 +185,7 @@ void sl_target_configure(sl_destination *destination, const sl_job *job, bool re
                                       .own_ids = job->own_ids,
                                       .id_fields = (const char *const *)(ids ? ids->names : NULL),
                                       .id_count = ids ? ids->count : 0,
+                                      .set_paths = sl_load_mode(config)->sets_fields,
                                       .shard_existing = config->shard_existing};
 }
 

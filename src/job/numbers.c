@@ -989,6 +989,16 @@ static bool refuse_matched(const sl_job *job, const sl_destination *destination,
                             sl_stripe_first_id(entries[i].number, 0),
                             sl_stripe_first_id(entries[i].number, SL_STRIPES), &found, error))
             return false;
+        char number[SL_HUMAN_ROOM], all[SL_HUMAN_ROOM];
+        const uint64_t records = entries[i].stored + entries[i].matched;
+        if (found > 0 && found < records)
+            return sl_error_set(
+                error, SL_EXIT_SOURCE,
+                "%s: %s of its %s documents in %s.%s have the positions of the records as _ids. "
+                "Others were matched by a load with --mode and --match-fields other than _id, and "
+                "cannot be verified (docs/modes.md), or are missing",
+                entries[i].name, sl_human_count(found, number), sl_human_count(records, all),
+                destination->target.database, destination->target.collection);
         if (found == 0)
             return sl_error_set(
                 error, SL_EXIT_SOURCE,

@@ -90,8 +90,10 @@ static void thin_out(sl_repeats *repeats) {
 /* A number in one form, as servers match equal numbers of all types. */
 static sl_number number_at(const uint8_t *document, const char *path, const uint8_t *value) {
     const char *dot = strrchr(path, '.');
-    const uint32_t name = (uint32_t)strlen(dot ? dot + 1 : path);
+    uint32_t name = (uint32_t)strlen(dot ? dot + 1 : path);
     bson_iter_t at;
+    if (dot && value[-2 - (ptrdiff_t)name] == '.') /* no type: the name is the path */
+        name = (uint32_t)strlen(path);
     if (!bson_iter_init_from_data_at_offset(&at, document, sl_bson_length(document),
                                             (uint32_t)(value - document) - name - 2, name))
         return (sl_number){0};
@@ -122,7 +124,7 @@ static void note_example(sl_repeats *repeats, const bson_t *document) {
     for (size_t i = 0; i < repeats->keys->match.count; i++) {
         const char *name = repeats->keys->match.names[i];
         bson_iter_t value;
-        if (sl_look_find(document, name, &value))
+        if (sl_look_set(document, name, &value))
             bson_append_iter(&repeats->example, name, -1, &value);
     }
 }

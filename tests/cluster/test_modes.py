@@ -87,15 +87,40 @@ class Modes:
         again, _ = self.load(*self.by_id, self.scratch / f"new-{next(self._counter) - 2}.csv", code=support.EXIT_SOURCE)
         self.assertIn(": 0 stored, 2 matched a stored document, 1 rejected", again.err)
 
+    def test_a_column_with_a_dot_changes_one_field(self):
+        """The fields beside it, which the table does not have, stay."""
+        self.database.t.insert_many([{"_id": n, "k": {"nr": n, "plz": "old", "more": {"x": n}}} for n in range(300)]
+                                    + [{"_id": 300, "k": 5}])
+        lines = "id,k.plz,k.more.y,k.tags[0]\n" + "".join(f"{n},new,{n},t\n" for n in range(302))
+        path = self.file("p.csv", lines)
+        words = "--id-field", "id", "--types", "k.more.y=int"
+        outcome, work = self.load("--mode", "update", *words, path, code=support.EXIT_REJECTS)
+        self.assertNotIn("as a unit", outcome.err)
+        self.assert_accounting(work, inserted=0, changed=300, rejectedByServer=2)
+        self.assertRegex(outcome.text, "Cannot create field '.*' in element {k: 5}")
+        _, work = self.load("--mode", "merge", *words, path, code=support.EXIT_REJECTS)
+        self.assert_accounting(work, inserted=1, changed=0, alreadyStored=300, rejectedByServer=1)
+        changed = [{"_id": n, "k": {"nr": n, "plz": "new", "more": {"x": n, "y": n}, "tags": ["t"]}}
+                   for n in range(300)]
+        added = {"_id": 301, "k": {"plz": "new", "more": {"y": 301}, "tags": ["t"]}}
+        self.assertEqual(list(self.database.t.find({"_id": {"$ne": 300}}).sort("_id")), [*changed, added])
+
+    def test_match_fields_with_dots(self):
+        self.database.t.insert_many([{"_id": n, "k": {"nr": n, "plz": "old"}} for n in range(9)])
+        path = self.file("p.csv", "id,k.nr,k.new\n3,3,1\n4,5,1\n5,5,1\n5,5,2\n")
+        outcome, work = self.load("--mode", "update", "--id-field", "id", "--match-fields", "_id,k.nr", path,
+                                  code=support.EXIT_REJECTS)
+        self.assert_accounting(work, changed=3, alreadyStored=0, rejectedByServer=1)
+        self.assertRegex(outcome.err, '1 record of this run has the same match fields .* "k.nr" : 5')
+        self.assertEqual(self.database.t.find_one({"_id": 3}), {"_id": 3, "k": {"nr": 3, "plz": "old", "new": 1}})
+
     def test_a_merge_into_embedded_documents_is_announced(self):
         self.database.t.insert_one({"_id": 1, "price": {"net": 1.5, "currency": "EUR"}})
-        path = self.file("p.csv", "id,price.net\n1,9.5\n")
-        warning = "stored fields beside price.net that this load does not set are lost"
-        outcome, _ = self.load("--mode", "replace", "--id-field", "id", "--match-fields", "_id", path)
+        path = self.file("p.json", '{"_id": 1, "price": {"net": 9.5}}')
+        warning = "replaces the embedded document price as a unit: stored fields that it does not have"
+        outcome, _ = self.load("--mode", "replace", path)
         self.assertNotIn(warning, outcome.err)
-        outcome, _ = self.load("--mode", "merge", "--again", "--id-field", "id", path)
-        self.assertIn(warning, outcome.err)
-        self.assertEqual(self.database.t.find_one(), {"_id": 1, "price": {"net": 9.5}})
+        self.load("--mode", "merge", "--again", path, message=f"--mode merge {warning}")
 
     def test_replace(self):
         self.store()
@@ -292,12 +317,27 @@ class Standalone(Modes, support.ClusterCase):
                           message="stores k.id as the field k")
         self.assertEqual(self.database.t.count_documents({"k.id": {"$in": [2, 9]}, "v": {"$exists": False}}), 2)
 
-    def test_a_sparse_or_partial_index_identifies_no_document(self):
-        self.database.t.create_index("k", unique=True, sparse=True)
+    def test_a_partial_index_identifies_no_document(self):
         self.database.t.create_index("id", unique=True, partialFilterExpression={"id": {"$gt": 5}})
-        for field in ("k", "id"):
-            outcome, _ = self.run_mode("upsert", rows(0, 5), "--match-fields", field, code=support.EXIT_USAGE)
-            self.assertIn("has no unique index of these fields", outcome.err)
+        outcome, _ = self.run_mode("upsert", rows(0, 5), "--match-fields", "id", code=support.EXIT_USAGE)
+        self.assertIn("has no unique index of these fields", outcome.err)
+
+    def test_a_key_that_some_documents_lack_and_that_has_an_index(self):
+        """The messages lead to a load that leaves the index as it is."""
+        self.database.t.create_index("sku")
+        self.database.t.insert_many([{"other": 1}, {"other": 2}, {"sku": None}, {"sku": "a", "n": 1}])
+        words = "--mode", "merge", "--match-fields", "sku"
+        path = self.file("a.csv", "sku,n\na,2\nb,3\n")
+        outcome, _ = self.load(*words, path, code=support.EXIT_USAGE)
+        self.assertNotIn("Drop", outcome.err)
+        index = support.json.loads(re.search("Add --index '([^']+)'", outcome.err.replace("\n", " "))[1])
+        self.load(*words, "--index", support.json.dumps(index), path, code=support.EXIT_CLUSTER,
+                  message='if they lack the fields, add "sparse": true')
+        self.database.t.delete_one({"sku": None})
+        _, work = self.load(*words, "--index", support.json.dumps({**index, "sparse": True}), path)
+        self.assert_accounting(work, inserted=1, changed=1)
+        self.assertEqual(self.database.t.index_information()["sku_1"]["key"], [("sku", 1)])
+        self.assertEqual(sorted(one["n"] for one in self.database.t.find({"sku": {"$in": ["a", "b"]}})), [2, 3])
 
     def test_an_index_with_another_collation_identifies_no_document(self):
         """Abc would match abc and ABC, which are different to the index."""
@@ -338,6 +378,18 @@ class Standalone(Modes, support.ClusterCase):
             outcome = self.shardload("verify", *self.target(), "--progress", "none", path, code=support.EXIT_SOURCE)
             self.assertIn("have other _ids than the positions of the records", outcome.err)
             self.assertIn("other than _id cannot be verified", outcome.err)
+
+    def test_verify_after_duplicates_were_merged(self):
+        """Documents of another program are not reported as extra, and those that they replace not as missing."""
+        self.database.t.create_index("sku", unique=True)
+        self.database.t.insert_many([{"sku": n} for n in range(20)])
+        path = self.file("a.csv", "sku,v\n" + "".join(f"{n},1\n" for n in range(10, 30)))
+        self.load(path, code=support.EXIT_REJECTS)
+        self.load("--mode", "merge", "--match-fields", "sku", path)
+        for words in (), ("--content",):
+            outcome = self.shardload("verify", *self.target(), "--progress", "none", *words, path,
+                                     code=support.EXIT_SOURCE)
+            self.assertIn("10 of its 20 documents", outcome.err)
 
     def test_a_unique_index_rejects_duplicates(self):
         source = self.file("a.json", b'{"_id":1,"k":5}\n{"_id":2,"k":5}\n{"_id":3,"k":6}\n')
@@ -456,10 +508,7 @@ class Sharded(Modes, support.ClusterCase):
         self.load("--drop", "--shard-key", key, old)
         self.load(*words, "--shard-key", unique, new, code=support.EXIT_CLUSTER, message='leave "unique" out')
         outcome, _ = self.load(*words, new, **refused)
-        if dropped := re.search("Drop its index (.+), beside .*; then add --index", outcome.err):
-            self.assertRegex(outcome.err.replace("\n", " "), "' at once: the shard key needs such an index")
-            self.database.t.drop_index(dropped[1])
-        self.assertEqual(bool(dropped), not self.is_at_least("5.0"))
+        self.assertNotIn("Drop", outcome.err)
         _, work = self.load(*words, "--index", re.search("--index '([^']+)'", outcome.err)[1], new)
         self.assert_accounting(work, inserted=1, changed=1)
         outcome, _ = self.load(*words, "--drop", "--shard-key", '{"region": 1}', old, **refused)

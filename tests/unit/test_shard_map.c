@@ -223,7 +223,7 @@ TEST(test_chunks_without_id_are_refused) {
 TEST(test_a_key_behind_a_value_of_unknown_length_is_not_known) {
     bson_value_t value;
     bson_t *document = BCON_NEW("r", BCON_REGEX("x", ""), "k", BCON_INT32(1));
-    assert_false(sl_key_value_at(bson_get_data(document), "k", &value));
+    assert_false(sl_key_value_at(bson_get_data(document), "k", false, &value));
     bson_destroy(document);
 }
 
