@@ -161,18 +161,37 @@ static bool read_as(reading *r, const sl_plan *plan, sl_text head, bool whole,
            kind_of(plan, r->dialect, &r->kind, error);
 }
 
+/* Has the text backslashes that the notation of its table does not write? Then they are data. */
+static bool is_strange(text_kind *known, const sl_dialect *d, const char *name, sl_text head) {
+    const char *at = d->bare_escape ? sl_notation_strange(d->notation, d->strict, head) : NULL;
+    const bool end =
+        at && at[1] == '.' && (at == head.bytes || at[-1] == '\n'); /* of COPY's data */
+    char escape[12];
+    if (!at || end)
+        return false;
+    sl_text_printable((sl_text){at, 2}, escape, sizeof escape);
+    if (known->warnings++ < WARNINGS_MAX)
+        sl_log_warning("%s: %s is no escape of the dialect %s, which %s of the same table shows: "
+                       "backslashes of this text are data. If those of all texts are, give "
+                       "--dialect csv; otherwise --dialect %s",
+                       name, escape, d->notation->name, known->first, d->notation->name);
+    return true;
+}
+
 /* Reads a text that does not show how values are written in the notation of its table. */
-static bool share_notation(const sl_dialects *dialects, const sl_plan *plan, sl_text head,
-                           bool whole, text_kind *kind, sl_dialect **dialect, sl_error *error) {
+static bool share_notation(sl_dialects *dialects, const sl_plan *plan, const char *name,
+                           sl_text head, bool whole, text_kind *kind, sl_dialect **dialect,
+                           sl_error *error) {
     reading readings[SL_NOTATIONS] = {{0}}; /* once in each, however many kinds have it */
     bool ok = true, found = false;
     for (size_t i = 0; ok && !found && i < dialects->count; i++) {
-        const text_kind *one = &dialects->kinds[i];
+        text_kind *one = &dialects->kinds[i];
         if (one->superseded || !may_share_notation(one, kind))
             continue;
         reading *r = &readings[one->notation - sl_notations];
         ok = read_as(r, plan, head, whole, one->notation, error);
-        found = ok && r->dialect && same_columns(&r->kind, one) && same_marks(&r->kind, one);
+        found = ok && r->dialect && same_columns(&r->kind, one) && same_marks(&r->kind, one) &&
+                !is_strange(one, r->dialect, name, head);
         if (found) {
             const reading before = {.dialect = *dialect, .kind = *kind};
             *dialect = r->dialect;
@@ -487,8 +506,9 @@ bool sl_dialects_add(sl_dialects *dialects, const sl_plan *plan, const char *nam
         return false;
     pthread_mutex_lock(&dialects->lock);
     const bool shares = plan->schema_count == 0 && !plan->options.notation;
-    bool ok = !shares || (share_notation(dialects, plan, head, whole, &kind, dialect, error) &&
-                          (!kind.notation_shown || supersede(dialects, &kind, name, error)));
+    bool ok =
+        !shares || (share_notation(dialects, plan, name, head, whole, &kind, dialect, error) &&
+                    (!kind.notation_shown || supersede(dialects, &kind, name, error)));
     kind.entry = entry;
     kind.shown = ok && sl_quoted_begins(*dialect, head);
     ok = ok && check_pieces(dialects, plan, &kind, name, error);

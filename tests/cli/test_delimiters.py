@@ -101,6 +101,16 @@ class Delimiters(support.Case):
             found = self.documents(archive, "--quote", '"')
             self.assertEqual({int(d["id"]): d["text"] for d in found}, rows)
 
+    def test_backslashes_that_the_dialect_of_another_file_does_not_write(self):
+        """A file is not read with the escapes of its table if these would drop its backslashes."""
+        shows, data = "id\tt\n1\tNULL\n2\tx\n", "id\tt\n3\tD:\\Data\\n\n4\ty\n"
+        for order in ((shows, data), (data, shows)):
+            for number, text in enumerate(order):
+                self.file(f"f/{number}.tsv", text)
+            self.assertIn("D:\\Data\\n", [d.get("t") for d in self.documents("f")])
+            self.assertIn(f"f/{order.index(data)}.tsv: \\D is no escape of the dialect mysql-batch, which "
+                          f"f/{order.index(shows)}.tsv of", self.shardload("load", "--sink", "null", "f").err)
+
     def test_standard_input_cannot_be_read_again(self):
         quoted, plain = "id\ttext\n1\t'a\tb'\n2\t'c'\n", b"id\ttext\n3\tx\n4\ty\n"
         path = self.file("q.tsv", quoted)
