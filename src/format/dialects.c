@@ -444,7 +444,7 @@ static void show_extra(const sl_schema *schema, const sl_dialect *d, const char 
 
 /* Reports what may be read wrongly: a first record as a header, quotes as parts of values, a text
  * that another delimiter than the given one fits better, columns that the schema lacks. */
-static void show_doubts(const sl_plan *plan, const sl_dialect *d, const char *name) {
+static void show_doubts(const sl_plan *plan, const sl_dialect *d, const char *name, bool sampled) {
     if (d->extra_columns > 0)
         show_extra(plan->schemas[0], d, name);
     char header[60];
@@ -461,7 +461,7 @@ static void show_doubts(const sl_plan *plan, const sl_dialect *d, const char *na
         sl_log_info("%s: no header is found, so the columns are named column1, column2, ...; if "
                     "the first line names them, give --header yes",
                     name);
-    if (d->quotes_kept)
+    if (d->quotes_kept && !sampled) /* otherwise the sample for types shows them */
         sl_log_warning("%s: values have quotes, which are kept: --quote '\"' removes them", name);
     const char given[2] = {d->delimiter, '\0'}, other[2] = {d->other, '\0'};
     if (d->other)
@@ -492,7 +492,7 @@ static bool add_kind(sl_dialects *dialects, const sl_plan *plan, text_kind *kind
     if (!kinds || !kind->first)
         return sl_error_memory(error, "examining the sources");
     kind->fixed = !dialects->fixed;
-    show_doubts(plan, dialect, name);
+    show_doubts(plan, dialect, name, plan->typing && !dialects->fixed);
     dialects->kinds[dialects->count++] = *kind;
     *kind = (text_kind){0};
     return true;
@@ -513,7 +513,7 @@ bool sl_dialects_add(sl_dialects *dialects, const sl_plan *plan, const char *nam
     kind.shown = ok && sl_quoted_begins(*dialect, head);
     ok = ok && check_pieces(dialects, plan, &kind, name, error);
     text_kind *known = ok ? find(dialects, &kind) : NULL;
-    if (ok && known && plan->schema_count == 0)
+    if (ok && known && plan->schema_count == 0 && plan->options.quote == SL_QUOTE_AUTO)
         ok = match_quotes(dialects, known, &kind, name, &adopts, error);
     else if (ok && !known && dialects->count < KINDS_MAX)
         ok = add_kind(dialects, plan, &kind, *dialect, name, error);
