@@ -284,6 +284,29 @@ static void doubt_quotes(sl_typed_layout *layout, const sl_dialect *d, const sl_
     }
 }
 
+/* Looks for backslashes as PostgreSQL and MySQL write them. Those of JSON may be its own. */
+static void doubt_escapes(sl_typed_layout *layout, const sl_dialect *d, const sl_block *block,
+                          sl_text line, size_t source) {
+    const char *end = line.bytes + line.length, *at = line.bytes;
+    if (memmem(line.bytes, line.length, "{\"", 2))
+        return;
+    for (; at < end && (at = memchr(at, '\\', (size_t)(end - at))) != NULL; at += 2) {
+        const char next = at + 1 < end ? at[1] : '\n';
+        layout->pairs = layout->pairs || next == '\\';
+        layout->batch = layout->batch || next == 'n' || next == 't';
+        layout->paths = layout->paths || !next || !strchr("nt\\\t\nbfrv0N", next);
+        if (!next || !strchr(d->header_length > 0 ? "nt\\" : "nt\\\t\n", next))
+            continue;
+        const char *begin = at, *stop = at;
+        while (begin > line.bytes && begin[-1] != d->delimiter)
+            begin--;
+        while (stop < end && (*stop != d->delimiter || stop == at + 1))
+            stop++;
+        doubt(&layout->escapes, block, line.bytes, (sl_text){begin, (size_t)(stop - begin)},
+              source);
+    }
+}
+
 /* Looks for signs in a line that the text is read wrongly, if it is not known how it is written. */
 static void doubt_line(sl_typed_layout *layout, const sl_plan *plan, const sl_dialect *d,
                        const sl_block *block, sl_text line, size_t source) {
@@ -291,6 +314,8 @@ static void doubt_line(sl_typed_layout *layout, const sl_plan *plan, const sl_di
         return;
     if (!d->quote && d->delimiter && plan->options.quote == SL_QUOTE_AUTO)
         doubt_quotes(layout, d, block, line, source);
+    if (d->delimiter == '\t' && !d->why[0])
+        doubt_escapes(layout, d, block, line, source);
 }
 
 /* The length of the record at `start`, without its line feed. */
@@ -354,8 +379,8 @@ void sl_typing_forget(sl_typing *typing, const sl_dialect *dialect) {
     }
     if (layout) {
         layout->records = layout->shorter = 0;
-        layout->quotes.shown[0] = '\0';
-        layout->quoted = layout->unquoted = false;
+        layout->quotes.shown[0] = layout->escapes.shown[0] = '\0';
+        layout->quoted = layout->unquoted = layout->pairs = layout->batch = layout->paths = false;
     }
 }
 

@@ -37,11 +37,13 @@ typedef struct sl_typing_doubt {
 typedef struct sl_typed_layout {
     sl_typed_column *columns; /* sorted by name */
     size_t count;
-    uint64_t hash;          /* of the names, in any order */
-    uint64_t records;       /* sampled */
-    uint64_t shorter;       /* lines with fewer fields, which are rejected */
-    sl_typing_doubt quotes; /* around values, which are kept */
-    bool quoted, unquoted;  /* some values cannot be read without such quotes; with them */
+    uint64_t hash;            /* of the names, in any order */
+    uint64_t records;         /* sampled */
+    uint64_t shorter;         /* lines with fewer fields, which are rejected */
+    sl_typing_doubt quotes;   /* around values, which are kept */
+    bool quoted, unquoted;    /* some values cannot be read without such quotes; with them */
+    sl_typing_doubt escapes;  /* as databases write them, which are kept */
+    bool pairs, batch, paths; /* backslashes before backslashes; before n and t; before others */
 } sl_typed_layout;
 
 bool sl_typing_create(sl_typing **typing, sl_error *error);

@@ -812,13 +812,25 @@ void sl_sources_log_doubts(const sl_job *job, const sl_plan *plan) {
     char place[400];
     for (size_t k = 0; k < sl_typing_count(plan->typing) && shown < DOUBTS_SHOWN; k++) {
         const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
+        const sl_dialect *d = job->sources[layout->escapes.source].dialect;
         if (layout->quotes.shown[0]) {
             write_place(job, &layout->quotes, place, sizeof place);
             sl_log_warning("%s: values have quotes, which are kept: --quote '\"' removes them; the "
                            "first is `" SL_LINES "`",
                            place, layout->quotes.shown);
         }
-        shown += layout->quotes.shown[0] != 0;
+        const bool escapes = layout->escapes.shown[0] && !layout->paths,
+                   header = escapes && d->header_length > 0;
+        if (escapes && (!header || (layout->pairs && layout->batch))) {
+            write_place(job, &layout->escapes, place, sizeof place);
+            sl_log_warning("%s: values have backslashes as exports of databases have them, which "
+                           "are kept: if it is one, load with --dialect %s, and if backslashes are "
+                           "data, with --dialect csv; the first is `" SL_LINES "`",
+                           place,
+                           header ? "mysql-batch" : "postgres (COPY) or mysql (mysqldump --tab)",
+                           layout->escapes.shown);
+        }
+        shown += layout->quotes.shown[0] || escapes;
     }
 }
 

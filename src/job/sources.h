@@ -36,7 +36,7 @@ void sl_sources_done_with(sl_job *job, const sl_source_block *block);
 /* If the sample for types shows quotes that the first texts did not, changes the plan so that the
  * sources are read again with them, and returns what it shows; else NULL. */
 const char *sl_sources_again(const sl_job *job, sl_plan *plan);
-/* Warns of quotes that the sample shows, and that are kept. */
+/* Warns of quotes and escapes that the sample shows, and that are kept. */
 void sl_sources_log_doubts(const sl_job *job, const sl_plan *plan);
 
 /* The number of the line that contains this byte of a plain file; 0: not known. */

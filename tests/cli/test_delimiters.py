@@ -99,6 +99,19 @@ class Delimiters(support.Case):
         archive = self.file("q.tar", making.tar([("q.psv", text)]))     # no entry is read again
         self.assertIn("values have quotes, which are kept", self.shardload("load", "--sink", "null", archive, code=1).err)
 
+    def test_escapes_after_the_first_lines(self):
+        """A warning names the dialect of an export whose first 64 KiB do not show it."""
+        said = "t.tsv, line {}: values have backslashes as exports of databases have them"
+        for names, value, dialect in (("", "C:\\\\x", "postgres (COPY) or mysql"), ("", "a\\\nb", "postgres"),
+                                      ("", "a\\nb", "postgres"), ("", "C:\\Users\\new", None),
+                                      ("id\tt\n", "C:\\\\x\\ny", "mysql-batch"), ("id\tt\n", "C:\\new", None)):
+            path = self.file("t.tsv", names + "".join(
+                f"{line}\t{value if line == 5000 else 'plain text'}\n" for line in range(1, 6000)))
+            shown = self.shardload("load", "--sink", "null", path, code=None).err
+            self.assertEqual(said.format(5000 + bool(names)) in shown, dialect is not None, shown)
+            self.assertIn(f"--dialect {dialect}" if dialect else "", shown)
+            self.assertNotIn("backslashes", self.shardload("load", "--sink", "null", "--dialect", "csv", path, code=None).err)
+
     def test_files_of_one_table_share_their_quotes(self):
         """A file that does not show its quotes is read with those of the other files."""
         names = "id\ttext\n"
