@@ -564,16 +564,21 @@ fail:
     return false;
 }
 
+static void set_given(sl_dialect *d, bool given) {
+    d->notation_given = given;
+    d->strict = given ? '\0' : d->delimiter ? d->delimiter : '\t';
+    sl_notation_letters(d->notation, d->strict, d->letters);
+}
+
 /* Sets how values are written. `null`: what stands for NULL although the notation does not know it;
  * or NULL. */
 static bool set_notation(sl_dialect *d, const sl_notation *notation, const char *null, bool given,
                          bool cr_lines, const sl_format_options *options, sl_error *error) {
     d->notation = notation;
-    d->notation_given = given;
+    set_given(d, given);
     d->null = null ? null : notation->null;
     d->null_length = d->null ? strlen(d->null) : 0;
     d->bare_escape = notation->escape;
-    sl_notation_letters(notation, d->letters);
     d->keeps_cr = notation->cr_is_data && !cr_lines;
     if (d->quote && !d->escape)
         d->escape = notation->quote_escape;
@@ -978,7 +983,7 @@ bool sl_delimited_sniff_as(const sl_plan *plan, sl_text head, bool whole,
     other.options.notation = notation;
     if (!sniff(&other, NULL, head, whole, dialect, error))
         return false;
-    (*dialect)->notation_given = false;
+    set_given(*dialect, false);
     return true;
 }
 

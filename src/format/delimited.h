@@ -94,6 +94,7 @@ struct sl_dialect {
     uint8_t letters[256];        /* sl_notation_letters, of bare_escape */
     const sl_notation *notation; /* of the text; NULL: the format has none */
     bool notation_given;         /* by an option or a schema */
+    char strict;                 /* as in notation.h: not 0 if the notation is not given */
     const char *null;            /* what an unquoted field holds instead of NULL; "": no text */
     size_t null_length;
     const char *const *nulls; /* other such texts; borrowed from the options */

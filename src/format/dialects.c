@@ -161,18 +161,37 @@ static bool read_as(reading *r, const sl_plan *plan, sl_text head, bool whole,
            kind_of(plan, r->dialect, &r->kind, error);
 }
 
+/* Has the text backslashes that the notation of its table does not write? Then they are data. */
+static bool is_strange(text_kind *known, const sl_dialect *d, const char *name, sl_text head) {
+    const char *at = d->bare_escape ? sl_notation_strange(d->notation, d->strict, head) : NULL;
+    const bool end =
+        at && at[1] == '.' && (at == head.bytes || at[-1] == '\n'); /* of COPY's data */
+    char escape[12];
+    if (!at || end)
+        return false;
+    sl_text_printable((sl_text){at, 2}, escape, sizeof escape);
+    if (known->warnings++ < WARNINGS_MAX)
+        sl_log_warning("%s: %s is no escape of the dialect %s, which %s of the same table shows: "
+                       "backslashes of this text are data. If those of all texts are, give "
+                       "--dialect csv; otherwise --dialect %s",
+                       name, escape, d->notation->name, known->first, d->notation->name);
+    return true;
+}
+
 /* Reads a text that does not show how values are written in the notation of its table. */
-static bool share_notation(const sl_dialects *dialects, const sl_plan *plan, sl_text head,
-                           bool whole, text_kind *kind, sl_dialect **dialect, sl_error *error) {
+static bool share_notation(sl_dialects *dialects, const sl_plan *plan, const char *name,
+                           sl_text head, bool whole, text_kind *kind, sl_dialect **dialect,
+                           sl_error *error) {
     reading readings[SL_NOTATIONS] = {{0}}; /* once in each, however many kinds have it */
     bool ok = true, found = false;
     for (size_t i = 0; ok && !found && i < dialects->count; i++) {
-        const text_kind *one = &dialects->kinds[i];
+        text_kind *one = &dialects->kinds[i];
         if (one->superseded || !may_share_notation(one, kind))
             continue;
         reading *r = &readings[one->notation - sl_notations];
         ok = read_as(r, plan, head, whole, one->notation, error);
-        found = ok && r->dialect && same_columns(&r->kind, one) && same_marks(&r->kind, one);
+        found = ok && r->dialect && same_columns(&r->kind, one) && same_marks(&r->kind, one) &&
+                !is_strange(one, r->dialect, name, head);
         if (found) {
             const reading before = {.dialect = *dialect, .kind = *kind};
             *dialect = r->dialect;
@@ -425,7 +444,7 @@ static void show_extra(const sl_schema *schema, const sl_dialect *d, const char 
 
 /* Reports what may be read wrongly: a first record as a header, quotes as parts of values, a text
  * that another delimiter than the given one fits better, columns that the schema lacks. */
-static void show_doubts(const sl_plan *plan, const sl_dialect *d, const char *name) {
+static void show_doubts(const sl_plan *plan, const sl_dialect *d, const char *name, bool sampled) {
     if (d->extra_columns > 0)
         show_extra(plan->schemas[0], d, name);
     const char *repeated = strstr(d->note, "repeated name");
@@ -448,7 +467,7 @@ static void show_doubts(const sl_plan *plan, const sl_dialect *d, const char *na
         sl_log_info("%s: no header is found, so the columns are named column1, column2, ...; if "
                     "the first line names them, give --header yes",
                     name);
-    if (d->quotes_kept)
+    if (d->quotes_kept && !sampled) /* otherwise the sample for types shows them */
         sl_log_warning("%s: values have quotes, which are kept: --quote '\"' removes them", name);
     const char given[2] = {d->delimiter, '\0'}, other[2] = {d->other, '\0'};
     if (d->other)
@@ -479,7 +498,7 @@ static bool add_kind(sl_dialects *dialects, const sl_plan *plan, text_kind *kind
     if (!kinds || !kind->first)
         return sl_error_memory(error, "examining the sources");
     kind->fixed = !dialects->fixed;
-    show_doubts(plan, dialect, name);
+    show_doubts(plan, dialect, name, plan->typing && !dialects->fixed);
     dialects->kinds[dialects->count++] = *kind;
     *kind = (text_kind){0};
     return true;
@@ -493,13 +512,14 @@ bool sl_dialects_add(sl_dialects *dialects, const sl_plan *plan, const char *nam
         return false;
     pthread_mutex_lock(&dialects->lock);
     const bool shares = plan->schema_count == 0 && !plan->options.notation;
-    bool ok = !shares || (share_notation(dialects, plan, head, whole, &kind, dialect, error) &&
-                          (!kind.notation_shown || supersede(dialects, &kind, name, error)));
+    bool ok =
+        !shares || (share_notation(dialects, plan, name, head, whole, &kind, dialect, error) &&
+                    (!kind.notation_shown || supersede(dialects, &kind, name, error)));
     kind.entry = entry;
     kind.shown = ok && sl_quoted_begins(*dialect, head);
     ok = ok && check_pieces(dialects, plan, &kind, name, error);
     text_kind *known = ok ? find(dialects, &kind) : NULL;
-    if (ok && known && plan->schema_count == 0)
+    if (ok && known && plan->schema_count == 0 && plan->options.quote == SL_QUOTE_AUTO)
         ok = match_quotes(dialects, known, &kind, name, &adopts, error);
     else if (ok && !known && dialects->count < KINDS_MAX)
         ok = add_kind(dialects, plan, &kind, *dialect, name, error);

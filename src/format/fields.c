@@ -84,6 +84,25 @@ static bool is_header(const sl_parser *parser, const sl_record *record) {
     return i == d->column_count || (i == count && i > 1);
 }
 
+/* Writes the reason if the text, which `subject` names, has an escape that the recognised notation
+ * does not write. */
+static bool explain_strange(const sl_dialect *d, sl_text text, const char *subject, char *out,
+                            size_t room) {
+    const char *at = d->bare_escape ? sl_notation_strange(d->notation, d->strict, text) : NULL;
+    char escape[12], null[SL_WORD_ROOM(8)];
+    if (!at)
+        return false;
+    sl_text_printable((sl_text){at, 2}, escape, sizeof escape);
+    sl_print_text(out, room,
+                  "%s has %s, which is no escape of the dialect %s that the first 64 KiB suggest "
+                  "(%s): if backslashes are data, load all again with --dialect csv --null %s; "
+                  "otherwise with --dialect %s",
+                  subject, escape, d->notation->name, d->why,
+                  sl_shell_word(d->notation->null, null, sizeof null),
+                  d->notation->header_usual ? d->notation->name : "postgres or mysql");
+    return true;
+}
+
 static sl_line bad_count(const sl_parser *parser, const sl_record *record, size_t count,
                          sl_reject *reject) {
     const sl_dialect *d = parser->dialect;
@@ -95,6 +114,10 @@ static sl_line bad_count(const sl_parser *parser, const sl_record *record, size_
     else
         snprintf(reject->reason, sizeof reject->reason, "too many fields: %zu instead of %zu%s",
                  count, d->column_count, d->quote ? "; is a quote missing?" : "");
+    const size_t used = strlen(reject->reason);
+    const char *line = parser->block->text.bytes + record->start;
+    explain_strange(d, (sl_text){line, record->end - record->start}, "; the line",
+                    reject->reason + used, sizeof reject->reason - used);
     return SL_LINE_BAD;
 }
 
@@ -403,7 +426,8 @@ uint8_t *sl_put_careful_text(const sl_dialect *dialect, sl_text field, bool quot
     if (quoted && !bare) /* escapes are ASCII, so the transcoded text still has them */
         to = (uint8_t *)unquote((char *)value, (char *)to, dialect->quote, dialect->escape,
                                 (char *)value);
-    if (escaped && !(to = remove_escapes(dialect->notation, value, to)))
+    if (escaped && (sl_notation_strange(dialect->notation, dialect->strict, field) ||
+                    !(to = remove_escapes(dialect->notation, value, to))))
         return NULL;
     *to++ = 0;
     sl_bson_put_int32(value - 4, (int32_t)(to - value));
@@ -462,7 +486,8 @@ static bool plain_field(sl_parser *parser, sl_text *field, bool quoted) {
     if (!(byte && memchr(field->bytes, byte, field->length)) &&
         !(other && memchr(field->bytes, other, field->length)))
         return true;
-    if (!sl_scratch_grow(&parser->scratch, field->length + SL_SLACK))
+    if ((bare && sl_notation_strange(d->notation, d->strict, *field)) ||
+        !sl_scratch_grow(&parser->scratch, field->length + SL_SLACK))
         return false;
     char *to = parser->scratch.bytes;
     size_t length = !bare ? (size_t)(unquote(field->bytes, field->bytes + field->length, d->quote,
@@ -582,6 +607,8 @@ static bool explain_escapes(const sl_dialect *d, sl_text field, bool quoted, cha
     }
     if (!d->bare_escape || !memchr(field.bytes, d->bare_escape, field.length))
         return false;
+    if (explain_strange(d, field, sl_quoted(field, shown), out, room))
+        return true;
     bool numeric = false;
     char *copy = malloc(field.length + 1);
     size_t length = copy ? sl_unescape(d->notation, field.bytes, field.length, copy, &numeric) : 0;

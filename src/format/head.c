@@ -197,9 +197,7 @@ sl_quotes sl_line_quotes(sl_text line, char delimiter, char quote, bool escapes,
     }
 }
 
-/* The number of fields of the record at the beginning of the text; 0 if it has no end, or another
- * byte follows a closing quote. */
-static size_t count_fields(sl_text text, char delimiter, char quote, char escape) {
+size_t sl_record_fields(sl_text text, char delimiter, char quote, char escape) {
     size_t fields = 1;
     bool begins = true;
     for (size_t at = 0; at < text.length; at++) {
@@ -236,7 +234,7 @@ bool sl_record_spans_lines(sl_text text, char delimiter, char quote, char escape
         size_t line = length - (length > 0 && text.bytes[length - 1] == '\r');
         if (sl_line_quotes((sl_text){text.bytes, line}, delimiter, quote, escape != 0, &open) ==
                 SL_QUOTES_OPEN &&
-            count_fields(text, delimiter, quote, escape) == columns)
+            sl_record_fields(text, delimiter, quote, escape) == columns)
             return true;
         length += end != NULL;
         text.bytes += length;

@@ -85,6 +85,10 @@ typedef enum sl_quotes {
 } sl_quotes;
 sl_quotes sl_line_quotes(sl_text line, char delimiter, char quote, bool escapes, size_t *open);
 
+/* The number of fields of the record at the beginning of the text; 0 if it has no end, or another
+ * byte follows a closing quote. `escape`: 0 for none. */
+size_t sl_record_fields(sl_text text, char delimiter, char quote, char escape);
+
 /* Has the text, which begins with a line, a record of several lines: a quoted field that is open at
  * the end of its line is closed later, and the record has so many fields? `escape`: 0 for none. */
 bool sl_record_spans_lines(sl_text text, char delimiter, char quote, char escape, size_t columns);

@@ -12,14 +12,15 @@ const sl_notation sl_notations[SL_NOTATIONS + 1] = {
     {.name = "sql-csv", .help = "CSV of PostgreSQL or DuckDB: nothing is NULL, \"\" is empty text",
      .quote = '"', .null = "", .yes = "t", .no = "f", .words = true},
     {.name = "postgres", .help = "COPY, text format", .delimiter = '\t', .quote = SL_QUOTE_NONE,
-     .escape = '\\', .escapes = SL_ESCAPES_POSTGRES, .null = "\\N", .yes = "t", .no = "f",
-     .header_rare = true},
+     .escape = '\\', .escapes = SL_ESCAPES_POSTGRES, .letters = "bfnrtv\\", .escapes_ends = true,
+     .null = "\\N", .yes = "t", .no = "f", .header_rare = true},
     {.name = "mysql", .help = "mysqldump --tab, SELECT ... INTO OUTFILE", .delimiter = '\t',
-     .quote_escape = '\\', .escape = '\\', .escapes = SL_ESCAPES_MYSQL, .null = "\\N",
-     .header_rare = true, .cr_is_data = true},
-    {.name = "mysql-batch", .help = "mysql --batch", .delimiter = '\t', .quote = SL_QUOTE_NONE,
-     .escape = '\\', .escapes = SL_ESCAPES_MYSQL, .null = "NULL", .header_usual = true,
+     .quote_escape = '\\', .escape = '\\', .escapes = SL_ESCAPES_MYSQL,
+     .letters = "0bnrtZ\\'\"", .escapes_ends = true, .null = "\\N", .header_rare = true,
      .cr_is_data = true},
+    {.name = "mysql-batch", .help = "mysql --batch", .delimiter = '\t', .quote = SL_QUOTE_NONE,
+     .escape = '\\', .escapes = SL_ESCAPES_MYSQL, .letters = "0nt\\", .null = "NULL",
+     .header_usual = true, .cr_is_data = true},
     {.name = "excel", .help = "CSV or Unicode text of spreadsheets", .quote = '"', .words = true},
     {.name = NULL},
 };
@@ -58,12 +59,30 @@ static char letter_byte(sl_escapes escapes, char letter) {
     return letter == '0' ? '\0' : letter == 'Z' ? '\x1A' : letter;
 }
 
-void sl_notation_letters(const sl_notation *notation, uint8_t bytes[256]) {
+/* Has this byte a meaning after the escape character? */
+static bool is_known(const sl_notation *notation, char strict, char letter) {
+    return !strict || (letter && strchr(notation->letters, letter)) ||
+           (notation->escapes_ends && (letter == strict || letter == '\n'));
+}
+
+void sl_notation_letters(const sl_notation *notation, char strict, uint8_t bytes[256]) {
     const bool numbers = notation->escapes == SL_ESCAPES_POSTGRES;
-    for (unsigned i = 0; i < 256; i++)
-        bytes[i] = numbers && (i == 'x' || (i >= '0' && i < '8'))
-                       ? 0
-                       : (uint8_t)letter_byte(notation->escapes, (char)i);
+    for (unsigned i = 0; notation->escape && i < 256; i++)
+        bytes[i] =
+            (numbers && (i == 'x' || (i >= '0' && i < '8'))) || !is_known(notation, strict, (char)i)
+                ? 0
+                : (uint8_t)letter_byte(notation->escapes, (char)i);
+}
+
+const char *sl_notation_strange(const sl_notation *notation, char strict, sl_text text) {
+    const char *at = text.bytes, *end = at + text.length;
+    while (strict && end - at >= 2 &&
+           (at = memchr(at, notation->escape, (size_t)(end - at) - 1)) != NULL) {
+        if (!is_known(notation, strict, at[1]))
+            return at;
+        at += 2;
+    }
+    return NULL;
 }
 
 size_t sl_unescape(const sl_notation *notation, const char *from, size_t length, char *to,
@@ -103,7 +122,7 @@ typedef struct seen {
     size_t lines;                       /* line feeds after a backslash */
     size_t pairs;                       /* of backslashes */
     size_t batch;                       /* letters that mysql --batch writes: \n, \t, \0 */
-    size_t letters;                     /* other letters and digits that PostgreSQL writes */
+    size_t letters;                     /* other letters that PostgreSQL writes */
     size_t zeros;                       /* \0 */
     size_t quotes;                      /* \" */
     size_t other;                       /* backslashes that none of these programs writes */
@@ -141,7 +160,7 @@ static void see_backslash(sl_text head, bool whole, size_t at, seen *s) {
         s->quotes++;
     else if (next && strchr("nt0", next))
         s->batch++;
-    else if (next && strchr("bfrv1234567", next))
+    else if (next && strchr("bfrv", next))
         s->letters++;
     else if (next != '.' || (at > 0 && head.bytes[at - 1] != '\n'))
         s->other++;
@@ -442,6 +461,8 @@ const sl_notation *sl_notation_recognise(sl_text head, bool whole, char delimite
     *found = 0;
     see_backslashes(head, whole, &s);
     size_t best = delimiter_of(delimiter, &s);
+    for (size_t i = 0; i < DELIMITER_COUNT; i++)
+        s.other += i == best ? 0 : s.delimiters[i];
     if (s.nulls[best] > 0) {
         if ((row = with_empty_texts(head, DELIMITERS[best], true, why)))
             return row;

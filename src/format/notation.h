@@ -29,9 +29,11 @@ typedef struct sl_notation {
     char quote_escape; /* in quoted fields; 0: only quotes are doubled */
     char escape;       /* in other fields, and before delimiters and line ends in them; 0: none */
     sl_escapes escapes;
-    const char *null; /* what an unquoted field holds instead of NULL. "": nothing, and then ""
+    const char *letters; /* that its programs write after the escape character */
+    bool escapes_ends;   /* they also write the delimiter and line feeds after it */
+    const char *null;    /* what an unquoted field holds instead of NULL. "": nothing, and then ""
                            is the empty text. NULL: it is not known, and nothing means "no value" */
-    const char *yes;  /* the words for true and false, besides those of all texts; NULL: none */
+    const char *yes;     /* the words for true and false, besides those of all texts; NULL: none */
     const char *no;
     bool header_rare;  /* no header is written, unless a user asks for it */
     bool header_usual; /* a header is written, unless a user asks for none */
@@ -84,8 +86,13 @@ static inline const char *sl_find_bare(const char *at, const char *end, char byt
 }
 
 /* Writes for each byte the one that it stands for after the escape character; 0: it is written by
- * number, or a NUL. */
-void sl_notation_letters(const sl_notation *notation, uint8_t bytes[256]);
+ * number, or a NUL. `strict`, also below: a text with this delimiter was recognised by its first
+ * bytes. If programs of the notation do not write an escape, its backslash may be data there, so
+ * the escape has no meaning (0). `strict` 0: the notation is given. */
+void sl_notation_letters(const sl_notation *notation, char strict, uint8_t bytes[256]);
+
+/* The first escape of a text that has no meaning; NULL: there is none. */
+const char *sl_notation_strange(const sl_notation *notation, char strict, sl_text text);
 
 /* Writes the field without its escapes to `to`, which may be the field itself. Returns the length;
  * SIZE_MAX if the escape at its end is incomplete. `*numeric`: bytes were given by numbers, and may

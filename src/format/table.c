@@ -416,7 +416,8 @@ static bool keeps_quotes(const sl_table *table, sl_text head, bool whole) {
     size_t at = table->first.text_start;
     if (table->quote || table->blanks)
         return false;
-    for (size_t i = 0; i < HINT_LINES && table_next_line(table, head, whole, &at, &line); i++) {
+    for (size_t i = 0; i < RECORDS_WATCHED && table_next_line(table, head, whole, &at, &line);
+         i++) {
         size_t count = sl_table_split(table, line, fields, COLUMNS_WATCHED);
         for (size_t k = 0; k < count && k < COLUMNS_WATCHED; k++) {
             if (fields[k].length > 0 && is_quoted(line, fields[k], '"'))

@@ -228,6 +228,96 @@ static void add_record(sl_typed_column *const *columns, const sl_parser *parser,
     }
 }
 
+static void doubt(sl_typing_doubt *doubt, const sl_block *block, const char *line, sl_text value,
+                  size_t source) {
+    const uint32_t start = (uint32_t)(line - block->text.bytes);
+    if (doubt->shown[0])
+        return;
+    sl_text_printable(value, doubt->shown, sizeof doubt->shown);
+    doubt->source = source;
+    doubt->offset = block->offset + start;
+    doubt->line = line_at(block, start);
+}
+
+/* Looks for quotes around the fields of a line that is read without quotes: do they show that they
+ * quote, as in the first lines of a text (table.c), or that they do not? */
+static void doubt_quotes(sl_typed_layout *layout, const sl_dialect *d, const sl_block *block,
+                         sl_text line, size_t source) {
+    sl_text fields[SL_COLUMNS_MAX];
+    size_t open;
+    const char delimiter = d->delimiter;
+    const sl_text rest = {line.bytes,
+                          (size_t)(block->text.bytes + block->text.length - line.bytes)};
+    if (!memchr(line.bytes, '"', line.length))
+        return;
+    const sl_quotes quotes = sl_line_quotes(line, delimiter, '"', false, &open);
+    const char *end = rest.bytes + rest.length, *next = line.bytes + line.length;
+    const size_t after = next < end ? (size_t)(sl_find_bare(next + 1, end, '\n', 0) - next) - 1 : 0;
+    const bool spans =
+        quotes == SL_QUOTES_OPEN && after > 0 &&
+        sl_fields_split((sl_text){next + 1, after}, delimiter, 0, 0, NULL, 0) != layout->count &&
+        sl_record_fields(rest, delimiter, '"', 0) == layout->count;
+    const size_t plain = sl_fields_split(line, delimiter, 0, 0, fields, SL_COLUMNS_MAX);
+    for (size_t i = 0; i < plain && i < SL_COLUMNS_MAX; i++) { /* without double quotes around */
+        const sl_text field = fields[i];
+        if (field.bytes > line.bytes && field.bytes[-1] == '"' && field.length > 0)
+            doubt(&layout->quotes, block, line.bytes, (sl_text){field.bytes - 1, field.length + 2},
+                  source);
+    }
+    if (spans)
+        doubt(&layout->quotes, block, line.bytes, (sl_text){line.bytes + open, line.length - open},
+              source);
+    layout->quoted = layout->quoted || spans;
+    layout->unquoted = layout->unquoted || (quotes != SL_QUOTES_CLOSED && !spans);
+    if (quotes != SL_QUOTES_CLOSED)
+        return;
+    const size_t count = sl_fields_split(line, delimiter, '"', 0, fields, SL_COLUMNS_MAX);
+    layout->unquoted = layout->unquoted || (plain == layout->count && count != plain);
+    for (size_t i = 0; i < count && count == layout->count; i++) {
+        const sl_text field = fields[i];
+        const bool divided = memchr(field.bytes, delimiter, field.length) != NULL;
+        if (field.bytes == line.bytes || field.bytes[-1] != '"')
+            continue;
+        layout->quoted = layout->quoted || divided || memchr(field.bytes, '"', field.length);
+        if (divided)
+            doubt(&layout->quotes, block, line.bytes, field, source);
+    }
+}
+
+/* Looks for backslashes as PostgreSQL and MySQL write them. Those of JSON may be its own. */
+static void doubt_escapes(sl_typed_layout *layout, const sl_dialect *d, const sl_block *block,
+                          sl_text line, size_t source) {
+    const char *end = line.bytes + line.length, *at = line.bytes;
+    if (memmem(line.bytes, line.length, "{\"", 2))
+        return;
+    for (; at < end && (at = memchr(at, '\\', (size_t)(end - at))) != NULL; at += 2) {
+        const char next = at + 1 < end ? at[1] : '\n';
+        layout->pairs = layout->pairs || next == '\\';
+        layout->batch = layout->batch || next == 'n' || next == 't';
+        layout->paths = layout->paths || !next || !strchr("nt\\\t\nbfrv0N", next);
+        if (!next || !strchr(d->header_length > 0 ? "nt\\" : "nt\\\t\n", next))
+            continue;
+        const char *begin = at, *stop = at;
+        while (begin > line.bytes && begin[-1] != d->delimiter)
+            begin--;
+        while (stop < end && (*stop != d->delimiter || stop == at + 1))
+            stop++;
+        doubt(&layout->escapes, block, line.bytes, (sl_text){begin, (size_t)(stop - begin)},
+              source);
+    }
+}
+
+/* Looks for signs in a line that the text is read wrongly, if it is not known how it is written. */
+static void doubt_line(sl_typed_layout *layout, const sl_plan *plan, const sl_dialect *d,
+                       const sl_block *block, sl_text line, size_t source) {
+    if (d->blanks || d->bare_escape || d->notation_given)
+        return;
+    if (!d->quote && d->delimiter && plan->options.quote == SL_QUOTE_AUTO)
+        doubt_quotes(layout, d, block, line, source);
+    if (d->delimiter == '\t' && !d->why[0])
+        doubt_escapes(layout, d, block, line, source);
+}
+
 /* The length of the record at `start`, without its line feed. */
 static size_t record_length(const sl_dialect *dialect, sl_text lines, size_t start) {
     size_t left = lines.length - start;
@@ -266,6 +356,8 @@ bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dia
         parser->simd = plan->simd;
         parser->dialect = dialect;
         parser->block = &block;
+        doubt_line(layout, plan, dialect, &block,
+                   (sl_text){lines.bytes + record.start, record.end - record.start}, source);
         if (sl_record_split(parser, &record, &reject) == SL_LINE_RECORD) {
             add_record(columns, parser, &record, source);
             layout->records++;
@@ -285,8 +377,22 @@ void sl_typing_forget(sl_typing *typing, const sl_dialect *dialect) {
         layout->columns[i].padded = layout->columns[i].blanks = false;
         memset(layout->columns[i].rests, 0, sizeof layout->columns[i].rests);
     }
-    if (layout)
+    if (layout) {
         layout->records = layout->shorter = 0;
+        layout->quotes.shown[0] = layout->escapes.shown[0] = '\0';
+        layout->quoted = layout->unquoted = layout->pairs = layout->batch = layout->paths = false;
+    }
+}
+
+bool sl_typing_shows_quotes(const sl_typing *typing) {
+    bool any = false;
+    for (size_t k = 0; k < typing->count; k++) {
+        const sl_typed_layout *layout = typing->layouts[k];
+        if (layout->unquoted || (layout->quotes.shown[0] && !layout->quoted))
+            return false;
+        any = any || layout->quoted;
+    }
+    return any;
 }
 
 bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *const *types,

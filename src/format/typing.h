@@ -27,12 +27,23 @@ typedef struct sl_typed_column {
     sl_schema_column type_of_rest;
 } sl_typed_column;
 
+/* A value of the sample that the text is perhaps read wrongly. */
+typedef struct sl_typing_doubt {
+    char shown[60]; /* the first such value; "": there is none */
+    size_t source;
+    uint64_t line, offset; /* the number of its line, or 0 */
+} sl_typing_doubt;
+
 typedef struct sl_typed_layout {
     sl_typed_column *columns; /* sorted by name */
     size_t count;
-    uint64_t hash;    /* of the names, in any order */
-    uint64_t records; /* sampled */
-    uint64_t shorter; /* lines with fewer fields, which are rejected */
+    uint64_t hash;            /* of the names, in any order */
+    uint64_t records;         /* sampled */
+    uint64_t shorter;         /* lines with fewer fields, which are rejected */
+    sl_typing_doubt quotes;   /* around values, which are kept */
+    bool quoted, unquoted;    /* some values cannot be read without such quotes; with them */
+    sl_typing_doubt escapes;  /* as databases write them, which are kept */
+    bool pairs, batch, paths; /* backslashes before backslashes; before n and t; before others */
 } sl_typed_layout;
 
 bool sl_typing_create(sl_typing **typing, sl_error *error);
@@ -50,6 +61,10 @@ bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dia
 
 /* Drops the sample of the dialect's columns. */
 void sl_typing_forget(sl_typing *typing, const sl_dialect *dialect);
+
+/* Do the samples of texts that are read without quotes show that double quotes quote their fields,
+ * and does no field contradict it? */
+bool sl_typing_shows_quotes(const sl_typing *typing);
 
 /* Adds a layout with types that are known, as sl_column_type_write writes them. False with error
  * (SL_EXIT_USAGE) if a type is unknown. */

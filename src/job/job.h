@@ -79,6 +79,7 @@ typedef struct sl_job {
     struct sl_dialects *dialects; /* of delimited texts (format/dialects.h). Owned */
     bool spans_lines;  /* the sample has found quoted fields with line ends, which the first text of
                          the sources did not show */
+    const char *again; /* what the sample has shown, so that the sources are read again; or NULL */
     bool own_ids;      /* documents may have their own _id, or none: the _id is not a position */
     bool other_ids;    /* --again: earlier loads have taken the _id from elsewhere */
     bool resumed;      /* documents may have been sent by an earlier run */

@@ -12,6 +12,7 @@
 #include "format/dialects.h"
 #include "format/head.h"
 #include "format/key_fields.h"
+#include "format/typing.h"
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/hash.h"
@@ -781,25 +782,24 @@ static bool read_again(sl_job *job, size_t index, char *head, sl_error *error) {
                 : sl_error_prefix(error, "%s", shown);
 }
 
-/* Reads the sources again that were read before the quotes of their tables were known. */
-static bool share_dialects(sl_job *job, char *head, sl_error *error) {
-    const size_t count = sl_source_set_count(job->set);
+/* Reads the sources again; `late`: those that were read before the quotes of their tables were
+ * known. */
+static bool read_all_again(sl_job *job, bool late, char *head, sl_error *error) {
     bool ok = true;
     for (int again = 0; ok && again < 2; again++) { /* first all samples are dropped */
-        for (size_t i = 0; ok && i < count; i++) {
+        for (size_t i = 0; ok && i < sl_source_set_count(job->set); i++) {
             sl_job_source *source = &job->sources[i];
-            bool late = false;
+            bool chosen = sl_source_set_at(job->set, i)->kind != SL_SOURCE_PIPE;
             if (source->skipped || source->format != &sl_format_delimited)
                 continue;
-            ok = sl_dialects_are_late(job->dialects, sl_sources_plan_of(job, source),
-                                      source->dialect, &late, error);
-            if (ok && late && again)
+            ok = !late || sl_dialects_are_late(job->dialects, sl_sources_plan_of(job, source),
+                                               source->dialect, &chosen, error);
+            if (ok && chosen && again)
                 ok = read_again(job, i, head, error);
-            else if (ok && late)
+            else if (ok && chosen)
                 sl_types_forget(job, source);
         }
     }
-    sl_dialects_fix(job->dialects);
     return ok;
 }
 
@@ -853,29 +853,80 @@ static void on_passed_over(void *context, size_t source, const char *entry, cons
     sl_not_loaded_add(context, source, entry, reason ? text : NULL);
 }
 
-/* Infers the types. If the sample shows quoted fields with line ends that the first texts do not
- * have, the sources are read again as with --quoted-lines yes. */
+/* Can each source be read again, and with double quotes as well as now? */
+static bool may_be_quoted(const sl_job *job) {
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const sl_source_kind kind = sl_source_set_at(job->set, i)->kind;
+        const sl_dialect *d = job->sources[i].dialect;
+        if (job->sources[i].skipped || job->sources[i].format != &sl_format_delimited)
+            continue;
+        if (kind == SL_SOURCE_PIPE || kind == SL_SOURCE_ARCHIVE || d->blanks || d->bare_escape ||
+            (d->quote && d->quote != '"'))
+            return false;
+    }
+    return true;
+}
+
+const char *sl_sources_again(const sl_job *job, sl_plan *plan) {
+    if (job->spans_lines && !plan->options.quoted_lines) {
+        plan->options.quoted_lines = true;
+        return "quoted fields have line ends: the sources are read as with --quoted-lines yes";
+    }
+    if (plan->options.quote != SL_QUOTE_AUTO || !sl_typing_shows_quotes(plan->typing) ||
+        !may_be_quoted(job))
+        return NULL;
+    plan->options.quote = '"';
+    return "fields after the first lines are quoted: the sources are read as with --quote '\"'";
+}
+
+/* Writes the source, and the place in it, of a value in doubt. */
+static void write_place(const sl_job *job, const sl_typing_doubt *doubt, char *out, size_t room) {
+    const uint64_t line =
+        doubt->line > 0 ? doubt->line : sl_sources_line_at(job, doubt->source, doubt->offset);
+    sl_print_text(out, room, "%s, %s %" PRIu64, sl_source_set_at(job->set, doubt->source)->shown,
+                  line > 0 ? "line" : "byte", line > 0 ? line : doubt->offset);
+}
+
+void sl_sources_log_doubts(const sl_job *job, const sl_plan *plan) {
+    unsigned shown = 0;
+    char place[400];
+    for (size_t k = 0; k < sl_typing_count(plan->typing) && shown < DOUBTS_SHOWN; k++) {
+        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
+        const sl_dialect *d = job->sources[layout->escapes.source].dialect;
+        if (layout->quotes.shown[0]) {
+            write_place(job, &layout->quotes, place, sizeof place);
+            sl_log_warning("%s: values have quotes, which are kept: --quote '\"' removes them; the "
+                           "first is `" SL_LINES "`",
+                           place, layout->quotes.shown);
+        }
+        const bool escapes = layout->escapes.shown[0] && !layout->paths,
+                   header = escapes && d->header_length > 0;
+        if (escapes && (!header || (layout->pairs && layout->batch))) {
+            write_place(job, &layout->escapes, place, sizeof place);
+            sl_log_warning("%s: values have backslashes as exports of databases have them, which "
+                           "are kept: if it is one, load with --dialect %s, and if backslashes are "
+                           "data, with --dialect csv; the first is `" SL_LINES "`",
+                           place,
+                           header ? "mysql-batch" : "postgres (COPY) or mysql (mysqldump --tab)",
+                           layout->escapes.shown);
+        }
+        shown += layout->quotes.shown[0] || escapes;
+    }
+}
+
+/* Infers the types. If the sample shows quotes that the first texts do not have, the sources are
+ * read again. */
 static bool infer_types(sl_job *job, sl_error *error) {
     bool ok = sl_types_infer(job, error);
-    if (!ok || !job->spans_lines)
-        return ok;
-    sl_log_detail("quoted fields have line ends: the sources are read as with --quoted-lines yes");
-    char *head = malloc(SL_SNIFF_BYTES + SL_SLACK);
-    ok = head || sl_error_memory(error, "examining the sources");
-    for (int again = 0; ok && again < 2; again++) { /* first all samples are dropped */
-        for (size_t i = 0; ok && i < sl_source_set_count(job->set); i++) {
-            sl_job_source *source = &job->sources[i];
-            if (source->skipped || source->format != &sl_format_delimited ||
-                sl_source_set_at(job->set, i)->kind == SL_SOURCE_PIPE)
-                continue;
-            if (again)
-                ok = read_again(job, i, head, error);
-            else
-                sl_types_forget(job, source);
-        }
+    char *head = ok && job->again ? malloc(SL_SNIFF_BYTES + SL_SLACK) : NULL;
+    if (ok && job->again && !head)
+        ok = sl_error_memory(error, "examining the sources");
+    while (ok && job->again) {
+        sl_log_detail("%s", job->again);
+        ok = read_all_again(job, false, head, error) && sl_types_infer(job, error);
     }
     free(head);
-    return ok && sl_types_infer(job, error);
+    return ok;
 }
 
 bool sl_sources_open(sl_job *job, sl_error *error) {
@@ -921,7 +972,8 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
         job->sources[i].device = source->identity.device;
         job->sources[i].inode = source->identity.inode;
     }
-    ok = ok && share_dialects(job, head, error);
+    ok = ok && read_all_again(job, true, head, error);
+    sl_dialects_fix(job->dialects);
     free(head);
     if (!ok || !take_repeated(job, error))
         return false;

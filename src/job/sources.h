@@ -35,6 +35,12 @@ void sl_sources_done_with(sl_job *job, const sl_source_block *block);
 /* Forgets the entries that a sample has read in part, whose columns may still get other types. */
 void sl_sources_forget_entries(sl_job *job);
 
+/* If the sample for types shows quotes that the first texts did not, changes the plan so that the
+ * sources are read again with them, and returns what it shows; else NULL. */
+const char *sl_sources_again(const sl_job *job, sl_plan *plan);
+/* Warns of quotes and escapes that the sample shows, and that are kept. */
+void sl_sources_log_doubts(const sl_job *job, const sl_plan *plan);
+
 /* The number of the line that contains this byte of a plain file; 0: not known. */
 uint64_t sl_sources_line_at(const sl_job *job, size_t index, uint64_t offset);
 

@@ -286,10 +286,8 @@ bool sl_types_infer(sl_job *job, sl_error *error) {
     malloc_trim(0); /* the directory of a large zip file is read again by another thread */
 #endif
     sl_source_set_reset_consumed(job->set);
-    if (ok && job->spans_lines) {
-        plan->options.quoted_lines = true; /* the caller reads the sources again */
+    if (ok && (job->again = sl_sources_again(job, plan)) != NULL) /* by the caller */
         return true;
-    }
     if (ok)
         sl_typing_decide(plan->typing);
     return ok && apply(job, error);
@@ -1463,6 +1461,8 @@ static void log_words(const sl_job *job) {
 
 void sl_types_log_doubts(const sl_job *job) {
     sl_typing_log_shorter(columns_of(job).typing);
+    if (typing_plan(job))
+        sl_sources_log_doubts(job, typing_plan(job));
     log_words(job);
     log_padded(job);
     log_readings(job);

@@ -14,7 +14,7 @@ bool sl_types_add_head(const sl_job *job, sl_job_source *source, sl_text head, b
                        sl_error *error);
 /* Drops the samples of all sources with the same columns. */
 void sl_types_forget(const sl_job *job, const sl_job_source *source);
-/* Completes the sample, decides, and gives all sources their types. If job->spans_lines is set
+/* Completes the sample, decides, and gives all sources their types. If job->again is set
  * afterwards, nothing has been inferred: the caller reads the sources again and calls it again. */
 bool sl_types_infer(sl_job *job, sl_error *error);
 /* Compares the types with those that the columns have in the collection: those that the registry

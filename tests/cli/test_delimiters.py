@@ -70,13 +70,47 @@ class Delimiters(support.Case):
         self.assertEqual(self.documents(path), [{"id": "1", "size": '"5" disk"'}, {"id": "2", "size": '"x"'}])
         self.assertIn("quotes are kept", self.shardload("inspect", path).out)
         load = "load", "--sink", "null", path
-        self.assertIn("t.tsv: values have quotes, which are kept: --quote '\"'", self.shardload(*load).err)
+        self.assertIn("t.tsv, line 2: values have quotes, which are kept: --quote '\"'", self.shardload(*load).err)
         self.assertNotIn("warning", self.shardload(*load, "--quote", "none").err)
         path = self.file("t.csv", 'id,size\n1,"\xe4,"\n2,\xfc 5"" x\n'.encode("latin-1"))
         self.assertEqual(self.documents(path, "--encoding", "latin-1"),
                          [{"id": "1", "size": "\xe4,"}, {"id": "2", "size": '\xfc 5"" x'}])
         path = self.file("t.csv", 'id,size\n1,"5"\n')
         self.assertEqual(self.documents(path, "--quote", "none"), [{"id": "1", "size": '"5"'}])
+
+    def test_quotes_after_the_first_lines(self):
+        """Quotes that only later lines have are recognised if these lines show that they quote, and are never kept
+        without a warning."""
+        for late, found, said in (({5001: '"He said ""hi"""', 5002: '"x"'}, ['He said "hi"', "x"], None),
+                                  ({5001: '"a\nb"'}, ["a\nb"], None), ({5001: '"a|b"'}, ["a|b"], None),
+                                  ({5001: '"Smith, John"'}, ['"Smith, John"'], 5001),
+                                  ({80: '"x"'}, ['"x"'], 80), ({5001: '""x""', 5002: '"y"'}, ['""x""', '"y"'], 5001),
+                                  ({5001: '"He said ""hi"""', 5002: '"5" disk'},
+                                   ['"He said ""hi"""', '"5" disk'], 5001),
+                                  ({5001: '"abc', 5002: 'def"', 5003: '"z"'}, ['"abc', 'def"', '"z"'], 5003)):
+            text = "".join(f"{line}|{late.get(line, 'plain text')}\n" for line in range(1, 6000))
+            path = self.file("q.psv", text)
+            rows = sorted(self.dump_decoded(path)[0], key=lambda row: int(row["column1"]))
+            self.assertEqual([row["column2"] for row in rows if row["column2"] != "plain text"], found)
+            shown = self.shardload("load", "--sink", "null", path).err
+            self.assertEqual(f"q.psv, line {said}: values have quotes, which are kept" in shown, said is not None)
+            self.assertEqual("warning" in shown, said is not None)
+        text = "".join(f"{line}|plain text\n" for line in range(1, 6000)) + '6000|"a|b"\n'
+        archive = self.file("q.tar", making.tar([("q.psv", text)]))     # no entry is read again
+        self.assertIn("values have quotes, which are kept", self.shardload("load", "--sink", "null", archive, code=1).err)
+
+    def test_escapes_after_the_first_lines(self):
+        """A warning names the dialect of an export whose first 64 KiB do not show it."""
+        said = "t.tsv, line {}: values have backslashes as exports of databases have them"
+        for names, value, dialect in (("", "C:\\\\x", "postgres (COPY) or mysql"), ("", "a\\\nb", "postgres"),
+                                      ("", "a\\nb", "postgres"), ("", "C:\\Users\\new", None),
+                                      ("id\tt\n", "C:\\\\x\\ny", "mysql-batch"), ("id\tt\n", "C:\\new", None)):
+            path = self.file("t.tsv", names + "".join(
+                f"{line}\t{value if line == 5000 else 'plain text'}\n" for line in range(1, 6000)))
+            shown = self.shardload("load", "--sink", "null", path, code=None).err
+            self.assertEqual(said.format(5000 + bool(names)) in shown, dialect is not None, shown)
+            self.assertIn(f"--dialect {dialect}" if dialect else "", shown)
+            self.assertNotIn("backslashes", self.shardload("load", "--sink", "null", "--dialect", "csv", path, code=None).err)
 
     def test_files_of_one_table_share_their_quotes(self):
         """A file that does not show its quotes is read with those of the other files."""
@@ -100,6 +134,16 @@ class Delimiters(support.Case):
                     "load", "--sink", "null", archive, code=support.EXIT_SOURCE).err)
             found = self.documents(archive, "--quote", '"')
             self.assertEqual({int(d["id"]): d["text"] for d in found}, rows)
+
+    def test_backslashes_that_the_dialect_of_another_file_does_not_write(self):
+        """A file is not read with the escapes of its table if these would drop its backslashes."""
+        shows, data = "id\tt\n1\tNULL\n2\tx\n", "id\tt\n3\tD:\\Data\\n\n4\ty\n"
+        for order in ((shows, data), (data, shows)):
+            for number, text in enumerate(order):
+                self.file(f"f/{number}.tsv", text)
+            self.assertIn("D:\\Data\\n", [d.get("t") for d in self.documents("f")])
+            self.assertIn(f"f/{order.index(data)}.tsv: \\D is no escape of the dialect mysql-batch, which "
+                          f"f/{order.index(shows)}.tsv of", self.shardload("load", "--sink", "null", "f").err)
 
     def test_standard_input_cannot_be_read_again(self):
         quoted, plain = "id\ttext\n1\t'a\tb'\n2\t'c'\n", b"id\ttext\n3\tx\n4\ty\n"

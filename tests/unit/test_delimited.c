@@ -101,6 +101,41 @@ TEST(escapes_of_exports) {
     }
 }
 
+/* A dialect that the first lines suggest may be wrong: a backslash that its programs do not write
+ * is never dropped. */
+TEST(escapes_that_a_recognised_dialect_does_not_write_are_rejects) {
+    static const struct {
+        const char *text, *reason; /* of the last record; NULL: it is read */
+    } rows[] = {
+        {"a\\tb\\n\\\\", NULL},
+        {"C:\\\\Users", NULL},
+        {"C:\\Users\\new", "has \\U, which"},
+        {"\\\\server\\share", "has \\s"},
+        {"a\\|b", "has \\|"},
+        {"\\101", "has \\1"},
+        {"\\.git", "has \\."},
+        {"x\t\\d", "the line has \\d"},
+    };
+    static const struct {
+        const char *head, *advice;
+    } heads[] = {{"id\tt\n1\tNULL\n", "--null NULL; otherwise with --dialect mysql-batch"},
+                 {"1\t\\N\n", "--null '\\N'; otherwise with --dialect postgres or mysql"}};
+    const size_t room = SL_SNIFF_BYTES + 200;
+    char *text = malloc(room);
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
+        const char *reason = rows[i / 2].reason;
+        size_t used = (size_t)sprintf(text, "%s", heads[i % 2].head);
+        while (used < SL_SNIFF_BYTES)
+            used += (size_t)sprintf(text + used, "2\tx\n");
+        sprintf(text + used, "3\t%s\n", rows[i / 2].text);
+        parsed p = parse_with(NULL, &(sl_format_options){0}, text);
+        assert_int_equal(p.reject_count, reason != NULL);
+        assert_true(!reason || (strstr(p.rejects[0].reason, reason) &&
+                                strstr(p.rejects[0].reason, heads[i % 2].advice)));
+    }
+    free(text);
+}
+
 /* Lone \N is never stored as text if nothing declares what it is. */
 TEST(a_field_that_may_be_null_is_a_reject) {
     parsed p = parse_with("delimited", &(sl_format_options){.header = SL_HEADER_YES},
