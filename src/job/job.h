@@ -39,8 +39,8 @@ typedef struct sl_job_source {
     size_t like; /* index + 1 of an earlier file with this beginning; 0: none */
     uint32_t number;
     _Atomic bool ends_at_mark; /* it ends with Ctrl-Z, and this has been said */
-    uint64_t sampled;      /* bytes of text that have been sampled for types; types.c */
-    uint64_t sampled_from; /* the offset of these */
+    uint64_t sampled;          /* bytes of text that have been sampled for types; types.c */
+    uint64_t sampled_from;     /* the offset of these */
     bool skipped;
     uint64_t *done; /* bit set of the blocks that an earlier run has completed; ledger.c */
     size_t done_words;

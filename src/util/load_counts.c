@@ -40,7 +40,7 @@ bool sl_count_is_shown(const sl_count_row *row, const sl_mode_row *mode, unsigne
 const char *sl_count_label(const sl_count_row *row, const sl_mode_row *mode, bool one,
                            char room[SL_COUNT_LABEL_ROOM]) {
     if (row->outcome == 0)
-        return sl_plural_text(one, row->label, false, room);
+        return strchr(row->label, '[') ? sl_plural_text(one, row->label, false, room) : row->label;
     const char *label = outcome_of(row, mode);
     bool first = label == (mode->inserted ? mode->inserted : mode->changed);
     snprintf(room, SL_COUNT_LABEL_ROOM, "%c %s", first ? '=' : '+', label ? label : row->key);

@@ -111,9 +111,10 @@ class Types(support.Case):
             (bad(days, (3, "soon")), 'n: 1 of 300 sampled values is no date %d.%m.%Y, the first "soon"', 5),
             (["true"] * 99 + ["maybe"], 'n: 1 of 100 sampled values is no flag true false, the first "maybe"', 101),
             (bad(numbers, *((n, "x") for n in range(14))), 'n: 14 of 300 sampled values are no int, the first "x"', 2),
-            (bad(numbers, (15, "007")), None, 0), 
+            (bad(numbers, (15, "007")), None, 0),
             (bad(numbers, *((n, f"x{n}") for n in range(16))), None, 0),
-            (bad(numbers, *((n, "k.A.") for n in range(90))), 'n: 90 of 300 sampled values are no int, the first "k.A."', 2),
+            (bad(numbers, *((n, "k.A.") for n in range(90))),
+             'n: 90 of 300 sampled values are no int, the first "k.A."', 2),
             (numbers[:7] + ["x"], None, 0), ([f"w{n}" for n in range(99)] + ["1"], None, 0))
         for values, few, line in rows:
             path = self.file("x.csv", "n;t\n" + "".join(f"{value};a\n" for value in values))
