@@ -191,7 +191,8 @@ class Types(support.Case):
     def test_groups_of_digits_beside_a_decimal_comma(self):
         """A schema of January has 1234,5; in February there are amounts above a thousand."""
         rows = "n;x\n1.100,50;1\n2'200,5;1\n3 300,5;1\n1234,5;1\n4.400;1\n"
-        documents, work = self.documents("--types", "n=double:1234,5", self.file("n.csv", rows), code=support.EXIT_REJECTS)
+        documents, work = self.documents("--types", "n=double:1234,5", self.file("n.csv", rows),
+                                         code=support.EXIT_REJECTS)
         self.assertEqual([one["n"] for one in documents], [1100.5, 2200.5, 3300.5, 1234.5])
         self.assertIn("4.400", support.reject_rows(work)[0]["reason"])
 

@@ -254,8 +254,9 @@ class LoadedBefore(support.ClusterCase):
             self.assertIn("has been loaded into", outcome.err)
             self.shardload("verify", "--content", *self.target(), "--include", month, path)
         for n in range(4):
-            at_once = [self.start("shardload", *self.load_words(f"{n}-{month}", "--again", "--include", f"{month}*", path,
-                                                                collection=f"t{n}")) for month in ("jan", "feb")]
+            at_once = [self.start("shardload", *self.load_words(
+                f"{n}-{month}", "--again", "--include", f"{month}*", path, collection=f"t{n}"))
+                for month in ("jan", "feb")]
             self.assertEqual([one.wait().code for one in at_once], [0, 0])
             self.assertEqual(self.count(f"t{n}"), 200)
 
