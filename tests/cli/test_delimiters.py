@@ -97,7 +97,8 @@ class Delimiters(support.Case):
             self.assertEqual("warning" in shown, said is not None)
         text = "".join(f"{line}|plain text\n" for line in range(1, 6000)) + '6000|"a|b"\n'
         archive = self.file("q.tar", making.tar([("q.psv", text)]))     # no entry is read again
-        self.assertIn("values have quotes, which are kept", self.shardload("load", "--sink", "null", archive, code=1).err)
+        self.assertIn("values have quotes, which are kept",
+                      self.shardload("load", "--sink", "null", archive, code=support.EXIT_REJECTS).err)
 
     def test_escapes_after_the_first_lines(self):
         """A warning names the dialect of an export whose first 64 KiB do not show it."""
@@ -110,7 +111,8 @@ class Delimiters(support.Case):
             shown = self.shardload("load", "--sink", "null", path, code=None).err
             self.assertEqual(said.format(5000 + bool(names)) in shown, dialect is not None, shown)
             self.assertIn(f"--dialect {dialect}" if dialect else "", shown)
-            self.assertNotIn("backslashes", self.shardload("load", "--sink", "null", "--dialect", "csv", path, code=None).err)
+            self.assertNotIn("backslashes", self.shardload(
+                "load", "--sink", "null", "--dialect", "csv", path, code=None).err)
 
     def test_files_of_one_table_share_their_quotes(self):
         """A file that does not show its quotes is read with those of the other files."""
