@@ -743,6 +743,32 @@ static bool none_answers(const sl_reach *reach, unsigned wait_seconds, sl_error 
                         wait_seconds > 0 ? "" : ", or wait for it with --wait 60s");
 }
 
+#define HOSTS_MOST 1000u /* as of a hello; the driver's time grows with their cube */
+
+/* Checks the hosts that DNS names for mongodb+srv, as those of a URI. */
+static bool preflight_of_domain(const mongoc_uri_t *uri, sl_connecting *connecting, sl_reach *reach,
+                                bool *again, sl_error *error) {
+    bson_error_t driver_error;
+    size_t count = 0;
+    bool ok = true;
+    connecting_to(connecting, "asking DNS for the servers of %s", mongoc_uri_get_srv_hostname(uri));
+    mongoc_client_t *client = mongoc_client_new_from_uri_with_error(uri, &driver_error);
+    if (!client) {
+        sl_error_from_pool(error, uri, &driver_error);
+        *again = error->code == SL_EXIT_CLUSTER; /* DNS may answer later */
+        return false;
+    }
+    const mongoc_host_list_t *hosts = mongoc_uri_get_hosts(mongoc_client_get_uri(client));
+    for (const mongoc_host_list_t *host = hosts; ok && host; host = host->next)
+        ok = (++count <= HOSTS_MOST && sl_hosts_are_valid(host->host_and_port, false)) ||
+             sl_error_set(error, SL_EXIT_CLUSTER,
+                          "DNS lists more than %u servers for %s, or one that is not HOST:PORT, %s",
+                          HOSTS_MOST, mongoc_uri_get_srv_hostname(uri), host->host_and_port);
+    ok = ok && sl_preflight(uri, hosts, ask, connecting, reach, error);
+    mongoc_client_destroy(client);
+    return ok;
+}
+
 /* One attempt to connect: by preflight, then by the driver. */
 static bool try_to_open(void *context, sl_connecting *connecting, bool *again, bool *soon,
                         sl_error *error) {
@@ -750,14 +776,14 @@ static bool try_to_open(void *context, sl_connecting *connecting, bool *again, b
     sl_connection *connection = o->connection;
     const char *domain = mongoc_uri_get_srv_hostname(connection->uri);
     sl_reach reach;
-    if (!sl_preflight(connection->uri, ask, connecting, &reach, error))
+    if (domain ? !preflight_of_domain(connection->uri, connecting, &reach, again, error)
+               : !sl_preflight(connection->uri, mongoc_uri_get_hosts(connection->uri), ask,
+                               connecting, &reach, error))
         return false;
     *again = !reach.answers;
     *soon = reach.silent;
     if (!reach.answers)
         return none_answers(&reach, o->options->wait_seconds, error);
-    if (domain)
-        connecting_to(connecting, "asking DNS for the servers of %s", domain);
     if (!open_pools(connection, o->options, error)) {
         *again = error->code == SL_EXIT_CLUSTER; /* DNS */
         return false;

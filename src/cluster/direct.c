@@ -146,7 +146,7 @@ static bool open_pool(sl_direct *direct, uint32_t index, unsigned pool_size,
     if (!uri)
         return sl_error_prefix(error, "shard %s in config.shards", shard->name);
     sl_reach reach;
-    bool ok = sl_preflight(uri, NULL, NULL, &reach, error) ||
+    bool ok = sl_preflight(uri, mongoc_uri_get_hosts(uri), NULL, NULL, &reach, error) ||
               sl_error_prefix(error, "shard %s (%s)", shard->name, shard->host);
     if (ok)
         direct->pools[index] = sl_connection_writer_pool(uri, pool_size, timeout_seconds, error);

@@ -31,19 +31,20 @@ void sl_socket_keep_alive(int file);
 
 /* ---- preflight.c ---- */
 
-/* The reactions of the hosts of a URI. */
+/* The reactions of hosts. */
 typedef struct sl_reach {
-    bool answers;  /* one of them replied to the hello, or the URI names no hosts (mongodb+srv) */
+    bool answers;  /* one of them replied to the hello, or there are none */
     bool silent;   /* none replied, and at least one was only too slow */
     char why[600]; /* "h1:27017: no server listens there ...; h2:27017: ..." */
 } sl_reach;
 
-/* Sends a hello to the servers of the URI, until one answers, with TLS if the URI sets it. `reach`
+/* Sends a hello to the hosts, those of the URI or others, until one answers, with TLS if it is set. `reach`
  * receives the outcome; `asking` (may be NULL) is called with the name of each host beforehand.
  * False with the error set when the client's certificate cannot be used, or when no server answers
  * as expected and at least one refuses the connection for a permanent reason. */
-bool sl_preflight(const mongoc_uri_t *uri, void (*asking)(void *context, const char *host),
-                  void *context, sl_reach *reach, sl_error *error);
+bool sl_preflight(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
+                  void (*asking)(void *context, const char *host), void *context, sl_reach *reach,
+                  sl_error *error);
 
 /* Does the server to which the socket is connected react to a hello on a new connection within 3 s?
  * Also true if it closes that connection, and for a Unix socket, which is not tested. */

@@ -625,7 +625,7 @@ static bool speaks_tls(const mongoc_host_list_t *host, int connected) {
  * `*result` is ANSWERS, or `failure` has the reason why not. */
 static bool check_host(const mongoc_uri_t *uri, const mongoc_host_list_t *host, SSL_CTX *context,
                        answer *result, sl_socket_failure *failure, sl_error *error) {
-    if (!context || strchr(host->host, '/')) { /* a Unix socket is used without TLS */
+    if (!context || strchr(host->host, '/')) { /* a Unix socket */
         *result = plain_hello(host, -1, failure);
         return (*result != CLOSED && *result != FOREIGN) || !speaks_tls(host, -1) ||
                sl_error_set(error, SL_EXIT_CLUSTER,
@@ -638,16 +638,17 @@ static bool check_host(const mongoc_uri_t *uri, const mongoc_host_list_t *host, 
         return false;
     *failure = t.failure;
     *result = !t.silent ? ANSWERS : failure->in_time ? ABSENT : SILENT;
-    return *result != SILENT || plain_hello(host, -1, &unused) != ANSWERS ||
+    return *result != SILENT || mongoc_uri_get_srv_hostname(uri) /* which stands for TLS */ ||
+           plain_hello(host, -1, &unused) != ANSWERS ||
            sl_error_set(error, SL_EXIT_CLUSTER,
                         "the server does not use TLS on this port; leave --tls out, or see its "
                         "net.tls settings");
 }
 
-bool sl_preflight(const mongoc_uri_t *uri, void (*asking)(void *context, const char *host),
-                  void *context, sl_reach *reach, sl_error *error) {
+bool sl_preflight(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
+                  void (*asking)(void *context, const char *host), void *context, sl_reach *reach,
+                  sl_error *error) {
     SSL_CTX *tls = NULL;
-    const mongoc_host_list_t *host = mongoc_uri_get_hosts(uri);
     *reach = (sl_reach){.answers = !host};
     if (mongoc_uri_get_tls(uri) && !tls_context(uri, &tls, error))
         return false;

@@ -198,6 +198,11 @@ static int by_shard(const void *a, const void *b) {
 bool sl_statistics_of(const bson_t *reply, const char *lone, sl_shard_statistics **rows,
                       size_t *count, sl_error *error) {
     for (sl_walk walk = sl_walk_start(reply, "cursor.firstBatch"); sl_walk_next(&walk);) {
+        if (*count == SHARDS_MAX)
+            return sl_error_set(error, SL_EXIT_CLUSTER,
+                                "the server lists the sizes of more than %d "
+                                "shards",
+                                SHARDS_MAX);
         sl_shard_statistics *grown = realloc(*rows, (*count + 1) * sizeof *grown);
         if (!grown)
             return sl_error_memory(error, "reading the collection's statistics");

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a forged or slow reply of DNS can change, also with mongodb+srv. The program runs in a network
 namespace of its own, in which this file, run as a program, answers its queries."""
+import contextlib
 import fcntl
 import json
 import os
 import shutil
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -38,7 +40,7 @@ def reply(query, host, options):
     return query[:2] + struct.pack(">HHHHH", 0x8180, 1, len(data), 0, 0) + query[12:end + 5] + records
 
 
-def serve(host, options, seen):
+def serve(host, options, seen, certificate):
     names, server, *clients = socket.socket(type=socket.SOCK_DGRAM), *(socket.socket() for _ in range(4))
     names.bind((HOST, 53))
     server.bind((HOST, PORT))
@@ -59,8 +61,13 @@ def serve(host, options, seen):
     def accept():
         while True:
             connection, _ = server.accept()
-            seen.append(connection.recv(1)[0])
-            if seen[-1] != TLS_HANDSHAKE:
+            seen.append(connection.recv(1, socket.MSG_PEEK)[0])
+            if seen[-1] == TLS_HANDSHAKE and os.path.exists(certificate):
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                context.load_cert_chain(certificate)
+                with contextlib.suppress(OSError):
+                    context.wrap_socket(connection, server_side=True)
+            elif seen[-1] != TLS_HANDSHAKE:
                 connection.sendall(struct.pack("<iiii", 16, 0, 0, 2013))    # as if a MongoDB server answered
             connection.close()
     for work in (answer, accept):
@@ -77,7 +84,7 @@ def inside(folder, host, options, *command):
     with open(path, "w", encoding="ascii") as file:
         file.write(f"nameserver {HOST}\n")
     subprocess.run(["mount", "--bind", path, "/etc/resolv.conf"], check=True)
-    kept_open = serve(host, options, seen)
+    kept_open = serve(host, options, seen, os.path.join(folder, "ca", "server.pem"))
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     del kept_open
     print(json.dumps([done.returncode, done.stderr, seen]))
@@ -87,6 +94,7 @@ if __name__ == "__main__":
     inside(*sys.argv[1:])
     sys.exit()
 
+import secure_servers  # pylint: disable=wrong-import-position
 import support  # pylint: disable=wrong-import-position
 
 
@@ -124,6 +132,13 @@ class Srv(support.Case):
         code, message, seen = self.connect("a.example.net", uri_options="&tls=false")
         self.assertEqual((code, TLS_HANDSHAKE in seen), (support.EXIT_CLUSTER, False), message)
         self.assertTrue(seen)
+
+    def test_a_certificate_that_is_not_trusted(self):
+        """It is named at once, as for mongodb://; the driver said that the server refuses connections."""
+        secure_servers.need_openssl()
+        secure_servers.Authority(self.scratch / "ca", "Own").issue("server", "/CN=a.example.net", "DNS:a.example.net")
+        code, message, _ = self.connect("a.example.net")
+        self.assertEqual((code, "authority" in message), (support.EXIT_CLUSTER, True), message)
 
     def test_the_addresses_of_a_name_share_the_time_to_connect(self):
         """Each one took a second."""
