@@ -9,7 +9,7 @@
  *    borders: {<the same>: {<part>: <of its blocks>}},
  *    layout: {shards, shardNames, pieces, leading}, options: {<name>: <text>}}
  *   {_id: "counter", last: <the last number assigned>, types: [{column, type}, ...],
- *    ids: [{from}, ...], begun: {types, ids: <the loads that have confirmed the list>}}
+ *    ids: [{from}, ...], begun: {types, ids: <a token of the last load that has confirmed it>}}
  *
  * A source's number is part of the ids of its documents, so two sources must never have the same
  * number, and a source must never have two.
@@ -478,8 +478,12 @@ static bool look_for_namesake(void *context, const bson_t *document) {
     const sl_registry_entry *key = &(sl_registry_entry){.name = sl_look_string(document, "name")};
     const sl_registry_entry **entry =
         bsearch(&key, all->sorted, all->count, sizeof(sl_registry_entry *), by_name);
-    if (entry && !is_empty(document) && (content == 0 || content != (*entry)->content))
-        all->found(all->context, *entry, document); /* it is no copy */
+    while (entry && entry > all->sorted && by_name(&key, entry - 1) == 0)
+        entry--;
+    for (; entry && entry < all->sorted + all->count && by_name(&key, entry) == 0; entry++) {
+        if (!is_empty(document) && (content == 0 || content != (*entry)->content))
+            all->found(all->context, *entry, document); /* it is no copy */
+    }
     return true;
 }
 
@@ -682,9 +686,9 @@ bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, bo
 
 /* findAndModify of the counter; destroys the query and the update. */
 static bool change_counter(sl_registry *registry, bson_t *query, bson_t *update, bool upsert,
-                           bson_t *counter, bool *found, sl_error *error) {
+                           bool *found, sl_error *error) {
     bool ok = sl_find_and_modify(registry->connection, registry->database, registry->collection,
-                                 query, update, upsert, counter, found, error) ||
+                                 query, update, upsert, NULL, found, error) ||
               sl_error_prefix(error, "registry %s.%s", registry->database, registry->collection);
     bson_destroy(query);
     bson_destroy(update);
@@ -708,25 +712,24 @@ bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t 
                             "registry %s.%s: the list %s of the document \"counter\" cannot be "
                             "changed: other loads change it again and again",
                             registry->database, registry->collection, name);
+    if (!change_counter(registry, BCON_NEW("_id", "counter"),
+                        BCON_NEW("$inc", "{", "last", BCON_INT64(0), "}"), true, NULL, error))
+        return false;
     registry_list *list = &registry->lists[strcmp(name, SL_REGISTRY_COLUMNS) != 0];
     snprintf(list->begun, sizeof list->begun, "begun.%s", name);
-    bson_t *query = BCON_NEW("_id", "counter"), counter;
+    bson_oid_init(&list->token, NULL);
+    bson_t *query = BCON_NEW("_id", "counter");
     if (bson_empty(was)) /* without a list, or with an empty one */
         BCON_APPEND(query, name, "{", "$in", "[", BCON_NULL, "[", "]", "]", "}");
     else
         BSON_APPEND_ARRAY(query, name, was);
-    bson_t *update = BCON_NEW("$set", "{", name, BCON_ARRAY(now), "}", "$inc", "{", list->begun,
-                              BCON_INT64(1), "}");
-    bool ok = change_counter(registry, BCON_NEW("_id", "counter"),
-                             BCON_NEW("$inc", "{", "last", BCON_INT64(0), "}"), true, NULL, NULL,
-                             error) &&
-              change_counter(registry, query, update, false, &counter, done, error);
+    bson_t *update = BCON_NEW("$set", "{", name, BCON_ARRAY(now), list->begun,
+                              BCON_OID(&list->token), "}");
+    bool ok = change_counter(registry, query, update, false, done, error);
     if (ok && *done) {
         bson_destroy(list->was);
         list->was = bson_copy(was);
-        list->loads = sl_look_int64(&counter, list->begun, 0);
     }
-    bson_destroy(&counter);
     return ok;
 }
 
@@ -736,9 +739,9 @@ bool sl_registry_withdraw_lists(sl_registry *registry, sl_error *error) {
         const registry_list *list = &registry->lists[i];
         if (list->was)
             ok = change_counter(
-                registry, BCON_NEW("_id", "counter", list->begun, BCON_INT64(list->loads)),
+                registry, BCON_NEW("_id", "counter", list->begun, BCON_OID(&list->token)),
                 BCON_NEW("$set", "{", list->begun + strlen("begun."), BCON_ARRAY(list->was), "}"),
-                false, NULL, NULL, error);
+                false, NULL, error);
     }
     return ok;
 }

@@ -16,8 +16,8 @@
 #define LISTS 2u
 typedef struct registry_list {
     bson_t *was;    /* before this load; NULL: not confirmed */
-    char begun[16]; /* the field with the number of loads that have confirmed it */
-    int64_t loads;  /* that number, with this load */
+    char begun[16]; /* the field with the token of the last load that has confirmed it */
+    bson_oid_t token;
 } registry_list;
 
 struct sl_registry {

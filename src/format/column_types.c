@@ -473,8 +473,12 @@ static uint32_t number_kinds(sl_text value, uint32_t left, sl_number_facts *fact
     facts->coded = facts->coded || shape.coded;
     facts->pointed = facts->pointed || shape.point || shape.printed || !is_number;
     const bool zero = value.bytes[value.length - 1] == '0';
-    if (is_number && shape.fraction > zero && shape.fraction < 32) /* 4.0 is printed for 4 */
-        facts->fractions[zero] |= 1u << shape.fraction;
+    if (is_number && shape.fraction > zero) { /* 4.0 is printed for 4 */
+        const size_t digits = shape.digits - shape.fraction;
+        const bool below_1 = digits <= 1 && !(value.bytes[value.bytes[0] == '-'] > '0');
+        const unsigned fraction = shape.fraction < 7 ? (unsigned)shape.fraction : 7;
+        facts->fractions[zero][below_1 ? 0 : digits < 3 ? digits : 3] |= (uint8_t)(1u << fraction);
+    }
     return kinds;
 }
 
@@ -670,8 +674,8 @@ void sl_column_guess_merge(sl_column_guess *guess, const sl_column_guess *other)
     guess->number.few_digits = guess->number.few_digits || other->number.few_digits;
     guess->number.coded = guess->number.coded || other->number.coded;
     guess->number.pointed = guess->number.pointed || other->number.pointed;
-    for (unsigned k = 0; k < 2; k++)
-        guess->number.fractions[k] |= other->number.fractions[k];
+    for (unsigned k = 0; k < 8; k++)
+        guess->number.fractions[k / 4][k % 4] |= other->number.fractions[k / 4][k % 4];
     guess->forms &= other->forms;
     guess->grouped |= other->grouped;
     guess->decimals |= other->decimals;
@@ -717,11 +721,18 @@ static const sl_number_form *form_of(const sl_column_guess *guess, uint32_t *kin
     return &sl_number_forms[guess->grouped & left || points ? first : SL_NUMBER_FORMS - 1];
 }
 
-/* Programs write fractions with a fixed number of digits, or without zeros at the end. So 3.1 and
- * 3.10 in one column are codes, which must not become one number. */
+/* Programs write fractions with a fixed number of digits, or without zeros at the end, and some
+ * with a fixed number of digits in all. So 3.1 and 3.10 in one column are codes, which must not
+ * become one number, unless there are numbers with more digits, as of coordinates and averages. */
 static bool is_of_codes(const sl_number_facts *facts) {
-    const uint32_t all = facts->fractions[0] | facts->fractions[1];
-    return facts->fractions[1] > (all & -all);
+    bool codes = false;
+    for (size_t k = 0; k < 4; k++) {
+        const unsigned zeros = facts->fractions[1][k], all = facts->fractions[0][k] | zeros;
+        if (all >= 1u << 4)
+            return false;
+        codes = codes || (k > 0 && zeros > (all & -all));
+    }
+    return codes;
 }
 
 /* Is the column of numbers of this kind? Sets the form if it is not the usual one. */
@@ -733,7 +744,7 @@ static bool infer_number(const sl_column_guess *guess, uint32_t kind, sl_schema_
     if (kind == KIND_INT)
         return kinds & KIND_INT;
     bool numbers = kinds & kind && facts->finite && (facts->pointed || !facts->coded) &&
-                   (form || !is_of_codes(facts));
+                   ((form && (form->decimal == ',' || guess->grouped)) || !is_of_codes(facts));
     /* Whole numbers beyond 64 bits are codes if all of them are long. */
     return numbers && (kind == KIND_DOUBLE || facts->pointed || facts->few_digits);
 }
@@ -1043,6 +1054,11 @@ bool sl_column_rest_add(sl_column_rest *rest, sl_rest_types types, const sl_colu
     if (after->values == before->values || rest->misfits == UINT64_MAX ||
         (first && has_types(after, types)))
         return true;
+    if (!first && sl_text_equal(value, sl_text_of(rest->first))) {
+        rest->misfits++;
+        rest->same++;
+        return true;
+    }
     if (first) {
         rest->guess = restrict_guess(*before, types);
         sl_text_printable(value, rest->first, sizeof rest->first);
@@ -1055,10 +1071,6 @@ bool sl_column_rest_add(sl_column_rest *rest, sl_rest_types types, const sl_colu
         }
     }
     rest->misfits++;
-    if (!first && sl_text_equal(value, sl_text_of(rest->first))) {
-        rest->same++;
-        return true;
-    }
     const bool numbers = types == SL_REST_FORMS || rest->guess.kinds & KIND_NUMBERS;
     if ((numbers && is_digits(value)) ||
         rest->misfits - rest->same > MISFITS_FOLLOWED + FEW_OF(rest->guess.values))

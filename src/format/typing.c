@@ -267,10 +267,12 @@ static void doubt_quotes(sl_typed_layout *layout, const sl_dialect *d, const sl_
     if (spans)
         doubt(&layout->quotes, block, line.bytes, (sl_text){line.bytes + open, line.length - open},
               source);
-    layout->quoted = layout->quoted || spans;
+    bool proven = spans;
     layout->unquoted = layout->unquoted || (quotes != SL_QUOTES_CLOSED && !spans);
-    if (quotes != SL_QUOTES_CLOSED)
+    if (quotes != SL_QUOTES_CLOSED) {
+        layout->quoted += proven;
         return;
+    }
     const size_t count = sl_fields_split(line, delimiter, '"', 0, fields, SL_COLUMNS_MAX);
     layout->unquoted = layout->unquoted || (plain == layout->count && count != plain);
     for (size_t i = 0; i < count && count == layout->count; i++) {
@@ -278,10 +280,11 @@ static void doubt_quotes(sl_typed_layout *layout, const sl_dialect *d, const sl_
         const bool divided = memchr(field.bytes, delimiter, field.length) != NULL;
         if (field.bytes == line.bytes || field.bytes[-1] != '"')
             continue;
-        layout->quoted = layout->quoted || divided || memchr(field.bytes, '"', field.length);
+        proven = proven || divided || memchr(field.bytes, '"', field.length);
         if (divided)
             doubt(&layout->quotes, block, line.bytes, field, source);
     }
+    layout->quoted += proven;
 }
 
 /* Looks for backslashes as PostgreSQL and MySQL write them. Those of JSON may be its own. */
@@ -310,11 +313,11 @@ static void doubt_escapes(sl_typed_layout *layout, const sl_dialect *d, const sl
 /* Looks for signs in a line that the text is read wrongly, if it is not known how it is written. */
 static void doubt_line(sl_typed_layout *layout, const sl_plan *plan, const sl_dialect *d,
                        const sl_block *block, sl_text line, size_t source) {
-    if (d->blanks || d->bare_escape || d->notation_given)
+    if (d->blanks || d->bare_escape)
         return;
     if (!d->quote && d->delimiter && plan->options.quote == SL_QUOTE_AUTO)
         doubt_quotes(layout, d, block, line, source);
-    if (d->delimiter == '\t' && !d->why[0])
+    if (d->delimiter == '\t' && !d->why[0] && !d->notation_given)
         doubt_escapes(layout, d, block, line, source);
 }
 
@@ -385,14 +388,14 @@ void sl_typing_forget(sl_typing *typing, const sl_dialect *dialect) {
 }
 
 bool sl_typing_shows_quotes(const sl_typing *typing) {
-    bool any = false;
+    size_t records = 0;
     for (size_t k = 0; k < typing->count; k++) {
         const sl_typed_layout *layout = typing->layouts[k];
-        if (layout->unquoted || (layout->quotes.shown[0] && !layout->quoted))
+        if (layout->unquoted || (layout->quotes.shown[0] && layout->quoted == 0))
             return false;
-        any = any || layout->quoted;
+        records += layout->quoted;
     }
-    return any;
+    return records > 1; /* one may be by chance */
 }
 
 bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *const *types,

@@ -41,7 +41,8 @@ typedef struct sl_typed_layout {
     uint64_t records;         /* sampled */
     uint64_t shorter;         /* lines with fewer fields, which are rejected */
     sl_typing_doubt quotes;   /* around values, which are kept */
-    bool quoted, unquoted;    /* some values cannot be read without such quotes; with them */
+    uint64_t quoted;          /* records that cannot be read without such quotes */
+    bool unquoted;            /* a line cannot be read with them */
     sl_typing_doubt escapes;  /* as databases write them, which are kept */
     bool pairs, batch, paths; /* backslashes before backslashes; before n and t; before others */
 } sl_typed_layout;

@@ -333,9 +333,11 @@ bool sl_ids_record(const sl_job *job, const sl_destination *destination, sl_erro
     bool done = none || !sl_load_mode(job->config)->creates || !origin_of(job, origin), ok = true;
     for (unsigned attempt = 0; ok && !done; attempt++) {
         bson_t was, now = BSON_INITIALIZER, item;
+        const bool anew = destination->target_gone && destination->created;
         bool listed = false;
         ok = sl_registry_list(destination->registry, SL_REGISTRY_IDS, &was, &done, error);
-        if (ok && !(destination->target_gone && destination->created))
+        done = done && !anew;
+        if (ok && !anew)
             bson_concat(&now, &was);
         for (sl_walk walk = sl_walk_of(&now); sl_walk_next(&walk);)
             listed = listed || strcmp(sl_look_string(&walk.item, "from"), origin) == 0;

@@ -240,9 +240,11 @@ static bool inspect_source(sl_job *job, size_t index, sl_reader *reader, sl_insp
     const sl_source *facts = sl_source_set_at(job->set, index);
     char text[400], bytes[SL_HUMAN_ROOM];
     sl_source_block block;
-    uint64_t before = sl_source_set_consumed_bytes(job->set);
-    if (sl_reader_next_of(reader, index, 0, &block, error) != SL_READ_BLOCK)
-        return false;
+    uint64_t before = sl_source_set_consumed_bytes(job->set), sequence = 0;
+    do { /* of the first entry that a format recognises */
+        if (sl_reader_next_of(reader, index, sequence++, &block, error) != SL_READ_BLOCK)
+            return false;
+    } while (block.entry && block.entry_number < source->deciding && !block.last);
     /* The stored bytes that the block was read from; inexact for a small file, since a stream reads
      * ahead. */
     uint64_t stored = sl_source_set_consumed_bytes(job->set) - before;

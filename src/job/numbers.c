@@ -492,7 +492,7 @@ static alikeness compare_records(const sl_registry_entry *entry, const bson_t *d
         found += same;
     }
     const unsigned both = own < other ? own : other;
-    return found > 0 && found * 2 >= both ? SL_ALIKE : both > 2 ? SL_OTHERS : SL_UNKNOWN;
+    return found * 2 > both ? SL_ALIKE : both > 2 ? SL_OTHERS : SL_UNKNOWN;
 }
 
 #define CHANGED_SHOWN 1 /* files that the refusal names, each with a long command */
@@ -501,7 +501,6 @@ typedef struct copies {
     char shown[800];
     size_t used, count;
     uint64_t documents; /* of the sources that were found */
-    bool any;           /* files also if their first records are others */
 } copies;
 
 /* Adds a source in the registry. `how` it resembles the entry; `documents`: those stored of it. */
@@ -567,18 +566,26 @@ static bool has_size(alike *a, size_t index, int64_t size) {
            sl_source_text_bytes(a->job->set, index, &own, &a->error) && own == (uint64_t)size;
 }
 
+/* Counts the stored documents of a registered source whose _ids are positions; sets their bounds. */
+static bool count_stored(const sl_destination *destination, const bson_t *document,
+                         int64_t bounds[2], uint64_t *stored, sl_error *error) {
+    const int64_t number = sl_look_int64(document, "number", 0);
+    *stored = 0;
+    if (number <= 0 || number > SL_SOURCE_NUMBER_MAX)
+        return true;
+    bounds[0] = sl_stripe_first_id((uint32_t)number, 0);
+    bounds[1] = sl_stripe_first_id((uint32_t)number, SL_STRIPES);
+    return sl_count_range(destination->connection, &destination->target, bounds[0], bounds[1],
+                          stored, error);
+}
+
 /* Adds a source whose load has not ended, if documents of it are stored. */
 static void add_unfinished(alike *a, copies *others, const sl_registry_entry *entry,
                            const char *how, const bson_t *document) {
     const sl_target *target = &a->destination->target;
-    const int64_t number = sl_look_int64(document, "number", 0);
-    uint64_t stored = 0;
-    if (number <= 0 || number > SL_SOURCE_NUMBER_MAX)
-        return;
-    const int64_t first = sl_stripe_first_id((uint32_t)number, 0),
-                  end = sl_stripe_first_id((uint32_t)number, SL_STRIPES);
-    if (!sl_count_range(a->destination->connection, target, first, end, &stored, &a->error) ||
-        stored == 0)
+    int64_t bounds[2];
+    uint64_t stored;
+    if (!count_stored(a->destination, document, bounds, &stored, &a->error) || stored == 0)
         return;
     if (is_pipe(entry) || !has_path(entry, document))
         add_found(others, entry, how, document, stored);
@@ -588,7 +595,7 @@ static void add_unfinished(alike *a, copies *others, const sl_registry_entry *en
             "\n  %.100s: %s; db.getSiblingDB('%s').getCollection('%s').deleteMany({_id: {$gte: "
             "NumberLong('%lld'), $lt: NumberLong('%lld')}})",
             entry->name, sl_plural(stored, "document"), target->database, target->collection,
-            (long long)first, (long long)end);
+            (long long)bounds[0], (long long)bounds[1]);
 }
 
 static void on_alike(void *context, const sl_registry_entry *entry, const bson_t *document) {
@@ -726,18 +733,24 @@ static bool refuse_copies(sl_job *job, const sl_destination *destination,
            (job->resumed || !report || refuse_alike(job, destination, entries, count, error));
 }
 
+/* Of an `alike`. */
 static void on_changed(void *context, const sl_registry_entry *entry, const bson_t *document) {
-    copies *c = context;
-    if (!c->any && compare_records(entry, document) != SL_ALIKE)
+    alike *a = context;
+    int64_t bounds[2];
+    uint64_t stored;
+    char own[400], when[SL_DATE_ROOM];
+    if (a->error.code || is_pipe(entry) || !has_path(entry, document) ||
+        (!a->job->config->again && compare_records(entry, document) != SL_ALIKE) ||
+        strcmp(sl_look_string(document, "state"), "loaded") != 0 ||
+        !count_stored(a->destination, document, bounds, &stored, &a->error) || stored == 0)
         return;
-    char own[400];
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
-    if (!is_pipe(entry) && has_path(entry, document) &&
-        strcmp(sl_look_string(document, "state"), "loaded") == 0 && c->count++ < SL_COPIES_SHOWN)
-        c->used += sl_print_text(c->shown + c->used, sizeof c->shown - c->used,
-                                 "\n  %s: %lld bytes were loaded, and it has %llu", own,
-                                 (long long)sl_look_int64(document, "size", 0),
-                                 (unsigned long long)entry->size);
+    sl_look_date(document, "loadedAt", when);
+    if (a->found.count++ < SL_COPIES_SHOWN)
+        a->found.used += sl_print_text(
+            a->found.shown + a->found.used, sizeof a->found.shown - a->found.used,
+            "\n  %s: %lld bytes were loaded on %s, and it has %llu, of another text", own,
+            (long long)sl_look_int64(document, "size", 0), when, (unsigned long long)entry->size);
 }
 
 /* A file that is not the one that was loaded under its name gets other _ids: one that was
@@ -747,13 +760,18 @@ static void on_changed(void *context, const sl_registry_entry *entry, const bson
 static bool refuse_corrected(sl_job *job, const sl_destination *destination,
                              const sl_registry_entry *entries, size_t count, sl_error *error) {
     const sl_load_config *config = job->config;
-    copies found = {.any = config->again};
+    alike changed = {.job = job, .destination = destination};
+    const copies *found = &changed.found;
     if (job->resumed || job->keys || job->other_ids || destination->target_gone ||
         config->part_of_trial || config->format_options.mode != SL_MODE_INSERT)
         return true;
-    if (!sl_registry_namesakes(destination->registry, entries, count, on_changed, &found, error))
+    if (!sl_registry_namesakes(destination->registry, entries, count, on_changed, &changed, error))
         return false;
-    return found.count == 0 || !takes_positions(job) ||
+    if (changed.error.code) {
+        *error = changed.error;
+        return false;
+    }
+    return found->count == 0 || !takes_positions(job) ||
            sl_error_set(error, SL_EXIT_SOURCE,
                         "%sthese files have changed since they were loaded into "
                         "%s.%s:" SL_LINES SL_LINES
@@ -761,8 +779,8 @@ static bool refuse_corrected(sl_job *job, const sl_destination *destination,
                         "rejects, load only the file in rejected/ in the work directory of the "
                         "first load; or start again with --drop. For new data, rename the files",
                         config->again ? "--again: " : "", destination->target.database,
-                        destination->target.collection, found.shown,
-                        found.count > SL_COPIES_SHOWN ? "\n  ..." : "");
+                        destination->target.collection, found->shown,
+                        found->count > SL_COPIES_SHOWN ? "\n  ..." : "");
 }
 
 bool sl_sources_refuse_same_text(sl_job *job, sl_error *error) {

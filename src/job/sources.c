@@ -36,8 +36,7 @@ static bool line_ends_is_binary(sl_text head) {
     return head.length > 0 && memchr(head.bytes, '\0', head.length);
 }
 
-/* Programs of DOS end a text by Ctrl-Z: line ends replace it, in a text that ends there. */
-static void replace_end_mark(const sl_job *job, size_t index, sl_text text) {
+void sl_sources_replace_end_mark(const sl_job *job, size_t index, sl_text text) {
     size_t end = text.length;
     while (end > 0 && memchr("\r\n", text.bytes[end - 1], 2))
         end--;
@@ -58,14 +57,16 @@ static void line_ends_detect(const sl_job *job, size_t index, const char *name, 
                              size_t length, bool whole) {
     const sl_source *source = sl_source_set_at(job->set, index);
     sl_text text = {head, length};
-    if (whole && !line_ends_is_binary(text))
-        replace_end_mark(job, index, text);
-    if (length == 0 || memchr(head, '\n', length) || !memchr(head, '\r', length) ||
-        line_ends_is_binary(text) || source->kind == SL_SOURCE_ARCHIVE ||
-        strcmp(name, source->path) != 0) /* an archive in a pipe */
+    if (length == 0 || line_ends_is_binary(text))
         return;
-    sl_source_set_cr_lines(job->set, index);
-    sl_source_replace_cr(head, length);
+    if (!memchr(head, '\n', length) && memchr(head, '\r', length) &&
+        source->kind != SL_SOURCE_ARCHIVE &&
+        strcmp(name, source->path) == 0) { /* not an archive in a pipe */
+        sl_source_set_cr_lines(job->set, index);
+        sl_source_replace_cr(head, length);
+    }
+    if (whole)
+        sl_sources_replace_end_mark(job, index, text);
 }
 
 /* Counts the line ends, LF or `other`, in the first `bytes` of a plain file; false if these cannot
@@ -303,7 +304,7 @@ bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_
     };
     const sl_plan *plan = sl_sources_plan_of(job, source);
     if ((block->last || block->entry_last) && !source->format->binary && view.text.bytes)
-        replace_end_mark(job, block->source, view.text);
+        sl_sources_replace_end_mark(job, block->source, view.text);
     if (job->embed)
         return sl_embed_parse(job->embed, source->format, plan, dialect, &view, sink, counts);
     return source->format->parse(plan, dialect, &view, sink, counts);
@@ -442,7 +443,7 @@ static char line_escape_of(const sl_format *format, const sl_dialect *dialect) {
 }
 
 /* The hashes of the first records, for the registry. Lines that begin with a blank, or have a
- * bracket only, are parts of records. */
+ * bracket only, are parts of records, and so are those of JSON that do not begin an object. */
 static uint64_t hash_records(const sl_job_source *source, sl_text head) {
     const char *at = head.bytes, *stop = at + head.length, *end;
     uint64_t hashes = 0;
@@ -456,7 +457,8 @@ static uint64_t hash_records(const sl_job_source *source, sl_text head) {
     for (unsigned count = 0; count < 4 && (end = memchr(at, '\n', (size_t)(stop - at)));
          at = end + 1) {
         size_t length = (size_t)(end - at) - (end > at && end[-1] == '\r');
-        if (length < 3 || *at == ' ' || *at == '\t')
+        if (length < 3 || *at == ' ' || *at == '\t' ||
+            (source->format->own_ids && (*at != '{' || length == 3)))
             continue;
         const uint64_t hash = sl_hash((const uint8_t *)at, length) & 0xFFFF;
         hashes |= (hash ? hash : 1) << (16 * count++);
@@ -561,7 +563,7 @@ static bool recognise_head(sl_job *job, size_t index, char *head, const char **e
     return unknown_format(path, text, misfits, misfit_count, error);
 }
 
-#define HEADS_MOST 64u /* entries of an archive that are looked at; each reads those before it */
+#define HEADS_MOST 16u /* entries of an archive that are looked at; each reads those before it */
 
 /* As recognise_head; the first entry of an archive that a format recognises decides. */
 static bool recognise(sl_job *job, size_t index, char *head, bool *damaged, bool *empty,

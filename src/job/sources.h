@@ -23,6 +23,9 @@ bool sl_sources_read_text(sl_job *job, const sl_format *format, size_t index, co
 bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_dialect *dialect,
                       sl_sink *sink, sl_parse_counts *counts);
 
+/* Programs of DOS end a text by Ctrl-Z: line ends replace it, in a text that ends there. */
+void sl_sources_replace_end_mark(const sl_job *job, size_t index, sl_text text);
+
 /* ---- the dialects of archive entries ----
  *
  * The job's entries_lock guards the entries being read. */

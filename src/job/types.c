@@ -153,6 +153,8 @@ static bool add_block(sl_job *job, const sl_dialect *dialect, const sl_source_bl
     const sl_job_source *source = &job->sources[block->source];
     sl_text text = block->text;
     uint64_t offset = block->offset;
+    if (block->last || block->entry_last)
+        sl_sources_replace_end_mark(job, block->source, text);
     if (offset - source->sampled_from < source->sampled) {
         uint64_t skip = source->sampled - (offset - source->sampled_from);
         if (skip >= text.length)
