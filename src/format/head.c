@@ -126,14 +126,6 @@ static size_t field_end(sl_text line, size_t at, char delimiter, char quote, cha
     return (size_t)(sl_find_bare(line.bytes + at, end, delimiter, escape) - line.bytes);
 }
 
-static sl_text trimmed(sl_text name) {
-    while (name.length > 0 && *name.bytes == ' ')
-        name.bytes++, name.length--;
-    while (name.length > 0 && name.bytes[name.length - 1] == ' ')
-        name.length--;
-    return name;
-}
-
 size_t sl_header_split(sl_text line, char delimiter, char quote, sl_text *names, size_t limit) {
     return sl_fields_split(line, delimiter, quote, 0, names, limit);
 }
@@ -146,7 +138,11 @@ size_t sl_fields_split(sl_text line, char delimiter, char quote, char escape, sl
     for (;;) {
         size_t end = field_end(line, at, delimiter, quote, escape);
         if (count < limit) {
-            sl_text name = trimmed((sl_text){line.bytes + at, end - at});
+            sl_text name = {line.bytes + at, end - at};
+            while (name.length > 0 && *name.bytes == ' ')
+                name.bytes++, name.length--;
+            while (name.length > 0 && name.bytes[name.length - 1] == ' ')
+                name.length--;
             if (name.length >= 2 && *name.bytes == around && name.bytes[name.length - 1] == around)
                 name = (sl_text){name.bytes + 1, name.length - 2};
             names[count] = name;
@@ -173,7 +169,7 @@ void sl_header_unquote(sl_text line, char quote, sl_text *names, size_t count, c
             *to++ = *from;
             from += *from == around && from + 1 < end && from[1] == around;
         }
-        names[i] = trimmed((sl_text){memory, (size_t)(to - memory)});
+        names[i] = (sl_text){memory, (size_t)(to - memory)};
         memory = to;
     }
 }

@@ -35,7 +35,6 @@ TEST(tables_are_found) {
     static const found rows[] = {
         {"a,b\n1,2\n", "commas, header, 2 columns", "{ \"a\" : \"1\", \"b\" : \"2\" }", 1},
         {"a,b\n", "header, 2 columns", NULL, 0},
-        {"\"a \",\" b\"\n1,2\n", "header, 2 columns", "{ \"a\" : \"1\", \"b\" : \"2\" }", 1},
         {"1,2,3\n4,5,6\n", "no header found: columns are named column1 to column3",
          "{ \"column1\" : \"1\", \"column2\" : \"2\", \"column3\" : \"3\" }", 2},
         {"2019-01-01,FORD\n2019-01-02,BMW\n", "no header, 2 columns",
