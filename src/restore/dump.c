@@ -416,21 +416,49 @@ bool sl_dump_head(const char *path, char *head, size_t room, size_t *length, boo
     return ok;
 }
 
-bool sl_dump_append_block(uint8_t **bytes, size_t *used, size_t *room, const sl_source_block *block,
-                          sl_error *error) {
-    const sl_text text = block->text;
-    if (*room - *used < text.length) {
-        size_t more = 2 * (*used + text.length);
-        uint8_t *grown = realloc(*bytes, more + SL_BSON_SLACK);
+/* The text is read in pieces of any length. */
+static size_t find_end(sl_split *split, sl_text text, size_t least, bool ended) {
+    (void)split;
+    return text.length >= least ? least : ended ? text.length : 0;
+}
+
+bool sl_dump_pieces_open(sl_dump_pieces *pieces, sl_error *error) {
+    static const sl_splitter splitter = {.find_end = find_end, .binary = true};
+    pieces->bytes = calloc(1, SL_BSON_SLACK);
+    if (!pieces->bytes)
+        return sl_error_memory(error, "reading a dump");
+    sl_source_set_splitter(pieces->set, 0, &splitter, NULL, false);
+    return sl_reader_create(pieces->set, &pieces->reader, error);
+}
+
+bool sl_dump_pieces_more(sl_dump_pieces *pieces, sl_error *error) {
+    sl_source_block block;
+    pieces->used -= pieces->at;
+    memmove(pieces->bytes, pieces->bytes + pieces->at, pieces->used);
+    pieces->at = 0;
+    sl_read_result result = sl_reader_next(pieces->reader, &block, error);
+    pieces->ended = result != SL_READ_BLOCK;
+    if (pieces->ended)
+        return result == SL_READ_END;
+    const sl_text text = block.text;
+    if (pieces->room - pieces->used < text.length) {
+        size_t more = 2 * (pieces->used + text.length);
+        uint8_t *grown = realloc(pieces->bytes, more + SL_BSON_SLACK);
         if (!grown)
             return sl_error_memory(error, "reading a dump");
-        *bytes = grown;
-        *room = more;
+        pieces->bytes = grown;
+        pieces->room = more;
     }
-    memcpy(*bytes + *used, text.bytes, text.length);
-    *used += text.length;
-    memset(*bytes + *used, 0, SL_BSON_SLACK);
+    memcpy(pieces->bytes + pieces->used, text.bytes, text.length);
+    pieces->used += text.length;
+    memset(pieces->bytes + pieces->used, 0, SL_BSON_SLACK);
     return true;
+}
+
+void sl_dump_pieces_clear(sl_dump_pieces *pieces) {
+    sl_reader_destroy(pieces->reader);
+    sl_source_set_destroy(pieces->set);
+    free(pieces->bytes);
 }
 
 bool sl_dump_open_documents(const char *path, sl_source_set **set, sl_reader **reader,
