@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
 #include "bson/dump_archive.h"
@@ -21,6 +20,7 @@
 #include "source/source.h"
 #include "util/grow.h"
 #include "util/hash.h"
+#include "util/interrupt.h"
 #include "util/log.h"
 #include "util/private_file.h"
 #include "util/text.h"
@@ -471,14 +471,13 @@ bool sl_dump_open_documents(const char *path, sl_source_set **set, sl_reader **r
     return sl_reader_create(*set, reader, error);
 }
 
-bool sl_dump_each_document(const char *path,
-                           bool (*each)(void *context, const bson_t *document, sl_error *error),
-                           void *context, sl_error *error) {
+static bool each_document(const char *path, bool sound, sl_document_visit *each, void *context,
+                          sl_error *error) {
     sl_source_set *set = NULL;
     sl_reader *reader = NULL;
     sl_source_block block;
-    bool ok = sl_dump_open_documents(path, &set, &reader, error);
-    for (bool more = ok; ok && more;) {
+    bool ok = sl_dump_open_documents(path, &set, &reader, error), more = ok;
+    while (ok && more) {
         sl_read_result result = sl_reader_next(reader, &block, error);
         ok = result != SL_READ_FAILED;
         more = result == SL_READ_BLOCK;
@@ -486,17 +485,31 @@ bool sl_dump_each_document(const char *path,
             sl_bson_facts facts;
             bson_t document;
             const uint8_t *bytes = (const uint8_t *)block.text.bytes + at;
-            ok = (sl_bson_check(bytes, block.text.length - at, &facts) == SL_BSON_VALID &&
-                  bson_init_static(&document, bytes, facts.length))
-                     ? each(context, &document, error)
-                     : sl_error_set(error, SL_EXIT_SOURCE, "%s, byte %llu: damaged", path,
-                                    (unsigned long long)block.offset + at);
+            const bool valid =
+                sl_bson_check(bytes, block.text.length - at, &facts) == SL_BSON_VALID &&
+                bson_init_static(&document, bytes, facts.length);
+            if (sound && !valid)
+                break;
+            ok = valid ? each(context, &document, &facts, error)
+                       : sl_error_set(error, SL_EXIT_SOURCE, "%s, byte %llu: damaged", path,
+                                      (unsigned long long)block.offset + at);
+            more = !sound || !sl_interrupt_requested();
             at += facts.length;
         }
     }
     sl_reader_destroy(reader);
     sl_source_set_destroy(set);
     return ok;
+}
+
+bool sl_dump_each_document(const char *path, sl_document_visit *each, void *context,
+                           sl_error *error) {
+    return each_document(path, false, each, context, error);
+}
+
+bool sl_dump_each_sound_document(const char *path, sl_document_visit *each, void *context,
+                                 sl_error *error) {
+    return each_document(path, true, each, context, error);
 }
 
 /* ---- options ---- */
@@ -1222,7 +1235,9 @@ typedef struct old_indexes {
     int pass;
 } old_indexes;
 
-static bool take_old_index(void *context, const bson_t *index, sl_error *error) {
+static bool take_old_index(void *context, const bson_t *index, const sl_bson_facts *facts,
+                           sl_error *error) {
+    (void)facts;
     const old_indexes *old = context;
     const char *name = sl_look_string(index, "ns");
     size_t length = strlen(old->database);

@@ -19,6 +19,7 @@
 
 #include <bson/bson.h>
 
+#include "bson/bson_check.h"
 #include "cluster/cluster.h"
 #include "cluster/connection.h"
 #include "source/source.h"
@@ -197,9 +198,14 @@ bool sl_metadata_parse(sl_namespace *item, const char *name, const char *text, s
 bool sl_dump_open_documents(const char *path, sl_source_set **set, sl_reader **reader,
                             sl_error *error);
 /* Calls `each` for the documents of a file, until it returns false. SL_EXIT_SOURCE at damage. */
-bool sl_dump_each_document(const char *path,
-                           bool (*each)(void *context, const bson_t *document, sl_error *error),
-                           void *context, sl_error *error);
+typedef bool sl_document_visit(void *context, const bson_t *document, const sl_bson_facts *facts,
+                               sl_error *error);
+bool sl_dump_each_document(const char *path, sl_document_visit *each, void *context,
+                           sl_error *error);
+/* The same for the documents that can be read, also after damage, until the program is interrupted,
+ * which is no error. */
+bool sl_dump_each_sound_document(const char *path, sl_document_visit *each, void *context,
+                                 sl_error *error);
 /* A source that is read in pieces of any length. Set `set` before; clear it in any case. */
 typedef struct sl_dump_pieces {
     sl_source_set *set; /* of one source */
