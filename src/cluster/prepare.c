@@ -947,14 +947,6 @@ bool sl_create_index(sl_connection *connection, const sl_target *target, const b
  *   Otherwise a delete that is sent twice would remove two documents, and two upserts at the same
  *   time would insert two. */
 
-static bool contains(const char *const *fields, size_t count, const char *field) {
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(fields[i], field) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Writes the fields of the key that are not among `fields`, separated by commas. Returns their
  * number. */
 static size_t lacking(const bson_t *key, const char *const *fields, size_t count, char *out,
@@ -963,7 +955,7 @@ static size_t lacking(const bson_t *key, const char *const *fields, size_t count
     size_t lacks = 0, used = 0;
     *out = '\0';
     for (bool more = bson_iter_init(&iter, key); more && bson_iter_next(&iter);) {
-        if (contains(fields, count, bson_iter_key(&iter)))
+        if (sl_is_listed(bson_iter_key(&iter), fields, count))
             continue;
         if (used < room)
             used += (size_t)snprintf(out + used, room - used, "%s%s", lacks ? "," : "",
@@ -1044,7 +1036,7 @@ bool sl_check_ids(const bson_t *key, const char *const *ids, size_t count, sl_er
 static bool records_have_all(const sl_matching *match, const bson_t *key) {
     bson_iter_t iter;
     for (bool more = bson_iter_init(&iter, key); more && bson_iter_next(&iter);) {
-        if (!contains(match->fields, match->count, bson_iter_key(&iter)) &&
+        if (!sl_is_listed(bson_iter_key(&iter), match->fields, match->count) &&
             !match->records_have(match->context, bson_iter_key(&iter)))
             return false;
     }
@@ -1236,7 +1228,7 @@ bool sl_check_match(sl_connection *connection, const sl_target *target, const sl
                     sl_error *error) {
     sl_sharding sharding;
     char incomplete[300] = "";
-    bool exists, unique = contains(match->fields, match->count, "_id");
+    bool exists, unique = sl_is_listed("_id", match->fields, match->count);
     bson_t indexes = BSON_INITIALIZER;
     if (!sl_target_exists(connection, target, &exists, error))
         return false;
@@ -1268,7 +1260,7 @@ bool sl_check_match_again(sl_connection *connection, const sl_target *target,
                           const sl_matching *match, sl_error *error) {
     sl_sharding sharding;
     char incomplete[300] = "", given[300];
-    bool unique = contains(match->fields, match->count, "_id");
+    bool unique = sl_is_listed("_id", match->fields, match->count);
     bson_t indexes = BSON_INITIALIZER;
     if (unique)
         return true;

@@ -29,11 +29,7 @@ static const char *check_name(sl_text name) {
 }
 
 bool sl_key_names_have(const sl_key_names *names, const char *name) {
-    for (size_t i = 0; i < names->count; i++) {
-        if (strcmp(names->names[i], name) == 0)
-            return true;
-    }
-    return false;
+    return sl_is_listed(name, (const char *const *)names->names, names->count);
 }
 
 const char *sl_key_names_read(const char *list, sl_key_names *names) {

@@ -99,7 +99,7 @@ bool sl_dump_write_list(const sl_dump *dump, const char *folder, sl_error *error
 /* Sets the item's file to that of the name of `path` in `folder`. A list that somebody changed must
  * not lead to another folder: the files are removed after use. */
 static bool set_data(sl_namespace *item, const char *folder, const char *path, sl_error *error) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = sl_base_name(path);
     size_t digits = strspn(name, "0123456789");
     if (digits == 0 || strcmp(name + digits, ".bson") != 0)
         return sl_error_set(error, SL_EXIT_SOURCE,

@@ -780,14 +780,6 @@ static uint8_t *put_match(uint8_t *to, const sl_key_names *match, const uint8_t 
     return sl_bson_end(start, to);
 }
 
-static bool is_match(const sl_key_names *match, const char *key) {
-    for (size_t i = 0; i < match->count; i++) {
-        if (strcmp(match->names[i], key) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* {$set: {...}}: with upsert the server sets the match fields from the match. Without other fields
  * {$setOnInsert: {...}}, which changes no stored document: older servers refuse an empty $set. */
 static uint8_t *put_set(uint8_t *to, const sl_key_names *match, const bson_t *document) {
@@ -798,7 +790,7 @@ static uint8_t *put_set(uint8_t *to, const sl_key_names *match, const bson_t *do
     body = begin_document(to, "u", &start);
     to = begin_document(body, "$set", &set);
     for (bool more = bson_iter_init(&iter, document) && bson_iter_next(&iter); more; from = next) {
-        bool skip = is_match(match, bson_iter_key(&iter));
+        bool skip = sl_key_names_have(match, bson_iter_key(&iter));
         more = bson_iter_next(&iter);
         /* An iterator's offset is the offset of its element's type. */
         next = more ? bson_iter_offset(&iter) : document->len - 1;

@@ -96,6 +96,12 @@ size_t sl_letters(sl_text text);
 /* Is the word an item of a list, such as "one|two|three" with the separator '|'? */
 bool sl_list_has(const char *list, char separator, sl_text word);
 
+/* Is the name one of the list? */
+bool sl_is_listed(const char *name, const char *const *list, size_t count);
+
+/* The last component of a path: a pointer into it. */
+const char *sl_base_name(const char *path);
+
 /* Makes the character at `*at` (< text.length) safe to print, and moves `*at` after it. Control
  * characters (C0, DEL, C1), marks that change the direction of text, line and paragraph separators,
  * and bytes that are not UTF-8 become \xHH for each byte; other characters are copied. Returns the
