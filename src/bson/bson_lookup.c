@@ -138,6 +138,15 @@ bool sl_container_at(const bson_iter_t *at, bson_t *document) {
     return bytes && bson_init_static(document, bytes, length);
 }
 
+bool sl_values_equal(const bson_iter_t *a, const bson_iter_t *b) {
+    bson_t first = BSON_INITIALIZER, second = BSON_INITIALIZER;
+    bool equal = bson_append_iter(&first, "", 0, a) && bson_append_iter(&second, "", 0, b) &&
+                 bson_equal(&first, &second);
+    bson_destroy(&first);
+    bson_destroy(&second);
+    return equal;
+}
+
 bool sl_inner_at(const bson_iter_t *at, const uint8_t **bytes, uint32_t *length) {
     uint32_t code_length;
     *bytes = NULL;

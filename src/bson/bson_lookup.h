@@ -78,6 +78,9 @@ int64_t sl_value_int64(const bson_iter_t *at, int64_t fallback);
 bool sl_document_at(const bson_iter_t *at, bson_t *document);
 bool sl_container_at(const bson_iter_t *at, bson_t *document);
 
+/* Do the values have the same type and the same bytes? */
+bool sl_values_equal(const bson_iter_t *a, const bson_iter_t *b);
+
 /* Does the value at `at` contain a document: is it a document, an array, or code with a scope? Sets
  * `*bytes` to it, borrowed and not checked; NULL if its length is wrong. */
 bool sl_inner_at(const bson_iter_t *at, const uint8_t **bytes, uint32_t *length);

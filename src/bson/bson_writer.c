@@ -103,3 +103,37 @@ uint8_t *sl_bson_put_decimal(uint8_t *to, const char *text, size_t length) {
 uint8_t *sl_bson_put_decimal_or_word(uint8_t *to, const char *text, size_t length) {
     return put_decimal(to, text, length, true);
 }
+
+const uint8_t *sl_bson_value_end(uint8_t type, const uint8_t *value) {
+    switch (type) {
+    case 0x01: /* double */
+    case 0x09: /* date */
+    case 0x11: /* timestamp */
+    case 0x12: /* int64 */
+        return value + 8;
+    case 0x02: /* string */
+    case 0x0D: /* code */
+    case 0x0E: /* symbol */
+        return value + 4 + sl_bson_length(value);
+    case 0x03: /* document */
+    case 0x04: /* array */
+    case 0x0F: /* code with scope */
+        return value + sl_bson_length(value);
+    case 0x05: /* binary */
+        return value + 5 + sl_bson_length(value);
+    case 0x07: /* ObjectId */
+        return value + 12;
+    case 0x08: /* boolean */
+        return value + 1;
+    case 0x0B: /* regular expression */
+        return sl_bson_after_text(sl_bson_after_text(value));
+    case 0x0C: /* DBPointer */
+        return value + 4 + sl_bson_length(value) + 12;
+    case 0x10: /* int32 */
+        return value + 4;
+    case 0x13: /* decimal */
+        return value + 16;
+    default: /* null, undefined, MinKey, MaxKey */
+        return value;
+    }
+}

@@ -45,6 +45,14 @@ static inline uint32_t sl_bson_length(const uint8_t *document) {
     return length;
 }
 
+/* The address after a key or another text that ends with a NUL. */
+static inline const uint8_t *sl_bson_after_text(const uint8_t *at) {
+    return at + strlen((const char *)at) + 1;
+}
+
+/* The end of a value of any type of the BSON specification, in a valid document. */
+const uint8_t *sl_bson_value_end(uint8_t type, const uint8_t *value);
+
 /* ---- values ---- */
 
 static inline uint8_t *sl_bson_put_int32(uint8_t *to, int32_t value) {

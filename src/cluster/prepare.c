@@ -82,18 +82,24 @@ bool sl_collection_is_empty(sl_connection *connection, const sl_target *target, 
     return sl_is_empty(connection, target, &all, empty, error);
 }
 
+/* Sets `rows`, which is always initialised, to the first batch of a command about indexes. */
+static bool read_rows(sl_connection *connection, const sl_target *target, bson_t *command,
+                      bson_t *rows, sl_error *error) {
+    bson_t reply, batch;
+    bson_init(rows);
+    bool ok = sl_cluster_run(connection, target->database, command, &reply, NULL, error);
+    if (ok && sl_look_inside(&reply, "cursor.firstBatch", &batch))
+        ok = bson_concat(rows, &batch) || sl_error_memory(error, "reading indexes");
+    bson_destroy(&reply);
+    return ok;
+}
+
 bool sl_collection_indexes(sl_connection *connection, const sl_target *target, bson_t *indexes,
                            sl_error *error) {
-    bson_t reply, array;
     /* A collection has at most 64 indexes. */
     bson_t *list = BCON_NEW("listIndexes", BCON_UTF8(target->collection), "cursor", "{",
                             "batchSize", BCON_INT32(1000), "}");
-    bson_init(indexes);
-    bool ok = sl_cluster_run(connection, target->database, list, &reply, NULL, error);
-    if (ok && sl_look_inside(&reply, "cursor.firstBatch", &array))
-        ok = bson_concat(indexes, &array) || sl_error_memory(error, "reading indexes");
-    bson_destroy(&reply);
-    return ok;
+    return read_rows(connection, target, list, indexes, error);
 }
 
 /* ---- changes ---- */
@@ -148,18 +154,12 @@ bool sl_collection_drop(sl_connection *connection, const char *database, const c
  * the indexes of one shard. */
 static bool count_indexes(sl_connection *connection, const sl_target *target, bson_t *rows,
                           sl_error *error) {
-    bson_t reply, batch;
     bson_t *count = BCON_NEW("aggregate", BCON_UTF8(target->collection), "pipeline", "[", "{",
                              "$indexStats", "{", "}", "}", "{", "$group", "{", "_id", "$name",
                              "shards", "{", "$sum", BCON_INT32(1), "}", "unique", "{", "$sum", "{",
                              "$cond", "[", "$spec.unique", BCON_INT32(1), BCON_INT32(0), "]", "}",
                              "}", "}", "}", "]", "cursor", "{", "batchSize", BCON_INT32(1000), "}");
-    bool ok = sl_cluster_run(connection, target->database, count, &reply, NULL, error);
-    bson_init(rows);
-    if (ok && sl_look_inside(&reply, "cursor.firstBatch", &batch))
-        ok = bson_concat(rows, &batch) || sl_error_memory(error, "reading indexes");
-    bson_destroy(&reply);
-    return ok;
+    return read_rows(connection, target, count, rows, error);
 }
 
 /* The number of shards with this unique index. `*all`: of those that have the collection. */
@@ -947,14 +947,6 @@ bool sl_create_index(sl_connection *connection, const sl_target *target, const b
  *   Otherwise a delete that is sent twice would remove two documents, and two upserts at the same
  *   time would insert two. */
 
-static bool contains(const char *const *fields, size_t count, const char *field) {
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(fields[i], field) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Writes the fields of the key that are not among `fields`, separated by commas. Returns their
  * number. */
 static size_t lacking(const bson_t *key, const char *const *fields, size_t count, char *out,
@@ -963,7 +955,7 @@ static size_t lacking(const bson_t *key, const char *const *fields, size_t count
     size_t lacks = 0, used = 0;
     *out = '\0';
     for (bool more = bson_iter_init(&iter, key); more && bson_iter_next(&iter);) {
-        if (contains(fields, count, bson_iter_key(&iter)))
+        if (sl_is_listed(bson_iter_key(&iter), fields, count))
             continue;
         if (used < room)
             used += (size_t)snprintf(out + used, room - used, "%s%s", lacks ? "," : "",
@@ -1044,7 +1036,7 @@ bool sl_check_ids(const bson_t *key, const char *const *ids, size_t count, sl_er
 static bool records_have_all(const sl_matching *match, const bson_t *key) {
     bson_iter_t iter;
     for (bool more = bson_iter_init(&iter, key); more && bson_iter_next(&iter);) {
-        if (!contains(match->fields, match->count, bson_iter_key(&iter)) &&
+        if (!sl_is_listed(bson_iter_key(&iter), match->fields, match->count) &&
             !match->records_have(match->context, bson_iter_key(&iter)))
             return false;
     }
@@ -1236,7 +1228,7 @@ bool sl_check_match(sl_connection *connection, const sl_target *target, const sl
                     sl_error *error) {
     sl_sharding sharding;
     char incomplete[300] = "";
-    bool exists, unique = contains(match->fields, match->count, "_id");
+    bool exists, unique = sl_is_listed("_id", match->fields, match->count);
     bson_t indexes = BSON_INITIALIZER;
     if (!sl_target_exists(connection, target, &exists, error))
         return false;
@@ -1268,7 +1260,7 @@ bool sl_check_match_again(sl_connection *connection, const sl_target *target,
                           const sl_matching *match, sl_error *error) {
     sl_sharding sharding;
     char incomplete[300] = "", given[300];
-    bool unique = contains(match->fields, match->count, "_id");
+    bool unique = sl_is_listed("_id", match->fields, match->count);
     bson_t indexes = BSON_INITIALIZER;
     if (unique)
         return true;

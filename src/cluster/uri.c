@@ -155,16 +155,6 @@ static void copy_compressors(mongoc_uri_t *to, const mongoc_uri_t *from) {
         mongoc_uri_set_compressors(to, list);
 }
 
-static bool same_value(const bson_iter_t *a, const bson_iter_t *b) {
-    bson_t first = BSON_INITIALIZER, second = BSON_INITIALIZER;
-    bson_append_iter(&first, "", 0, a);
-    bson_append_iter(&second, "", 0, b);
-    bool same = bson_equal(&first, &second);
-    bson_destroy(&first);
-    bson_destroy(&second);
-    return same;
-}
-
 static bool same_text(const char *a, const char *b) {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
@@ -180,7 +170,7 @@ static bool has_options(const mongoc_uri_t *in, const mongoc_uri_t *of, bool tls
             (tls_only && strncasecmp(name, "tls", 3) != 0 && strncasecmp(name, "ssl", 3) != 0))
             continue;
         if (!bson_iter_init_find_case(&other, mongoc_uri_get_options(in), name) ||
-            !same_value(&iter, &other))
+            !sl_values_equal(&iter, &other))
             return false;
     }
     return true;

@@ -146,43 +146,6 @@ typedef struct conversion {
     sl_declared_status status;
 } conversion;
 
-/* The bytes of a value; 0: the type is unknown. */
-static size_t value_bytes(uint8_t type, const uint8_t *value) {
-    switch (type) {
-    case SL_BSON_DOUBLE:
-    case SL_BSON_DATE:
-    case SL_BSON_INT64:
-    case 0x11: /* a timestamp */
-        return 8;
-    case SL_BSON_INT32:
-        return 4;
-    case SL_BSON_BOOL:
-        return 1;
-    case SL_BSON_OBJECT_ID:
-        return 12;
-    case SL_BSON_DECIMAL:
-        return 16;
-    case SL_BSON_TEXT:
-    case 0x0D: /* code, symbol */
-    case 0x0E:
-        return 4 + sl_bson_length(value);
-    case SL_BSON_BINARY:
-        return 5 + sl_bson_length(value);
-    case SL_BSON_DOCUMENT:
-    case SL_BSON_ARRAY:
-    case 0x0F: /* code with scope */
-        return sl_bson_length(value);
-    case 0x0B: { /* a regular expression */
-        size_t pattern = strlen((const char *)value) + 1;
-        return pattern + strlen((const char *)value + pattern) + 1;
-    }
-    case 0x0C: /* a pointer */
-        return 4 + sl_bson_length(value) + 12;
-    default: /* null, undefined, keys */
-        return 0;
-    }
-}
-
 /* Converts a text. NULL: it does not fit, or there is no room. */
 static uint8_t *convert(conversion *c, const sl_schema_column *column, const uint8_t *value,
                         uint8_t *type, uint8_t *to) {
@@ -244,8 +207,8 @@ static uint8_t *put_document(conversion *c, const uint8_t *from, const paths *in
     while (at < stop && to) {
         const uint8_t type = *at;
         const char *key = (const char *)at + 1;
-        const uint8_t *value = at + strlen(key) + 2;
-        const size_t bytes = value_bytes(type, value);
+        const uint8_t *value = sl_bson_after_text(at + 1);
+        const size_t bytes = (size_t)(sl_bson_value_end(type, value) - value);
         paths below = *in;
         bool any = array;
         const sl_schema_column *column = array ? each : step(c, in, key, &below, &any);

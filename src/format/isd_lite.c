@@ -217,8 +217,7 @@ static bool has_form(const char *file) {
 /* Reads the station from a file name, which must begin with USAF-WBAN-YEAR; or, for a file of
  * rejects, with a number of six digits before it. */
 static bool read_name(const char *name, lite_dialect *dialect) {
-    const char *slash = strrchr(name, '/');
-    const char *file = slash ? slash + 1 : name;
+    const char *file = sl_base_name(name);
     if (!has_form(file) && strspn(file, "0123456789") == 6 && file[6] == '-')
         file += 7;
     if (!has_form(file))

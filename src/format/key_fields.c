@@ -29,11 +29,7 @@ static const char *check_name(sl_text name) {
 }
 
 bool sl_key_names_have(const sl_key_names *names, const char *name) {
-    for (size_t i = 0; i < names->count; i++) {
-        if (strcmp(names->names[i], name) == 0)
-            return true;
-    }
-    return false;
+    return sl_is_listed(name, (const char *const *)names->names, names->count);
 }
 
 const char *sl_key_names_read(const char *list, sl_key_names *names) {
@@ -157,45 +153,6 @@ typedef struct place {
     size_t depth;
 } place;
 
-static const uint8_t *after_text(const uint8_t *at) {
-    return at + strlen((const char *)at) + 1;
-}
-
-/* The end of a value of any type of the BSON specification, in a valid document. */
-static const uint8_t *value_end(uint8_t type, const uint8_t *value) {
-    switch (type) {
-    case 0x01: /* double */
-    case 0x09: /* date */
-    case 0x11: /* timestamp */
-    case 0x12: /* int64 */
-        return value + 8;
-    case 0x02: /* string */
-    case 0x0D: /* code */
-    case 0x0E: /* symbol */
-        return value + 4 + sl_bson_length(value);
-    case 0x03: /* document */
-    case 0x04: /* array */
-    case 0x0F: /* code with scope */
-        return value + sl_bson_length(value);
-    case 0x05: /* binary */
-        return value + 5 + sl_bson_length(value);
-    case 0x07: /* ObjectId */
-        return value + 12;
-    case 0x08: /* boolean */
-        return value + 1;
-    case 0x0B: /* regular expression */
-        return after_text(after_text(value));
-    case 0x0C: /* DBPointer */
-        return value + 4 + sl_bson_length(value) + 12;
-    case 0x10: /* int32 */
-        return value + 4;
-    case 0x13: /* decimal */
-        return value + 16;
-    default: /* null, undefined, MinKey, MaxKey */
-        return value;
-    }
-}
-
 /* Finds a field in the elements from `at` to the document's final NUL. */
 static bool find_in(const uint8_t *document, const uint8_t *at, const char *name, place *found) {
     const char *point = strchr(name, '.');
@@ -203,7 +160,7 @@ static bool find_in(const uint8_t *document, const uint8_t *at, const char *name
     const uint8_t *inner = NULL;
     while (*at != 0) {
         const char *key = (const char *)at + 1;
-        const uint8_t *value = after_text(at + 1), *end = value_end(*at, value);
+        const uint8_t *value = sl_bson_after_text(at + 1), *end = sl_bson_value_end(*at, value);
         if (strcmp(key, name) == 0) {
             found->at = at;
             found->value = value;
@@ -366,8 +323,8 @@ static bool check_names(const sl_key_fields *keys, const uint8_t *document, sl_r
             return refuse(reject, NULL,
                           "a name is empty or contains a dot, which --mode merge and update "
                           "interpret as a path; use --mode upsert or replace");
-        const uint8_t *value = after_text(at + 1);
-        at = value_end(*at, value);
+        const uint8_t *value = sl_bson_after_text(at + 1);
+        at = sl_bson_value_end(*at, value);
     }
     return true;
 }

@@ -734,11 +734,7 @@ static bool refuse_types(const sl_destination *destination, const refusal *refus
 /* Is it a column of --on? The records to embed have been divided by the inferred type of it. */
 static bool is_joined(const sl_job *job, const char *name) {
     const sl_embed *embed = job->embed;
-    for (size_t i = 0; embed && i < embed->join.count; i++) {
-        if (strcmp(embed->join.documents[i], name) == 0)
-            return true;
-    }
-    return false;
+    return embed && sl_is_listed(name, embed->join.documents, embed->join.count);
 }
 
 /* Is it a type of numbers with a decimal mark? */

@@ -321,9 +321,8 @@ typedef struct sl_reject_place {
 
 static void write_reject_place(const void *context, char *out, size_t room) {
     const sl_reject_place *place = context;
-    const char *slash = strrchr(place->path, '/');
     sl_print_text(out, room, place->line > 0 ? "%s%s%s, line %llu" : "%s%s%s, byte %llu",
-                  slash ? slash + 1 : place->path, place->entry ? ": " : "",
+                  sl_base_name(place->path), place->entry ? ": " : "",
                   place->entry ? place->entry : "",
                   (unsigned long long)(place->line > 0 ? place->line : place->offset));
 }
@@ -417,8 +416,7 @@ const char *sl_rejected_path(const char *directory, char out[SL_REJECTED_PATH_RO
 static const char *raw_path(const sl_reject_files *rejects, size_t source, uint64_t entry,
                             char out[RAW_PATH_ROOM]) {
     const char *path = sl_source_set_at(rejects->set, source)->path;
-    const char *slash = strrchr(path, '/');
-    const char *name = strcmp(path, "-") == 0 ? "stdin" : slash ? slash + 1 : path;
+    const char *name = strcmp(path, "-") == 0 ? "stdin" : sl_base_name(path);
     char number[24] = "";
     if (entry > 1)
         snprintf(number, sizeof number, "-%llu", (unsigned long long)entry);

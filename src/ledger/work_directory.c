@@ -44,22 +44,13 @@ static const char *const files_of_a_start[] = {SL_WORK_LOG,     SL_WORK_JOURNAL,
                                                SL_WORK_CONTROL, SL_WORK_REJECTS, SL_WORK_OPTIONS};
 enum { FILES_OF_A_START = sizeof files_of_a_start / sizeof files_of_a_start[0] };
 
-/* Is the name one of the first `count` files of a start? */
-static bool is_of_a_start(const char *name, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(name, files_of_a_start[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Is there a file in the folder, besides the first `count` files of a start? */
 static bool holds_files(const char *path, size_t count) {
     DIR *folder = opendir(path);
     bool found = !folder;
     for (const struct dirent *entry; !found && (entry = readdir(folder)) != NULL;)
         found = strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-                !is_of_a_start(entry->d_name, count);
+                !sl_is_listed(entry->d_name, files_of_a_start, count);
     if (folder)
         closedir(folder);
     return found;

@@ -718,15 +718,6 @@ static void outlet_destroy(sl_outlet *outlet) {
     free(outlet);
 }
 
-/* Does the field belong to the key? */
-static bool is_key(const sl_divided *options, const char *name) {
-    for (size_t i = 0; i < options->key_count; i++) {
-        if (strcmp(options->keys[i], name) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Copies the fields of the record that are embedded; returns the length. `outlet` has room for the
  * complete record. */
 static size_t copy_embedded(sl_outlet *outlet, const bson_t *record, bool without_key,
@@ -737,7 +728,8 @@ static size_t copy_embedded(sl_outlet *outlet, const bson_t *record, bool withou
     bool more = bson_iter_init(&iter, record) && bson_iter_next(&iter);
     while (more) {
         const char *name = bson_iter_key(&iter);
-        bool wanted = !(without_key && is_key(outlet->to->options, name)) &&
+        bool wanted = !(without_key && sl_is_listed(name, outlet->to->options->keys,
+                                                    outlet->to->options->key_count)) &&
                       !(without_id && strcmp(name, "_id") == 0);
         from = bytes + bson_iter_offset(&iter);
         more = bson_iter_next(&iter);

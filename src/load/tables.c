@@ -187,8 +187,7 @@ static bool add_tables(tables *all, sl_sql_dump *dump, const char *path, sl_erro
 /* The name of the collection of a file: without folders, and without endings. */
 static void name_of_file(const char *path, char *name, size_t room) {
     static const char *const packed[] = {".gz", ".zst", ".xz", ".bz2", ".lz4", ".lz", ".Z"};
-    const char *slash = strrchr(path, '/');
-    const char *base = slash ? slash + 1 : path;
+    const char *base = sl_base_name(path);
     size_t base_length = strnlen(base, room - 1);
     memcpy(name, base, base_length);
     name[base_length] = '\0';

@@ -64,16 +64,6 @@ static bool numbers_equal(const bson_iter_t *a, const bson_iter_t *b) {
     return isfinite(x) && isfinite(y) && fabs(x - y) <= TOLERANCE * fmax(fabs(x), fabs(y));
 }
 
-static bool types_and_bytes_equal(const bson_iter_t *a, const bson_iter_t *b) {
-    bson_t first = BSON_INITIALIZER;
-    bson_t second = BSON_INITIALIZER;
-    bool equal = bson_append_iter(&first, "", 0, a) && bson_append_iter(&second, "", 0, b) &&
-                 bson_equal(&first, &second);
-    bson_destroy(&first);
-    bson_destroy(&second);
-    return equal;
-}
-
 /* The value as JSON for a message: cut to VALUE_ROOM - 1 bytes and safe to print. */
 static char *value_text(const bson_iter_t *value, char out[VALUE_ROOM]) {
     char *json = sl_json_value(value);
@@ -141,7 +131,7 @@ static void compare_value(const char *path, const bson_iter_t *expected, const b
         compare_container(path, expected, actual, depth, differences);
         return;
     } else {
-        equal = types_and_bytes_equal(expected, actual);
+        equal = sl_values_equal(expected, actual);
     }
     if (!equal) {
         char expected_text[VALUE_ROOM];

@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
 #include "bson/dump_archive.h"
@@ -21,6 +20,7 @@
 #include "source/source.h"
 #include "util/grow.h"
 #include "util/hash.h"
+#include "util/interrupt.h"
 #include "util/log.h"
 #include "util/private_file.h"
 #include "util/text.h"
@@ -416,21 +416,49 @@ bool sl_dump_head(const char *path, char *head, size_t room, size_t *length, boo
     return ok;
 }
 
-bool sl_dump_append_block(uint8_t **bytes, size_t *used, size_t *room, const sl_source_block *block,
-                          sl_error *error) {
-    const sl_text text = block->text;
-    if (*room - *used < text.length) {
-        size_t more = 2 * (*used + text.length);
-        uint8_t *grown = realloc(*bytes, more + SL_BSON_SLACK);
+/* The text is read in pieces of any length. */
+static size_t find_end(sl_split *split, sl_text text, size_t least, bool ended) {
+    (void)split;
+    return text.length >= least ? least : ended ? text.length : 0;
+}
+
+bool sl_dump_pieces_open(sl_dump_pieces *pieces, sl_error *error) {
+    static const sl_splitter splitter = {.find_end = find_end, .binary = true};
+    pieces->bytes = calloc(1, SL_BSON_SLACK);
+    if (!pieces->bytes)
+        return sl_error_memory(error, "reading a dump");
+    sl_source_set_splitter(pieces->set, 0, &splitter, NULL, false);
+    return sl_reader_create(pieces->set, &pieces->reader, error);
+}
+
+bool sl_dump_pieces_more(sl_dump_pieces *pieces, sl_error *error) {
+    sl_source_block block;
+    pieces->used -= pieces->at;
+    memmove(pieces->bytes, pieces->bytes + pieces->at, pieces->used);
+    pieces->at = 0;
+    sl_read_result result = sl_reader_next(pieces->reader, &block, error);
+    pieces->ended = result != SL_READ_BLOCK;
+    if (pieces->ended)
+        return result == SL_READ_END;
+    const sl_text text = block.text;
+    if (pieces->room - pieces->used < text.length) {
+        size_t more = 2 * (pieces->used + text.length);
+        uint8_t *grown = realloc(pieces->bytes, more + SL_BSON_SLACK);
         if (!grown)
             return sl_error_memory(error, "reading a dump");
-        *bytes = grown;
-        *room = more;
+        pieces->bytes = grown;
+        pieces->room = more;
     }
-    memcpy(*bytes + *used, text.bytes, text.length);
-    *used += text.length;
-    memset(*bytes + *used, 0, SL_BSON_SLACK);
+    memcpy(pieces->bytes + pieces->used, text.bytes, text.length);
+    pieces->used += text.length;
+    memset(pieces->bytes + pieces->used, 0, SL_BSON_SLACK);
     return true;
+}
+
+void sl_dump_pieces_clear(sl_dump_pieces *pieces) {
+    sl_reader_destroy(pieces->reader);
+    sl_source_set_destroy(pieces->set);
+    free(pieces->bytes);
 }
 
 bool sl_dump_open_documents(const char *path, sl_source_set **set, sl_reader **reader,
@@ -443,14 +471,13 @@ bool sl_dump_open_documents(const char *path, sl_source_set **set, sl_reader **r
     return sl_reader_create(*set, reader, error);
 }
 
-bool sl_dump_each_document(const char *path,
-                           bool (*each)(void *context, const bson_t *document, sl_error *error),
-                           void *context, sl_error *error) {
+static bool each_document(const char *path, bool sound, sl_document_visit *each, void *context,
+                          sl_error *error) {
     sl_source_set *set = NULL;
     sl_reader *reader = NULL;
     sl_source_block block;
-    bool ok = sl_dump_open_documents(path, &set, &reader, error);
-    for (bool more = ok; ok && more;) {
+    bool ok = sl_dump_open_documents(path, &set, &reader, error), more = ok;
+    while (ok && more) {
         sl_read_result result = sl_reader_next(reader, &block, error);
         ok = result != SL_READ_FAILED;
         more = result == SL_READ_BLOCK;
@@ -458,17 +485,31 @@ bool sl_dump_each_document(const char *path,
             sl_bson_facts facts;
             bson_t document;
             const uint8_t *bytes = (const uint8_t *)block.text.bytes + at;
-            ok = (sl_bson_check(bytes, block.text.length - at, &facts) == SL_BSON_VALID &&
-                  bson_init_static(&document, bytes, facts.length))
-                     ? each(context, &document, error)
-                     : sl_error_set(error, SL_EXIT_SOURCE, "%s, byte %llu: damaged", path,
-                                    (unsigned long long)block.offset + at);
+            const bool valid =
+                sl_bson_check(bytes, block.text.length - at, &facts) == SL_BSON_VALID &&
+                bson_init_static(&document, bytes, facts.length);
+            if (sound && !valid)
+                break;
+            ok = valid ? each(context, &document, &facts, error)
+                       : sl_error_set(error, SL_EXIT_SOURCE, "%s, byte %llu: damaged", path,
+                                      (unsigned long long)block.offset + at);
+            more = !sound || !sl_interrupt_requested();
             at += facts.length;
         }
     }
     sl_reader_destroy(reader);
     sl_source_set_destroy(set);
     return ok;
+}
+
+bool sl_dump_each_document(const char *path, sl_document_visit *each, void *context,
+                           sl_error *error) {
+    return each_document(path, false, each, context, error);
+}
+
+bool sl_dump_each_sound_document(const char *path, sl_document_visit *each, void *context,
+                                 sl_error *error) {
+    return each_document(path, true, each, context, error);
 }
 
 /* ---- options ---- */
@@ -1194,7 +1235,9 @@ typedef struct old_indexes {
     int pass;
 } old_indexes;
 
-static bool take_old_index(void *context, const bson_t *index, sl_error *error) {
+static bool take_old_index(void *context, const bson_t *index, const sl_bson_facts *facts,
+                           sl_error *error) {
+    (void)facts;
     const old_indexes *old = context;
     const char *name = sl_look_string(index, "ns");
     size_t length = strlen(old->database);

@@ -19,6 +19,7 @@
 
 #include <bson/bson.h>
 
+#include "bson/bson_check.h"
 #include "cluster/cluster.h"
 #include "cluster/connection.h"
 #include "source/source.h"
@@ -197,13 +198,27 @@ bool sl_metadata_parse(sl_namespace *item, const char *name, const char *text, s
 bool sl_dump_open_documents(const char *path, sl_source_set **set, sl_reader **reader,
                             sl_error *error);
 /* Calls `each` for the documents of a file, until it returns false. SL_EXIT_SOURCE at damage. */
-bool sl_dump_each_document(const char *path,
-                           bool (*each)(void *context, const bson_t *document, sl_error *error),
-                           void *context, sl_error *error);
-/* Appends the text of a block to `*bytes`, of which `*used` are used and `*room` allocated, and
- * SL_BSON_SLACK zero bytes after it. `*bytes` may be NULL at first; free it with free(). */
-bool sl_dump_append_block(uint8_t **bytes, size_t *used, size_t *room, const sl_source_block *block,
-                          sl_error *error);
+typedef bool sl_document_visit(void *context, const bson_t *document, const sl_bson_facts *facts,
+                               sl_error *error);
+bool sl_dump_each_document(const char *path, sl_document_visit *each, void *context,
+                           sl_error *error);
+/* The same for the documents that can be read, also after damage, until the program is interrupted,
+ * which is no error. */
+bool sl_dump_each_sound_document(const char *path, sl_document_visit *each, void *context,
+                                 sl_error *error);
+/* A source that is read in pieces of any length. Set `set` before; clear it in any case. */
+typedef struct sl_dump_pieces {
+    sl_source_set *set; /* of one source */
+    sl_reader *reader;
+    uint8_t
+        *bytes; /* read and not processed yet, from `at` to `used`; SL_BSON_SLACK bytes follow */
+    size_t at, used, room;
+    bool ended; /* nothing follows `bytes` */
+} sl_dump_pieces;
+bool sl_dump_pieces_open(sl_dump_pieces *pieces, sl_error *error);
+/* Reads the next piece, and moves the bytes that are not processed to the beginning. */
+bool sl_dump_pieces_more(sl_dump_pieces *pieces, sl_error *error);
+void sl_dump_pieces_clear(sl_dump_pieces *pieces);
 /* The first bytes of a file, up to `room`, uncompressed. `*whole`: these are all of its bytes. */
 bool sl_dump_head(const char *path, char *head, size_t room, size_t *length, bool *whole,
                   sl_error *error);

@@ -41,12 +41,8 @@ typedef struct reading {
     bool (*visit)(void *context, const sl_oplog_operation *operation, sl_error *error);
     void *context;
     sl_oplog_totals *totals;
-    sl_source_set *set;
-    sl_reader *reader;
-    uint8_t *bytes; /* read and not processed yet; `room` bytes and SL_BSON_SLACK */
-    size_t at, used, room;
-    bool ended; /* nothing follows `bytes` */
-    bool stop;  /* at the limit */
+    sl_dump_pieces text;
+    bool stop; /* at the limit */
     uint64_t timestamp, entry_at;
     transaction *open;
     size_t open_count, open_room, open_bytes;
@@ -299,24 +295,6 @@ static bool is_sound(const uint8_t *bytes, uint32_t length, int levels, sl_bson_
     return at.err_off == 0;
 }
 
-/* The text is read in pieces of any length. */
-static size_t find_end(sl_split *split, sl_text text, size_t least, bool ended) {
-    (void)split;
-    return text.length >= least ? least : ended ? text.length : 0;
-}
-
-static bool read_more(reading *r, sl_error *error) {
-    sl_source_block block;
-    memmove(r->bytes, r->bytes + r->at, r->used - r->at);
-    r->used -= r->at;
-    r->at = 0;
-    sl_read_result result = sl_reader_next(r->reader, &block, error);
-    r->ended = result != SL_READ_BLOCK;
-    if (r->ended)
-        return result == SL_READ_END;
-    return sl_dump_append_block(&r->bytes, &r->used, &r->room, &block, error);
-}
-
 static bool fail_damaged(const reading *r, const sl_bson_facts *facts, sl_error *error) {
     sl_error why;
     sl_error_set(&why, SL_EXIT_SOURCE,
@@ -328,8 +306,8 @@ static bool fail_damaged(const reading *r, const sl_bson_facts *facts, sl_error 
 
 /* Takes the next entry, if it is complete in the buffer. */
 static bool take_next(reading *r, bool *more, sl_error *error) {
-    size_t available = r->used - r->at;
-    const uint8_t *bytes = r->bytes + r->at;
+    size_t available = r->text.used - r->text.at;
+    const uint8_t *bytes = r->text.bytes + r->text.at;
     uint32_t length = 0;
     sl_bson_facts facts = {0};
     bson_t entry;
@@ -340,8 +318,8 @@ static bool take_next(reading *r, bool *more, sl_error *error) {
             length < SL_BSON_DOCUMENT_MIN || length > ENTRY_BYTES_MAX ? "a wrong length" : NULL;
     }
     *more = !facts.why && (length == 0 || length > available);
-    if (*more && !r->ended)
-        return read_more(r, error);
+    if (*more && !r->text.ended)
+        return sl_dump_pieces_more(&r->text, error);
     *more = false;
     if (available == 0)
         return true;
@@ -352,24 +330,21 @@ static bool take_next(reading *r, bool *more, sl_error *error) {
         sl_hash_mix(r->totals->hash ^ SL_HASH_A, sl_hash_text((const char *)bytes, length));
     r->totals->bytes += length;
     bool ok = bson_init_static(&entry, bytes, length) && take_entry(r, &entry, error);
-    r->at += length;
+    r->text.at += length;
     r->entry_at += length;
     *more = ok && !r->stop;
     return ok;
 }
 
 static bool read_all(reading *r, sl_error *error) {
-    static const sl_splitter pieces = {.find_end = find_end, .binary = true};
-    if (!sl_source_set_create(&r->path, 1, NULL, &r->set, error))
-        return false;
-    sl_source_set_splitter(r->set, 0, &pieces, NULL, false);
-    if (!sl_reader_create(r->set, &r->reader, error))
+    if (!sl_source_set_create(&r->path, 1, NULL, &r->text.set, error) ||
+        !sl_dump_pieces_open(&r->text, error))
         return false;
     for (bool more = true; more;) {
         if (!take_next(r, &more, error))
             return false;
     }
-    return sl_source_set_unchanged(r->set, error);
+    return sl_source_set_unchanged(r->text.set, error);
 }
 
 bool sl_oplog_each(const char *path, uint64_t limit,
@@ -377,21 +352,15 @@ bool sl_oplog_each(const char *path, uint64_t limit,
                                  sl_error *error),
                    void *context, sl_oplog_totals *totals, sl_error *error) {
     *totals = (sl_oplog_totals){0};
-    reading r = {.path = path,
-                 .limit = limit,
-                 .visit = visit,
-                 .context = context,
-                 .totals = totals,
-                 .bytes = calloc(1, SL_BSON_SLACK)};
-    bool ok = r.bytes ? read_all(&r, error) : sl_error_memory(error, "reading the oplog");
+    reading r = {
+        .path = path, .limit = limit, .visit = visit, .context = context, .totals = totals};
+    bool ok = read_all(&r, error);
     for (size_t i = 0; i < r.open_count; i++) {
         totals->open += r.open[i].session != NULL;
         clear_transaction(&r.open[i]);
     }
     free(r.open);
     sl_name_index_clear(&r.sessions);
-    sl_reader_destroy(r.reader);
-    sl_source_set_destroy(r.set);
-    free(r.bytes);
+    sl_dump_pieces_clear(&r.text);
     return ok;
 }

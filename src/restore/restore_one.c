@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bson/bson_check.h"
 #include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
 #include "cluster/cluster.h"
@@ -150,28 +149,11 @@ bool sl_shard_keys_apply(const sl_shard_keys *keys, sl_dump *dump, sl_error *err
 
 /* ---- the sample ---- */
 
-/* Offers the documents of a data file to the sample; sampling ends at damage. */
-static bool read_sample(const char *path, sl_key_sample *sample, sl_error *error) {
-    sl_source_set *set = NULL;
-    sl_reader *reader = NULL;
-    sl_source_block block;
-    bool ok = sl_dump_open_documents(path, &set, &reader, error), valid = ok;
-    while (ok && valid && !sl_interrupt_requested()) {
-        sl_read_result result = sl_reader_next(reader, &block, error);
-        ok = result != SL_READ_FAILED;
-        valid = result == SL_READ_BLOCK;
-        for (size_t at = 0; ok && valid && at < block.text.length;) {
-            const uint8_t *document = (const uint8_t *)block.text.bytes + at;
-            sl_bson_facts facts = {0};
-            valid = sl_bson_check(document, block.text.length - at, &facts) == SL_BSON_VALID;
-            ok = !valid || sl_key_sample_offer(sample, document) ||
-                 sl_error_memory(error, "sampling a shard key");
-            at += facts.length;
-        }
-    }
-    sl_reader_destroy(reader);
-    sl_source_set_destroy(set);
-    return ok;
+static bool offer(void *sample, const bson_t *document, const sl_bson_facts *facts,
+                  sl_error *error) {
+    (void)facts;
+    return sl_key_sample_offer(sample, bson_get_data(document)) ||
+           sl_error_memory(error, "sampling a shard key");
 }
 
 static bool presplit(sl_connection *connection, const sl_namespace *item, const sl_target *target,
@@ -180,7 +162,7 @@ static bool presplit(sl_connection *connection, const sl_namespace *item, const 
     size_t chunks = 1;
     sl_key_sample *sample = sl_key_sample_create(item->shard_key);
     bool ok = sample || sl_error_memory(error, "sampling a shard key");
-    ok = ok && read_sample(item->data, sample, error) &&
+    ok = ok && sl_dump_each_sound_document(item->data, offer, sample, error) &&
          sl_topology_read(connection, &topology, error) &&
          sl_presplit(connection, target, topology, sample, CHUNKS_PER_SHARD, &chunks, error);
     if (ok)
@@ -826,43 +808,32 @@ static bool store_unchanged(step *s, const sl_target *target, const bson_t *key,
     return ok;
 }
 
-/* Stores the documents of a block that have Timestamp(0, 0); those after damage stay rejects. */
-static bool store_block(step *s, const sl_target *target, const bson_t *key, sl_text text,
-                        sl_error *error) {
-    bool ok = true;
-    for (size_t at = 0; ok && at < text.length && !sl_interrupt_requested();) {
-        const uint8_t *bytes = (const uint8_t *)text.bytes + at;
-        sl_bson_facts facts = {0};
-        bson_t document;
-        if (sl_bson_check(bytes, text.length - at, &facts) != SL_BSON_VALID)
-            break;
-        if (facts.empty_timestamp > 0 && bson_init_static(&document, bytes, facts.length))
-            ok = store_unchanged(s, target, key, &document, error);
-        at += facts.length;
-    }
-    return ok;
+typedef struct storing {
+    step *step;
+    const sl_target *target;
+    bson_t key;
+} storing;
+
+/* Returns false without an error after the last one. */
+static bool store_if_empty_timestamp(void *context, const bson_t *document,
+                                     const sl_bson_facts *facts, sl_error *error) {
+    const storing *s = context;
+    return (facts->empty_timestamp == 0 ||
+            store_unchanged(s->step, s->target, &s->key, document, error)) &&
+           s->step->outcome->rejected > 0;
 }
 
 /* After the load. */
 static bool store_empty_timestamps(step *s, sl_error *error) {
     const sl_target target = {.database = s->target.database, .collection = s->collection};
     uint64_t before = s->outcome->rejected;
-    sl_source_set *set = NULL;
-    sl_reader *reader = NULL;
-    sl_source_block block;
-    bson_t key;
-    bool more = true, ok = sl_collection_shard_key(s->connection, &target, &key, error) &&
-                           sl_dump_open_documents(s->item->data, &set, &reader, error);
+    storing all = {.step = s, .target = &target};
+    bool ok = sl_collection_shard_key(s->connection, &target, &all.key, error);
     sl_interrupt_begin_change();
-    while (ok && more && s->outcome->rejected > 0) {
-        sl_read_result result = sl_reader_next(reader, &block, error);
-        more = result == SL_READ_BLOCK;
-        ok = more ? store_block(s, &target, &key, block.text, error) : result != SL_READ_FAILED;
-    }
+    ok = ok && (sl_dump_each_sound_document(s->item->data, store_if_empty_timestamp, &all, error) ||
+                s->outcome->rejected == 0);
     sl_interrupt_end_change();
-    sl_reader_destroy(reader);
-    sl_source_set_destroy(set);
-    bson_destroy(&key);
+    bson_destroy(&all.key);
     if (ok && sl_interrupt_requested())
         ok = sl_error_set(error, SL_EXIT_INTERRUPTED,
                           "interrupted while documents with Timestamp(0, 0) were stored");

@@ -68,7 +68,7 @@ static const char *inside(const sl_restore *restore, const char *path) {
     size_t length = strlen(restore->config->dump);
     if (strncmp(path, restore->config->dump, length) == 0 && path[length] == '/')
         return path + length + 1;
-    return strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    return sl_base_name(path);
 }
 
 bool sl_restore_same_file(const char *path, const sl_source_identity *was, sl_error *error) {

@@ -99,7 +99,7 @@ bool sl_dump_write_list(const sl_dump *dump, const char *folder, sl_error *error
 /* Sets the item's file to that of the name of `path` in `folder`. A list that somebody changed must
  * not lead to another folder: the files are removed after use. */
 static bool set_data(sl_namespace *item, const char *folder, const char *path, sl_error *error) {
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *name = sl_base_name(path);
     size_t digits = strspn(name, "0123456789");
     if (digits == 0 || strcmp(name + digits, ".bson") != 0)
         return sl_error_set(error, SL_EXIT_SOURCE,
@@ -214,13 +214,9 @@ typedef struct unpacking {
     sl_dump *dump;
     const char *path, *folder;
     const sl_name_options *names;
-    sl_source_set *set;
-    sl_reader *reader;
+    sl_dump_pieces text;
     sl_dump_archive *archive;
-    uint8_t *bytes; /* read and not processed yet; `room` bytes and SL_BSON_SLACK */
-    size_t at, used, room;
-    uint64_t offset;    /* of bytes[0] in the uncompressed archive */
-    bool ended;         /* nothing follows `bytes` */
+    uint64_t offset;    /* of text.bytes in the uncompressed archive */
     bool documents;     /* of the collection that the names have: it is no archive */
     bool listed;        /* the collections are known */
     sl_error unread;    /* why the archive could not be read to its end; code 0: no failure */
@@ -235,51 +231,31 @@ typedef struct unpacking {
 
 /* ---- reading ---- */
 
-/* The archive is read in pieces of any length. */
-static size_t find_end(sl_split *split, sl_text text, size_t least, bool ended) {
-    (void)split;
-    return text.length >= least ? least : ended ? text.length : 0;
-}
-
 static bool open_source(unpacking *u, sl_error *error) {
-    static const sl_splitter pieces = {.find_end = find_end, .binary = true};
     char head[16];
     uint32_t magic = 0;
     size_t length;
     bool whole;
-    if (!sl_source_head(u->set, 0, head, sizeof head, &length, &whole, NULL, error))
+    if (!sl_source_head(u->text.set, 0, head, sizeof head, &length, &whole, NULL, error))
         return false;
     memcpy(&magic, head, length < sizeof magic ? length : sizeof magic);
     u->documents = u->names->collection && magic != SL_DUMP_ARCHIVE_MAGIC;
-    sl_source_set_splitter(u->set, 0, &pieces, NULL, false);
-    return sl_reader_create(u->set, &u->reader, error);
+    return sl_dump_pieces_open(&u->text, error);
 }
 
 /* Reads the next piece. A source that cannot be read to its end is reported as a truncated
  * archive. */
 static bool read_more(unpacking *u, sl_error *error) {
-    sl_source_block block;
     sl_error why = {0};
-    memmove(u->bytes, u->bytes + u->at, u->used - u->at);
-    u->offset += u->at;
-    u->used -= u->at;
-    u->at = 0;
-    switch (sl_reader_next(u->reader, &block, &why)) {
-    case SL_READ_END:
-        u->ended = true;
+    u->offset += u->text.at;
+    if (sl_dump_pieces_more(&u->text, &why))
         return true;
-    case SL_READ_FAILED:
-        u->ended = true;
-        if (why.code != SL_EXIT_SOURCE) {
-            *error = why;
-            return false;
-        }
-        u->unread = why;
-        return sl_dump_note_add(u->dump, u->path, true, why.message, error);
-    default:
-        break;
+    if (why.code != SL_EXIT_SOURCE) {
+        *error = why;
+        return false;
     }
-    return sl_dump_append_block(&u->bytes, &u->used, &u->room, &block, error);
+    u->unread = why;
+    return sl_dump_note_add(u->dump, u->path, true, why.message, error);
 }
 
 /* ---- writing ---- */
@@ -384,7 +360,7 @@ static bool list(unpacking *u, sl_error *error) {
 static bool note_damage(unpacking *u, const sl_dump_item *found, const char *why, sl_error *error) {
     char what[1000];
     snprintf(what, sizeof what, "%s, byte %llu of the uncompressed archive%s%s%s%s", u->path,
-             (unsigned long long)u->offset + u->at, found->of ? ", " : "",
+             (unsigned long long)u->offset + u->text.at, found->of ? ", " : "",
              found->of ? found->of->database : "", found->of ? "." : "",
              found->of ? found->of->collection : "");
     return sl_dump_note_add(u->dump, what, true, why, error);
@@ -393,8 +369,8 @@ static bool note_damage(unpacking *u, const sl_dump_item *found, const char *why
 /* Takes the next item. `*more`: there may be another one. */
 static bool take(unpacking *u, bool *more, sl_error *error) {
     sl_dump_item found;
-    sl_dump_event event =
-        sl_dump_next(u->archive, u->bytes + u->at, u->used - u->at, u->ended, &found);
+    sl_dump_event event = sl_dump_next(u->archive, u->text.bytes + u->text.at,
+                                       u->text.used - u->text.at, u->text.ended, &found);
     bool ok = true;
     *more = event != SL_DUMP_END;
     if (!u->listed &&
@@ -426,32 +402,32 @@ static bool take(unpacking *u, bool *more, sl_error *error) {
                                 "%s, byte %llu: %s" SL_LINES SL_LINES "\na dump is a folder or an "
                                 "archive that mongodump wrote; a BSON file of another name "
                                 "needs --db and --collection",
-                                u->path, (unsigned long long)u->offset + u->at, found.why,
+                                u->path, (unsigned long long)u->offset + u->text.at, found.why,
                                 u->unread.code ? "\n" : "", u->unread.message);
-        if (u->at >= u->used && u->ended) { /* the end; note_incomplete has more */
+        if (u->text.at >= u->text.used && u->text.ended) { /* the end; note_incomplete has more */
             *more = false;
             return true;
         }
         u->searching = true;
         ok = note_damage(u, &found, found.why, error);
-        u->at++;
+        u->text.at++;
         return ok;
     default:
         break;
     }
-    u->at += found.length;
+    u->text.at += found.length;
     return ok;
 }
 
 /* Searches for the next block, after damage. */
 static bool search(unpacking *u, bool *more, sl_error *error) {
     size_t length;
-    bool found =
-        sl_dump_find_block(u->archive, u->bytes + u->at, u->used - u->at, u->ended, &length);
-    u->at += length;
+    bool found = sl_dump_find_block(u->archive, u->text.bytes + u->text.at,
+                                    u->text.used - u->text.at, u->text.ended, &length);
+    u->text.at += length;
     u->searching = !found;
-    *more = found || !u->ended;
-    return found || u->ended || read_more(u, error);
+    *more = found || !u->text.ended;
+    return found || u->text.ended || read_more(u, error);
 }
 
 /* Does the archive contain the end of the collection's documents? The documents of a time-series
@@ -507,7 +483,8 @@ static void log_progress(unpacking *u) {
     if (sl_seconds_since(u->logged) < LOG_SECONDS)
         return;
     u->logged = sl_clock_ns();
-    sl_log_info("unpacking the archive: %s", sl_human_bytes((double)(u->offset + u->at), human));
+    sl_log_info("unpacking the archive: %s",
+                sl_human_bytes((double)(u->offset + u->text.at), human));
 }
 
 /* The stream has the documents of one collection. */
@@ -520,16 +497,17 @@ static bool unpack_documents(unpacking *u, sl_error *error) {
     only.collection = u->dump->items[0].collection;
     if (!u->folder || !change_item(u, &only, error))
         return !u->folder;
-    for (; !u->ended || u->at < u->used; log_progress(u)) {
-        const sl_dump_item piece = {
-            .of = &only, .document = u->bytes + u->at, .length = u->used - u->at};
+    for (; !u->text.ended || u->text.at < u->text.used; log_progress(u)) {
+        const sl_dump_item piece = {.of = &only,
+                                    .document = u->text.bytes + u->text.at,
+                                    .length = u->text.used - u->text.at};
         if (u->out >= 0 && piece.length > 0 && !put(u, &piece, error))
             return false;
-        u->at = u->used;
-        if (sl_interrupt_requested() || (!u->ended && !read_more(u, error)))
+        u->text.at = u->text.used;
+        if (sl_interrupt_requested() || (!u->text.ended && !read_more(u, error)))
             return false;
     }
-    return close_file(u, error) && sl_source_set_unchanged(u->set, error);
+    return close_file(u, error) && sl_source_set_unchanged(u->text.set, error);
 }
 
 static bool unpack(unpacking *u, sl_error *error) {
@@ -543,7 +521,7 @@ static bool unpack(unpacking *u, sl_error *error) {
         log_progress(u);
     }
     return !u->folder || (close_file(u, error) && note_incomplete(u, error) &&
-                          sl_source_set_unchanged(u->set, error));
+                          sl_source_set_unchanged(u->text.set, error));
 }
 
 static bool on_first_signal(void *context) {
@@ -551,12 +529,12 @@ static bool on_first_signal(void *context) {
     if (!u->folder) /* nothing has been written */
         return true;
     sl_log_warning("stopping; press Ctrl-C again to stop at once");
-    sl_source_set_stop(u->set); /* it may wait for a pipe */
+    sl_source_set_stop(u->text.set); /* it may wait for a pipe */
     return false;
 }
 
 static bool read_all(unpacking *u, sl_error *error) {
-    if (!sl_source_set_create_dump(u->path, &u->set, error) ||
+    if (!sl_source_set_create_dump(u->path, &u->text.set, error) ||
         !sl_interrupt_listen(on_first_signal, NULL, u, error))
         return false;
     bool ok = open_source(u, error) && unpack(u, error);
@@ -575,18 +553,15 @@ bool sl_dump_open_archive(sl_dump *dump, const char *path, const char *folder,
                    .folder = folder,
                    .names = names,
                    .archive = sl_dump_archive_create(),
-                   .bytes = calloc(1, SL_BSON_SLACK),
                    .out = -1,
                    .written = malloc(OUT_BYTES),
                    .logged = sl_clock_ns()};
-    bool ok = (u.archive && u.bytes && u.written) || sl_error_memory(error, "reading the archive");
+    bool ok = (u.archive && u.written) || sl_error_memory(error, "reading the archive");
     ok = ok && read_all(&u, error);
     if (u.out >= 0)
         close(u.out);
-    sl_reader_destroy(u.reader);
-    sl_source_set_destroy(u.set);
+    sl_dump_pieces_clear(&u.text);
     sl_dump_archive_destroy(u.archive);
-    free(u.bytes);
     free(u.written);
     return ok;
 }

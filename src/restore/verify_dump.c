@@ -205,7 +205,9 @@ static bool compare_documents_of_none(comparison *c, sl_error *error) {
 /* ---- users and roles ---- */
 
 /* Compares a user or role with that of the server. Their contents are not shown. */
-static bool compare_user(void *context, const bson_t *user, sl_error *error) {
+static bool compare_user(void *context, const bson_t *user, const sl_bson_facts *facts,
+                         sl_error *error) {
+    (void)facts;
     comparison *c = context;
     bson_t filter = BSON_INITIALIZER, found, there;
     bson_iter_t iter;

@@ -143,17 +143,6 @@ static void append(word_list *words, const char *format, ...) {
     va_end(arguments);
 }
 
-/* Same type and same bytes? */
-static bool same_value(const bson_iter_t *a, const bson_iter_t *b) {
-    bson_t left = BSON_INITIALIZER, right = BSON_INITIALIZER;
-    bson_append_iter(&left, "", 0, a);
-    bson_append_iter(&right, "", 0, b);
-    bool same = bson_equal(&left, &right);
-    bson_destroy(&left);
-    bson_destroy(&right);
-    return same;
-}
-
 static char *value_text(const bson_iter_t *value, char out[VALUE_ROOM]) {
     char *json = sl_json_value(value);
     sl_text_printable(sl_text_of(json ? json : "(not shown)"), out, VALUE_ROOM);
@@ -183,7 +172,7 @@ static void compare_values(word_list *words, const char *path, const bson_iter_t
                            const bson_iter_t *found, unsigned depth) {
     bson_iter_t inner_expected, inner_found;
     char is[VALUE_ROOM], should[VALUE_ROOM];
-    if (same_value(expected, found))
+    if (sl_values_equal(expected, found))
         return;
     bool nested = bson_iter_type(expected) == bson_iter_type(found) &&
                   (BSON_ITER_HOLDS_DOCUMENT(expected) || BSON_ITER_HOLDS_ARRAY(expected));

@@ -154,11 +154,6 @@ static char *path_shown(const char *path, char out[SHOWN_ROOM]) {
     return out;
 }
 
-const char *sl_base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* ---- folders ---- */
 
 /* Called for everything that is not a folder; false ends the walk with its error. `facts` are those

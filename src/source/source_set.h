@@ -50,9 +50,6 @@ bool sl_path_set_has(const sl_path_set *set, const char *path);
 bool sl_path_same(const char *a, const char *b);
 void sl_path_set_clear(sl_path_set *set);
 
-/* The last component of a path: a pointer into it. */
-const char *sl_base_name(const char *path);
-
 /* ---- the set ---- */
 
 typedef struct source_state {

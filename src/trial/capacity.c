@@ -769,8 +769,7 @@ static bool open_file(const char *path, sl_capacity_model *model, sl_error *erro
         return sl_error_set(error, why.code,
                             "%s is not a built-in model (%s), and cannot be read as a file: %s",
                             shown, known, why.message);
-    const char *name = strrchr(shown, '/');
-    bool ok = sl_capacity_parse(text.bytes, text.length, name ? name + 1 : shown, model, error);
+    bool ok = sl_capacity_parse(text.bytes, text.length, sl_base_name(shown), model, error);
     free((char *)text.bytes);
     return ok;
 }

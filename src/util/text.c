@@ -121,6 +121,19 @@ bool sl_list_has(const char *list, char separator, sl_text word) {
     return false;
 }
 
+bool sl_is_listed(const char *name, const char *const *list, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(list[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+const char *sl_base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 bool sl_utf8_valid(const char *bytes, size_t length, size_t *where) {
     const unsigned char *p = (const unsigned char *)bytes;
     size_t i = 0;
