@@ -82,24 +82,18 @@ bool sl_collection_is_empty(sl_connection *connection, const sl_target *target, 
     return sl_is_empty(connection, target, &all, empty, error);
 }
 
-/* Sets `rows`, which is always initialised, to the first batch of a command about indexes. */
-static bool read_rows(sl_connection *connection, const sl_target *target, bson_t *command,
-                      bson_t *rows, sl_error *error) {
-    bson_t reply, batch;
-    bson_init(rows);
-    bool ok = sl_cluster_run(connection, target->database, command, &reply, NULL, error);
-    if (ok && sl_look_inside(&reply, "cursor.firstBatch", &batch))
-        ok = bson_concat(rows, &batch) || sl_error_memory(error, "reading indexes");
-    bson_destroy(&reply);
-    return ok;
-}
-
 bool sl_collection_indexes(sl_connection *connection, const sl_target *target, bson_t *indexes,
                            sl_error *error) {
+    bson_t reply, array;
     /* A collection has at most 64 indexes. */
     bson_t *list = BCON_NEW("listIndexes", BCON_UTF8(target->collection), "cursor", "{",
                             "batchSize", BCON_INT32(1000), "}");
-    return read_rows(connection, target, list, indexes, error);
+    bson_init(indexes);
+    bool ok = sl_cluster_run(connection, target->database, list, &reply, NULL, error);
+    if (ok && sl_look_inside(&reply, "cursor.firstBatch", &array))
+        ok = bson_concat(indexes, &array) || sl_error_memory(error, "reading indexes");
+    bson_destroy(&reply);
+    return ok;
 }
 
 /* ---- changes ---- */
@@ -154,12 +148,18 @@ bool sl_collection_drop(sl_connection *connection, const char *database, const c
  * the indexes of one shard. */
 static bool count_indexes(sl_connection *connection, const sl_target *target, bson_t *rows,
                           sl_error *error) {
+    bson_t reply, batch;
     bson_t *count = BCON_NEW("aggregate", BCON_UTF8(target->collection), "pipeline", "[", "{",
                              "$indexStats", "{", "}", "}", "{", "$group", "{", "_id", "$name",
                              "shards", "{", "$sum", BCON_INT32(1), "}", "unique", "{", "$sum", "{",
                              "$cond", "[", "$spec.unique", BCON_INT32(1), BCON_INT32(0), "]", "}",
                              "}", "}", "}", "]", "cursor", "{", "batchSize", BCON_INT32(1000), "}");
-    return read_rows(connection, target, count, rows, error);
+    bool ok = sl_cluster_run(connection, target->database, count, &reply, NULL, error);
+    bson_init(rows);
+    if (ok && sl_look_inside(&reply, "cursor.firstBatch", &batch))
+        ok = bson_concat(rows, &batch) || sl_error_memory(error, "reading indexes");
+    bson_destroy(&reply);
+    return ok;
 }
 
 /* The number of shards with this unique index. `*all`: of those that have the collection. */

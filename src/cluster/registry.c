@@ -723,8 +723,8 @@ bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t 
         BCON_APPEND(query, name, "{", "$in", "[", BCON_NULL, "[", "]", "]", "}");
     else
         BSON_APPEND_ARRAY(query, name, was);
-    bson_t *update = BCON_NEW("$set", "{", name, BCON_ARRAY(now), list->begun,
-                              BCON_OID(&list->token), "}");
+    bson_t *update =
+        BCON_NEW("$set", "{", name, BCON_ARRAY(now), list->begun, BCON_OID(&list->token), "}");
     bool ok = change_counter(registry, query, update, false, done, error);
     if (ok && *done) {
         bson_destroy(list->was);

@@ -86,10 +86,10 @@ bool sl_column_formats_differ(const sl_schema_column *schema, sl_text field);
 
 /* What the numbers of a column show. */
 typedef struct sl_number_facts {
-    bool finite;     /* a value is a number other than infinity */
-    bool pointed;    /* a value has a form that only numbers have */
-    bool coded;      /* a value has a form that codes have, too: 1E5, -0 */
-    bool few_digits; /* a value has at most 15 digits */
+    bool finite;             /* a value is a number other than infinity */
+    bool pointed;            /* a value has a form that only numbers have */
+    bool coded;              /* a value has a form that codes have, too: 1E5, -0 */
+    bool few_digits;         /* a value has at most 15 digits */
     uint8_t fractions[2][4]; /* bit sets of numbers of digits after the point, 7: or more; [1]: with
                                 0 at the end; [.][0]: below 1, else digits before it, at most 3 */
 } sl_number_facts;

@@ -523,8 +523,8 @@ static void log_what_is_loaded(const sl_job *job, const sl_destination *destinat
     sl_unregistered stored;
     sl_error ignored;
     if (rest == 0 && job->own_ids && job->config->verify && !adds_to_earlier(job) &&
-        !destination->target.capped &&
-        sl_count_all(destination, &stored, &ignored) && stored.numbers < documents)
+        !destination->target.capped && sl_count_all(destination, &stored, &ignored) &&
+        stored.numbers < documents)
         sl_log_warning("%s.%s holds %s documents, but its parts have stored %s: unless _ids are "
                        "repeated, another program has removed some; shardload verify --content "
                        "shows which, and --again loads them",

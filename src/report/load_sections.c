@@ -188,7 +188,9 @@ static const char *describe_outcomes(sl_page *page, const bson_t *record) {
                 {mode->changed, "accounting.changed"},
                 {mode->already_stored, "accounting.alreadyStored"}};
     if (!mode->matches)
-        return sl_page_text(page, "%s", sl_plural((uint64_t)documents_of(record), "document"));
+        return sl_page_text(page, "%s document%s",
+                            sl_section_number(page, documents_of(record), SL_UNIT_COUNT),
+                            documents_of(record) == 1 ? "" : "s");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (rows[i].label)
             all = sl_page_text(page, "%s%s%s %s", all, *all ? ", " : "",
