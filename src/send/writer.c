@@ -332,6 +332,17 @@ static void close_connection(sl_outlet *outlet, uint32_t index) {
         sl_connection_return_writer(destination->connection, connection->client);
 }
 
+/* Those with one item per document of a batch. */
+static void free_arrays(sl_outlet *outlet) {
+    free(outlet->views);
+    free(outlet->pointers);
+    free(outlet->chosen);
+    free(outlet->found);
+    free(outlet->places);
+    free(outlet->again);
+    free(outlet->aside.indexes);
+}
+
 static void writer_outlet_destroy(sl_outlet *outlet) {
     if (!outlet)
         return;
@@ -339,11 +350,7 @@ static void writer_outlet_destroy(sl_outlet *outlet) {
         close_connection(outlet, i);
     free(outlet->connections);
     bson_destroy(outlet->options);
-    free(outlet->views);
-    free(outlet->pointers);
-    free(outlet->chosen);
-    free(outlet->places);
-    free(outlet->aside.indexes);
+    free_arrays(outlet);
     free(outlet);
 }
 
@@ -373,11 +380,7 @@ static bool writer_outlet_create(const sl_sending *sending, void *shared, sl_out
 /* Sets outlet->views to the consecutive documents of the batch. */
 static bool view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *error) {
     if (batch->documents > outlet->room) {
-        free(outlet->views);
-        free(outlet->pointers);
-        free(outlet->chosen);
-        free(outlet->places);
-        free(outlet->aside.indexes);
+        free_arrays(outlet);
         outlet->chosen = NULL;
         outlet->places = NULL;
         outlet->room = batch->documents;
@@ -936,11 +939,7 @@ static void modify_outlet_destroy(sl_outlet *outlet) {
         sl_connection_return_writer(outlet->sending->destination->connection, outlet->client);
     bson_destroy(outlet->head);
     free(outlet->statements.bytes);
-    free(outlet->views);
-    free(outlet->found);
-    free(outlet->places);
-    free(outlet->again);
-    free(outlet->aside.indexes);
+    free_arrays(outlet);
     free(outlet);
 }
 
@@ -970,11 +969,7 @@ static bool modify_outlet_create(const sl_sending *sending, void *shared, sl_out
 /* Makes views of the consecutive documents of the batch. */
 static bool modify_view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *error) {
     if (batch->documents > outlet->room) {
-        free(outlet->views);
-        free(outlet->found);
-        free(outlet->places);
-        free(outlet->again);
-        free(outlet->aside.indexes);
+        free_arrays(outlet);
         outlet->room = batch->documents;
         outlet->views = sl_zeroed(outlet->room, sizeof *outlet->views);
         outlet->found = malloc(outlet->room);
