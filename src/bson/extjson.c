@@ -344,14 +344,9 @@ static inline const char *extjson_not_a(sl_extjson *x, const char *at, const cha
 
 /* ---- strings and keys of the mongo shell ---- */
 
-static bool is_name_byte(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || sl_is_digit(c) || c == '_' ||
-           c == '$';
-}
-
 static const char *name_end(const char *p) {
     if (!sl_is_digit(*p)) {
-        while (is_name_byte(*p))
+        while (sl_is_name_byte(*p))
             p++;
     }
     return p;
@@ -569,29 +564,19 @@ static const char *take_timestamp(sl_extjson *x, const char *p, extjson_value *v
 
 /* ---- binary data ---- */
 
-/* The value of a digit of base64; blanks are skipped, as libbson does. */
-static int base64_digit(char c) {
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
 static bool is_space(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Decodes base64 to `to`, which may lie before the text in the same memory. */
+/* Decodes base64 to `to`, which may lie before the text in the same memory. Skips blanks, as libbson
+ * does. */
 static bool decode_base64(sl_text text, uint8_t *to, size_t *length) {
     uint32_t bits = 0;
     unsigned count = 0, padding = 0;
     uint8_t *start = to;
     for (size_t i = 0; i < text.length; i++) {
         char c = text.bytes[i];
-        int digit = base64_digit(c);
+        int digit = sl_base64_digit(c);
         if (digit >= 0 && padding == 0) {
             bits = bits << 6 | (uint32_t)digit;
             if (++count % 4 == 0) {
@@ -1003,7 +988,7 @@ static const char *number_argument(sl_extjson *x, const char *p, uint8_t *scratc
     if (*p == '"' || *p == '\'')
         return take_text(x, p, scratch, text, expected);
     const char *from = p;
-    while (is_name_byte(*p) || *p == '-' || *p == '+' || *p == '.')
+    while (sl_is_name_byte(*p) || *p == '-' || *p == '+' || *p == '.')
         p++;
     *text = (sl_text){from, (size_t)(p - from)};
     return p;
@@ -1268,7 +1253,7 @@ static const char *slashed_regex(sl_extjson *x, const char *p, uint8_t *type, ui
         return sl_extjson_utf8_fault(x, from, p);
     *(*to)++ = 0;
     options = *to;
-    for (from = ++p; is_name_byte(*p); *(*to)++ = (uint8_t)*p++) {
+    for (from = ++p; sl_is_name_byte(*p); *(*to)++ = (uint8_t)*p++) {
         if (*to > x->limit)
             return extjson_no_room(x);
     }
@@ -1319,8 +1304,8 @@ static const char *shell_value(sl_extjson *x, const char *p, uint8_t *type, uint
     }
     if (*p == '/')
         return slashed_regex(x, p, type, to);
-    return is_name_byte(*p) && !sl_is_digit(*p) ? shell_word(x, p, type, to, depth)
-                                                : shell_number(x, p, type, to);
+    return sl_is_name_byte(*p) && !sl_is_digit(*p) ? shell_word(x, p, type, to, depth)
+                                                   : shell_number(x, p, type, to);
 }
 
 /* ---- keys ---- */

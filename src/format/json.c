@@ -326,17 +326,11 @@ bool sl_json_is_lines(sl_text head, bool whole) {
     return p < end ? *p == '\n' : !whole;
 }
 
-/* Of a key without quotes, as in the mongo shell. */
-static bool is_name_byte(char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-           c == '$';
-}
-
 /* The end of a key without quotes; NULL if none is at `p`. */
 static const char *name_end(const char *p, const char *end) {
-    if (p >= end || !is_name_byte(*p) || (*p >= '0' && *p <= '9'))
+    if (p >= end || !sl_is_name_byte(*p) || sl_is_digit(*p))
         return NULL;
-    while (p < end && is_name_byte(*p))
+    while (p < end && sl_is_name_byte(*p))
         p++;
     return p;
 }
@@ -407,7 +401,7 @@ static const char *string_end(const char *p, const char *end) {
 /* The end of a number or word: the end of all bytes that can be part of one. */
 static const char *plain_end(const char *p, const char *end) {
     const char *start = p;
-    while (p < end && (is_name_byte(*p) || *p == '-' || *p == '+' || *p == '.'))
+    while (p < end && (sl_is_name_byte(*p) || *p == '-' || *p == '+' || *p == '.'))
         p++;
     return p > start ? p : NULL;
 }
@@ -435,7 +429,7 @@ static const char *value_end(const char *p, const char *end) {
         return string_end(p, end);
     if (*p == '/') {
         p = string_end(p, end);
-        while (p && p < end && is_name_byte(*p)) /* options */
+        while (p && p < end && sl_is_name_byte(*p)) /* options */
             p++;
         return p;
     }

@@ -229,18 +229,12 @@ uint8_t *sl_put_hex(const sl_value *v, uint8_t *to) {
     return end_binary(to, out);
 }
 
-static int base64_digit(char byte) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *found = byte ? strchr(digits, byte) : NULL;
-    return found ? (int)(found - digits) : -1;
-}
-
 uint8_t *sl_put_base64(const sl_value *v, uint8_t *to) {
     uint8_t *out = to + BINARY_HEAD;
     uint32_t bits = 0, count = 0, padding = 0;
     for (size_t i = 0; i < v->field.length; i++) {
         const char byte = v->field.bytes[i];
-        int digit = base64_digit(byte);
+        int digit = sl_base64_digit(byte);
         if (byte == '\n' || byte == '\r')
             continue;
         if (byte == '=' ? ++padding > 2 : digit < 0 || padding > 0)

@@ -48,6 +48,23 @@ static inline int sl_hex_digit(char c) {
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+/* Of a key without quotes, as in the mongo shell. */
+static inline bool sl_is_name_byte(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || sl_is_digit(c) || c == '_' ||
+           c == '$';
+}
+
+/* The value of a digit of base64; -1: none. */
+static inline int sl_base64_digit(char c) {
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (sl_is_digit(c))
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
 /* As sl_text_equal, ignoring the case of ASCII letters. One of the texts contains no NUL. */
 bool sl_text_equal_ignoring_case(sl_text a, sl_text b);
 
