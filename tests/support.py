@@ -608,6 +608,15 @@ class ClusterCase(Case):
         return [entry["state"] for entry in
                 self.database["t.sources"].find({"state": {"$exists": True}})]
 
+    def assert_all_loaded(self, *sources, documents):
+        """All of the sources are loaded, whichever loads have loaded them."""
+        self.shardload("verify", *self.target(), "--content", "--progress", "none", *sources)
+        self.assertEqual(self.database.t.count_documents({}), documents)
+        registered = [source for source in self.database["t.sources"].find() if "name" in source]
+        self.assertEqual({source["state"] for source in registered}, {"loaded"})
+        self.assertEqual(sum(source["documents"] for source in registered), documents)
+        self.assertEqual(self.balancer_mode(), "full")
+
     def wait_for_documents(self, running, count, collection="t"):
         """Waits until the server holds `count` documents; the program must still be running then."""
         def stored():

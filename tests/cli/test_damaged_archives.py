@@ -231,8 +231,7 @@ class Known(Case):
     def test_a_load_ends_with_exit_code_3(self):
         lines = b"id,name\n" + b"".join(b"%d,x\n" % n for n in range(1000))
         path = self.file("two.csv.gz", gzip.compress(lines) + b"\0" + gzip.compress(lines))
-        outcome, _ = self.parse(path, code=support.EXIT_SOURCE)
-        self.assertIn("two.csv.gz: the gzip data ends at byte", outcome.err)
+        self.parse(path, code=support.EXIT_SOURCE, message="two.csv.gz: the gzip data ends at byte")
 
     def test_zeros_are_padding(self):
         for data in (gzip.compress(TEXT), bz2.compress(TEXT), zstd(TEXT), lz4(TEXT),

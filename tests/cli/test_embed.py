@@ -197,8 +197,7 @@ class Tables(support.Case):
             file.write(b"9")
         self.assertFalse((work / "embed/complete").exists())
         running.signal(signal.SIGCONT)
-        outcome = running.wait()
-        self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
+        outcome = running.wait().expect(support.EXIT_SOURCE)
         self.assertIn("while it was being read", outcome.err)
         self.assertFalse((work / "embed/complete").exists())
 

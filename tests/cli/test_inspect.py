@@ -79,8 +79,7 @@ class Inspect(support.Case):
 
     def test_a_file_of_no_known_format_is_refused(self):
         path = self.file("letter.txt", "Dear reader,\nthis is no table.\n")
-        outcome = self.shardload("inspect", "--format", "mot", path, code=support.EXIT_SOURCE)
-        self.assertIn("letter.txt", outcome.err)
+        self.shardload("inspect", "--format", "mot", path, code=support.EXIT_SOURCE, message="letter.txt")
 
     def test_a_schema_needs_no_format(self):
         path = self.file("table.csv", "a,b\n1,2\n")

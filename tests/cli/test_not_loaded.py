@@ -101,8 +101,7 @@ class Archives(Case):
         for other in (b"a,b\n1,2\n" * 300000, b"[1,2]\n", b"\x0c\0\0\0\x10a\0\x01\0\0\0\0"):
             path = self.file("json.zip", making.zip_of([
                 ("1.json", b'{"a":1}\n{"a":2}\n'), ("x", other), ("2.json", b'[{"a":3},{"a":\n4}]')]))
-            outcome, _ = self.parse(path, code=support.EXIT_SOURCE)
-            self.assertIn("x: not loaded: this is not JSON", outcome.err)
+            self.parse(path, code=support.EXIT_SOURCE, message="x: not loaded: this is not JSON")
             _, work = self.parse("--skip-other", path)
             self.assert_accounting(work, inserted=4)
 
@@ -127,9 +126,8 @@ class Archives(Case):
         tar = making.tar(entries)
         for path in (self.file("a.zip", making.zip_of(entries)), self.file("a.tar", tar), self.zipped("a.tar.gz", tar)):
             with self.subTest(path.name):
-                outcome, work = self.parse(path, code=support.EXIT_SOURCE)
-                self.assertIn("LIESMICH.txt: not loaded: ", outcome.err)
-                self.assertIn("notes.md: not loaded: ", outcome.err)
+                _, work = self.parse(path, code=support.EXIT_SOURCE,
+                                     message=("LIESMICH.txt: not loaded: ", "notes.md: not loaded: "))
                 self.assert_accounting(work, inserted=200)
                 outcome, work = self.parse("--skip-other", path)
                 self.assertIn("types inferred from 200 sampled records: 2 numbers", outcome.err)
@@ -138,8 +136,7 @@ class Archives(Case):
                 self.assertIn("Name the archive as a file; --include PATTERN", outcome.err)
                 self.parse("--include", "*.csv", "-", stdin=path.read_bytes())
         path = self.file("b.zip", making.zip_of(entries[:2]))
-        outcome, _ = self.parse(path, code=support.EXIT_SOURCE)
-        self.assertIn("the format of none of its first entries is recognised", outcome.err)
+        self.parse(path, code=support.EXIT_SOURCE, message="the format of none of its first entries is recognised")
 
     def test_include_selects_entries(self):
         for path in self.archives():
@@ -239,8 +236,7 @@ class Binary(Case):
         path = self.file("a.tar", making.tar([("a.csv", RESULTS), ("b.bin", self.PICTURE)]))
         for source in (folder, path):
             with self.subTest(source.name):
-                outcome, _ = self.parse(source, code=support.EXIT_SOURCE)
-                self.assertIn("b.bin: not loaded: ", outcome.err)
+                self.parse(source, code=support.EXIT_SOURCE, message="b.bin: not loaded: ")
                 _, work = self.parse("--skip-other", source)
                 self.assert_accounting(work, inserted=3)
                 self.assertEqual(support.run_record(work)["notLoaded"]["count"], 1)
@@ -248,8 +244,7 @@ class Binary(Case):
     def test_text_is_not_skipped(self):
         self.file("folder/a.csv", RESULTS)
         self.file("folder/b.csv", RESULTS.replace(b"\n", b"\r", 1))
-        outcome, _ = self.parse("--skip-other", "folder", code=support.EXIT_SOURCE)
-        self.assertIn("carriage return", outcome.err)
+        self.parse("--skip-other", "folder", code=support.EXIT_SOURCE, message="carriage return")
 
 
 class WorkDirectories(Case):
@@ -325,9 +320,8 @@ class Copies(Case):
         first, second = self.two_files(change=True)
         offset = next(i for i, (x, y) in enumerate(zip(first.read_bytes(), second.read_bytes())) if x != y)
         for words in ([self.scratch / "a", self.scratch / "b"], [first, second]):
-            outcome, _ = self.parse(*words, code=support.EXIT_SOURCE)
-            self.assertIn(f"{first} and {second} have the same name, size, ", outcome.err)
-            self.assertIn(f"differ at byte {offset}: ", outcome.err)
+            self.parse(*words, code=support.EXIT_SOURCE,
+                       message=(f"{first} and {second} have the same name, size, ", f"differ at byte {offset}: "))
 
     def test_a_file_that_is_also_standard_input(self):
         path = self.file("results.csv", RESULTS)

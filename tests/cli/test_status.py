@@ -86,8 +86,7 @@ class Status(support.Case):
         self.assertTrue(running.running())
         # Without a limit this load takes a few seconds; with it, minutes.
         self.assertIn("rate limit     none", self.status("--rate-limit", "unlimited").out)
-        outcome = running.wait()
-        self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
+        outcome = running.wait().expect(support.EXIT_OK)
         self.assertIn("rate limit changed to 3000 documents/s", outcome.err)
         self.assertIn("rate limit removed", outcome.err)
         self.assert_accounting(self.scratch / "work", inserted=300000)
@@ -114,8 +113,7 @@ class Status(support.Case):
             self.wait_for(lambda: self.figures().get("waitsMostFor") == "rateLimit", "the limit")
             self.status("--rate-limit", "unlimited")
             writer.join()
-        outcome = running.wait()
-        self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
+        running.wait().expect(support.EXIT_OK)
         self.assert_accounting(self.scratch / "work", records=42000)
 
     def test_the_environment_of_loads_changes_no_limit(self):

@@ -19,9 +19,6 @@ INDEXES = [
 ]
 SERIES = {"timeseries": {"timeField": "t", "metaField": "m", "granularity": "seconds",
                          "bucketMaxSpanSeconds": 3600}}
-COLLATION = {"locale": "de", "caseLevel": False, "caseFirst": "off", "strength": 2,
-             "numericOrdering": False, "alternate": "non-ignorable", "maxVariable": "punct",
-             "normalization": False, "backwards": False, "version": "57.1"}
 
 
 def documents(count, first=0):

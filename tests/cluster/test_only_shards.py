@@ -38,14 +38,6 @@ class OnlyShardsCase(support.ClusterCase):
         self.assertIs(record["verification"]["ok"], True)
         return record["accounting"]
 
-    def assert_complete(self, *sources, documents):
-        self.shardload("verify", *self.target(), "--content", "--progress", "none", *sources)
-        self.assertEqual(self.database.t.count_documents({}), documents)
-        registered = self.registered().values()
-        self.assertEqual({source["state"] for source in registered}, {"loaded"})
-        self.assertEqual(sum(source["documents"] for source in registered), documents)
-        self.assertEqual(self.balancer_mode(), "full")
-
     def assert_one_by_one(self, *words, documents, route=()):
         """Runs a loader for each shard, one after the other; each writes to its own shard only."""
         stored = dict.fromkeys(self.shards, 0)
@@ -61,7 +53,7 @@ class OnlyShardsCase(support.ClusterCase):
                 self.assertEqual((one["shard"], one["expected"]), (name, one["found"]))
             self.assertEqual(self.states(), {"loaded"} if name == self.first else {"started"})
         self.assertIn("all 2 shards are loaded", outcome.text)
-        self.assert_complete(*words, documents=documents)
+        self.assert_all_loaded(*words, documents=documents)
 
     def assert_at_once(self, *words, documents, route=()):
         running = {name: self.begin(name, *route, *words) for name in self.shards}
@@ -75,7 +67,7 @@ class OnlyShardsCase(support.ClusterCase):
         self.assertGreater(min(inserted.values()), 0)
         # Both loaders report it if they end at the same time.
         self.assertIn(errors.count("all 2 shards are loaded"), (1, 2), errors)
-        self.assert_complete(*words, documents=documents)
+        self.assert_all_loaded(*words, documents=documents)
 
     def small_files(self, count=40):
         """A folder of so many files that complete files are dealt to the shards. Returns (folder,
@@ -147,13 +139,13 @@ class Together(OnlyShardsCase):
         parts = [source["parts"]["shards"] for source in self.registered().values()]
         self.assertEqual([sum(one[str(i + 1)] for one in parts) for i in range(2)],
                          [stored[name] for name in sorted(stored)])
-        self.assert_complete(*sources, documents=documents)
+        self.assert_all_loaded(*sources, documents=documents)
         # So a single shard may be loaded again, and the sums stay right.
         for name in (self.first, self.second):
             _, work = self.only(name, "--again", *sources)
             figures = self.figures(work)
             self.assertEqual((figures["inserted"], figures["alreadyStored"]), (0, stored[name]))
-        self.assert_complete(*sources, documents=documents)
+        self.assert_all_loaded(*sources, documents=documents)
 
 
 class Agreement(OnlyShardsCase):
@@ -194,7 +186,7 @@ class Agreement(OnlyShardsCase):
         self.assertEqual(self.figures(work)["alreadyStored"], loaded)
         _, work = self.only(self.second, self.source)
         self.assertEqual(self.figures(work)["inserted"], 6000 - loaded)
-        self.assert_complete(self.source, documents=6000)
+        self.assert_all_loaded(self.source, documents=6000)
 
     def test_other_shards_than_those_of_the_first_loader_are_refused(self):
         self.only(self.first, self.source)
@@ -210,13 +202,13 @@ class Agreement(OnlyShardsCase):
         # The message advises a load without --only-shards.
         _, work = self.load(self.source)
         self.assertEqual(self.figures(work)["alreadyStored"], before)
-        self.assert_complete(self.source, documents=6000)
+        self.assert_all_loaded(self.source, documents=6000)
 
     def test_parts_by_part_do_not_count_as_parts_by_only_shards(self):
         self.load("--part", "1/2", self.source)
         self.only(self.second, self.source, message="1 of 1 sources wait for other shards")
         self.load("--part", "2/2", self.source)
-        self.assert_complete(self.source, documents=6000)
+        self.assert_all_loaded(self.source, documents=6000)
 
     def test_a_shard_is_loaded_once(self):
         _, first = self.only(self.first, self.source)
@@ -225,7 +217,7 @@ class Agreement(OnlyShardsCase):
             self.only(names, self.source, code=support.EXIT_SOURCE, message="this part of it")
         _, work = self.only(both, "--again", self.source)
         self.assertEqual(self.figures(work)["alreadyStored"], self.figures(first)["inserted"])
-        self.assert_complete(self.source, documents=6000)
+        self.assert_all_loaded(self.source, documents=6000)
 
     def test_the_last_loader_notices_a_removed_document(self):
         self.only(self.first, self.source)
@@ -243,10 +235,9 @@ class Agreement(OnlyShardsCase):
         self.assertEqual(self.states(), {"started"})
         words = self.load_words(work, "--resume", self.source)
         for other in (["--only-shards", self.first], []):
-            outcome = self.shardload(*words, *other, code=support.EXIT_USAGE)
-            self.assertIn(f"--only-shards was \"{self.second}\"", outcome.err)
+            self.shardload(*words, *other, code=support.EXIT_USAGE, message=f"--only-shards was \"{self.second}\"")
         self.shardload(*words, "--only-shards", self.second)
-        self.assert_complete(self.source, documents=6000)
+        self.assert_all_loaded(self.source, documents=6000)
 
 
 class Refusals(OnlyShardsCase):

@@ -292,15 +292,13 @@ class AnyServer:
 
     def test_a_source_that_was_never_loaded_or_has_changed(self):
         path = self.file("year.txt", mot_text([1, 2, 3]))
-        outcome = self.shardload("verify", *self.target(), path, code=support.EXIT_SOURCE)
-        self.assertIn("never been loaded", outcome.err)
+        self.shardload("verify", *self.target(), path, code=support.EXIT_SOURCE, message="never been loaded")
         self.load(path)
         path.write_text(mot_text([1, 2, 4]))
         self.shardload("verify", *self.target(), path, code=support.EXIT_SOURCE, message="year.txt")
 
     def test_a_pipe_cannot_be_verified(self):
-        outcome = self.shardload("verify", *self.target(), "-", code=support.EXIT_SOURCE)
-        self.assertIn("standard input", outcome.err)
+        self.shardload("verify", *self.target(), "-", code=support.EXIT_SOURCE, message="standard input")
 
     def test_verify_changes_nothing(self):
         path = self.file("year.txt", mot_text([1, 2, 3]))
