@@ -568,8 +568,8 @@ static bool is_space(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Decodes base64 to `to`, which may lie before the text in the same memory. Skips blanks, as libbson
- * does. */
+/* Decodes base64 to `to`, which may lie before the text in the same memory. Blanks are skipped, as
+ * by libbson. */
 static bool decode_base64(sl_text text, uint8_t *to, size_t *length) {
     uint32_t bits = 0;
     unsigned count = 0, padding = 0;

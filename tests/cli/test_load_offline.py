@@ -481,8 +481,7 @@ class Folders(support.Case):
     def test_results_and_items_in_one_folder_are_refused(self):
         self.file("in/results.txt", support.mot_text([1]))
         self.file("in/items.txt", support.mot_sample(support.MOT_ITEMS[0]).read_bytes())
-        outcome, _ = self.parse("in", code=support.EXIT_SOURCE)
-        self.assertIn("--include", outcome.err)
+        outcome, _ = self.parse("in", code=support.EXIT_SOURCE, message="--include")
         self.assertRegex(outcome.err, "result")
         self.assertRegex(outcome.err, "item")
         raw, _ = self.dump("--include", "res*.txt", "in")

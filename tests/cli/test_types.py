@@ -320,8 +320,7 @@ class Types(support.Case):
                                (pieces, ["f/1.csv"]), (pieces[:1], ["f/8.csv"])):
             archive = [self.tar(entries)] if entries else []
             outcome = self.shardload("load", "--sink", "null", "--format", "delimited", *archive, *words,
-                                     code=support.EXIT_SOURCE)
-            self.assertIn("are they pieces of one file, with one header?", outcome.err)
+                                     code=support.EXIT_SOURCE, message="are they pieces of one file, with one header?")
         self.assertIn("unpack the archives, and load the files joined", outcome.err)
         self.assertEqual(len(self.documents("f", "--include", "[129].csv")[0]), 22)  # no pieces
         self.assertEqual(len(self.documents(self.tar([others[0], pieces[0], others[1]]))[0]), 22)
@@ -522,8 +521,7 @@ class Types(support.Case):
         self.assertEqual(outcome.text.count("table not loaded: `Ums\u00e4tze 2024`"), 1)
         self.assertEqual(outcome.text.count("table skipped: `Ums\u00e4tze 2024`"), 1)
         path = self.file("u.csv", b"Gr\xf6\xdfe;Art\na;b\nc;d\n")
-        outcome = self.shardload("inspect", "--encoding", "cp1252", path)
-        self.assertIn("to be a header: `Gr\u00f6\u00dfe;Art`", outcome.text)
+        self.shardload("inspect", "--encoding", "cp1252", path, message="to be a header: `Gr\u00f6\u00dfe;Art`")
         for name, text, stored in (("w.csv", "Nr;x\n1;2\n".encode("utf-16"), "UTF-16"), ("p.csv", b"N;x\n1;2\n", None)):
             text = self.shardload("inspect", self.file(name, text)).out.splitlines()[0]
             self.assertRegex(text, rf"\(\d+ B, {stored}\)$" if stored else r"\(\d+ B\)$")
@@ -567,8 +565,7 @@ class Types(support.Case):
         path = self.file("d.csv", "n,day,made\n1,31.01.2015,\xfc\n2,2015-02-01,x\n3,1/31/2015,y\n".encode("latin-1"))
         declared = 'type: date, format: ["%d.%m.%Y", "%Y-%m-%d", "%m/%d/%Y"]'
         words = path, "--encoding", "latin1"
-        outcome = self.shardload("inspect", "--write-schema", "d.yaml", *words)
-        self.assertIn(f"text; for dates declare {declared}", outcome.text)
+        self.shardload("inspect", "--write-schema", "d.yaml", *words, message=f"text; for dates declare {declared}")
         outcome, _ = self.parse(*words)
         self.assertIn(f"dates of day have several formats, so they are loaded as text; to load dates, write a schema "
                       f"(inspect --write-schema FILE), and declare there {declared}", outcome.err)

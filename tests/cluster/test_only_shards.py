@@ -154,8 +154,7 @@ class Agreement(OnlyShardsCase):
         self.source = self.file("year.txt", support.wide_text(6, rows=1000))
 
     def test_a_shard_that_is_not_loaded_yet_is_reported(self):
-        outcome, work = self.only(self.first, self.source)
-        self.assertIn(f"shards ({self.first}) are loaded; 1 of 1 sources wait", outcome.text)
+        _, work = self.only(self.first, self.source, message=f"shards ({self.first}) are loaded; 1 of 1 sources wait")
         self.assertLess(self.figures(work)["records"], 6000)
         self.shardload("verify", *self.target(), "--progress", "none", self.source,
                        code=support.EXIT_VERIFICATION, message="began and has not finished")

@@ -368,9 +368,8 @@ class Standalone(Restoring):
                                 self.namespace("b", made[:10]), zipped=True)
         path = dump / self.db / "a.bson.gz"
         path.write_bytes(path.read_bytes()[:-20000])
-        outcome, rows = self.restore(dump, "--batch-size", 100, code=support.EXIT_SOURCE)
-        self.assertIn("ends early at byte", outcome.err)
-        self.assertIn("twice", outcome.err)
+        outcome, rows = self.restore(dump, "--batch-size", 100, code=support.EXIT_SOURCE,
+                                     message=("ends early at byte", "twice"))
         self.assertGreater(rows["a"]["inserted"], 0)
         self.assertRegex(outcome.text, r"\.a .*incomplete")
         self.assertIn("n_1__id_1", self.facts("a")[2])

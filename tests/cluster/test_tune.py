@@ -474,9 +474,8 @@ class Refused(TuneCase):
 
     def test_too_many_settings_are_refused_before_anything_is_loaded(self):
         many = ",".join(str(n) for n in range(1, 33))
-        outcome = self.tune("--try-threads", many, "--try-batch-sizes", many, "--try-clustered",
-                            "--try-compressors", "none,snappy,zlib,zstd", code=support.EXIT_USAGE)
-        self.assertIn("4096", outcome.err)
+        self.tune("--try-threads", many, "--try-batch-sizes", many, "--try-clustered",
+                  "--try-compressors", "none,snappy,zlib,zstd", code=support.EXIT_USAGE, message="4096")
         self.assertFalse(self.work.exists())
 
     def test_the_recommendation_is_not_written_through_a_link(self):
