@@ -443,7 +443,7 @@ class Remembered(support.ClusterCase):
         self.wait_for(lambda: ("plz", "int") in self.remembered(), "types of the pipe")
         self.load(*wrong, self.csv("7,1,1"))
         feed.close()
-        running.wait().expect(support.EXIT_SOURCE, "all 20,000 records were rejected")
+        running.wait().expect(support.EXIT_SOURCE, "all records were rejected: 20,000 like")
         self.assertIn(("plz", "int"), self.remembered())
         self.load(right, code=support.EXIT_SOURCE, message="differ from those of the documents")
         self.load("--drop", right)
