@@ -39,9 +39,9 @@ typedef struct sl_reach {
 } sl_reach;
 
 /* Sends a hello to the hosts, those of the URI or others, until one answers, with TLS if the URI
- * sets it. `reach` receives the outcome; `asking` (may be NULL) is called with the name of each host beforehand.
- * False with the error set when the client's certificate cannot be used, or when no server answers
- * as expected and at least one refuses the connection for a permanent reason. */
+ * sets it. `reach` receives the outcome; `asking` (may be NULL) is called with the name of each
+ * host beforehand. False with the error set when the client's certificate cannot be used, or when
+ * no server answers as expected and at least one refuses the connection for a permanent reason. */
 bool sl_preflight(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
                   void (*asking)(void *context, const char *host), void *context, sl_reach *reach,
                   sl_error *error);

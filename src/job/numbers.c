@@ -1011,10 +1011,10 @@ static bool refuse_matched(const sl_job *job, const sl_destination *destination,
         const uint64_t records = entries[i].stored + entries[i].matched;
         if (found > 0 && found < records)
             return sl_error_set(
-                error, SL_EXIT_SOURCE,
+                error, SL_EXIT_VERIFICATION,
                 "%s: %s of its %s documents in %s.%s have the positions of the records as _ids. "
-                "Others were matched by a load with --mode and --match-fields other than _id, and "
-                "cannot be verified (docs/modes.md), or are missing",
+                "Others are missing, or were matched by a load with --mode and --match-fields "
+                "other than _id, and cannot be verified (docs/modes.md)",
                 entries[i].name, sl_human_count(found, number), sl_human_count(records, all),
                 destination->target.database, destination->target.collection);
         if (found == 0)

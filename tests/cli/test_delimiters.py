@@ -79,10 +79,12 @@ class Delimiters(support.Case):
         self.assertEqual(self.documents(path, "--quote", "none"), [{"id": "1", "size": '"5"'}])
 
     def test_quotes_after_the_first_lines(self):
-        """Quotes that only later lines have are recognised if these lines show that they quote, and are never kept
+        """Quotes that only later lines have are recognised if two of these show that they quote, and are never kept
         without a warning."""
-        for late, found, said in (({5001: '"He said ""hi"""', 5002: '"x"'}, ['He said "hi"', "x"], None),
-                                  ({5001: '"a\nb"'}, ["a\nb"], None), ({5001: '"a|b"'}, ["a|b"], None),
+        for late, found, said in (({5001: '"He said ""hi"""', 5002: '"x"', 5003: '"a|b"'},
+                                   ['He said "hi"', "x", "a|b"], None),
+                                  ({5001: '"a\nb"', 5002: '"c\nd"'}, ["a\nb", "c\nd"], None),
+                                  ({5001: '"He said ""hi"""', 5002: '"x"'}, ['"He said ""hi"""', '"x"'], 5001),
                                   ({5001: '"Smith, John"'}, ['"Smith, John"'], 5001),
                                   ({80: '"x"'}, ['"x"'], 80), ({5001: '""x""', 5002: '"y"'}, ['""x""', '"y"'], 5001),
                                   ({5001: '"He said ""hi"""', 5002: '"5" disk'},

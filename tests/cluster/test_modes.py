@@ -388,7 +388,7 @@ class Standalone(Modes, support.ClusterCase):
         self.load("--mode", "merge", "--match-fields", "sku", path)
         for words in (), ("--content",):
             self.shardload("verify", *self.target(), "--progress", "none", *words, path,
-                           code=support.EXIT_SOURCE, message="10 of its 20 documents")
+                           code=support.EXIT_VERIFICATION, message="10 of its 20 documents")
 
     def test_a_unique_index_rejects_duplicates(self):
         source = self.file("a.json", b'{"_id":1,"k":5}\n{"_id":2,"k":5}\n{"_id":3,"k":6}\n')
