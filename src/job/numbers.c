@@ -566,7 +566,7 @@ static bool has_size(alike *a, size_t index, int64_t size) {
            sl_source_text_bytes(a->job->set, index, &own, &a->error) && own == (uint64_t)size;
 }
 
-/* Counts the stored documents of a registered source whose _ids are positions; sets their bounds. */
+/* Counts the stored documents of a registered source whose _ids are positions; sets the bounds. */
 static bool count_stored(const sl_destination *destination, const bson_t *document,
                          int64_t bounds[2], uint64_t *stored, sl_error *error) {
     const int64_t number = sl_look_int64(document, "number", 0);

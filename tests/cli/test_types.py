@@ -181,7 +181,8 @@ class Types(support.Case):
         of digits, or without zeros at the end."""
         for values, types in ((["3.1", "3.9", "3.10"], "text"), (["3.10", "3.20", "4.25"], "double"),
                               (["3.1", "3.25", "4.0"], "double"), (["1.5", "2.505"], "double"),
-                              (["3.12", "9.90", "12.3", "0.450", "105"], "double"), (["3.1", "8.10", "8.5417"], "double")):
+                              (["3.12", "9.90", "12.3", "0.450", "105"], "double"),
+                              (["3.1", "8.10", "8.5417"], "double")):
             path = self.file("k.csv", "k,n\n" + "".join(f"{value},1\n" for value in values))
             inspected = self.shardload("inspect", path)
             self.assertRegex(inspected.out, r"\bk +" + types)
