@@ -389,8 +389,8 @@ class Corrected(support.ClusterCase):
         for command, path in ("load", self.path), ("plan", self.path), ("load", f"../{self.scratch.name}/a.csv"):
             outcome = self.shardload(command, *self.target(), *self.words, "--again", path, code=support.EXIT_SOURCE)
             self.assertIn("--again: these files have changed since they were loaded into", outcome.text)
-            self.assertRegex(outcome.text, f"{re.escape(str(path))}: {len(self.text)} bytes were loaded on [-0-9]+.*, and "
-                                           f"it has {len(self.text) - 50}, of another text")
+            self.assertRegex(outcome.text, f"{re.escape(str(path))}: {len(self.text)} bytes were loaded on [-0-9]+.*, "
+                                           f"and it has {len(self.text) - 50}, of another text")
             self.assertIn("rejected/", outcome.text)
         self.assertEqual(self.database.t.count_documents({}), 450)
         self.load(*self.words, "--again", self.file("other/a.csv", self.text.replace("x", "") + "500,1\n"))
