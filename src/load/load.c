@@ -95,6 +95,14 @@ static bool may_be_resumed(const sl_load *load, const sl_error *why) {
            atomic_load(&load->run.ended_by) != SL_ENDED_ALL_REJECTED;
 }
 
+/* Has the limit of rejects ended the load before its first document? */
+static bool is_of_rejects(const sl_load *load) {
+    if (atomic_load(&load->run.ended_by) != SL_ENDED_BY_REJECT_LIMIT)
+        return false;
+    const sl_run_totals sum = sl_run_sum(&load->run);
+    return load->run.earlier.documents + sum.inserted + sum.already_stored + sum.changed == 0;
+}
+
 /* Was the load refused before it began, because of its options, its sources or stored documents? */
 static bool is_refused(const sl_load *load, const sl_error *why) {
     return !atomic_load(&load->run.begun) &&
@@ -366,8 +374,8 @@ static bool prepare(sl_load *load, sl_error *error) {
         !sl_prepare_target(connection, &destination->target, &destination->created, error) ||
         !sl_target_identify(connection, &destination->target, error) ||
         !sl_target_check_shards(destination, NULL, error) ||
-        !(job->resumed || (sl_types_record(job, destination, false, error) &&
-                           sl_ids_record(job, destination, error))) ||
+        !sl_types_record(job, destination, false, error) ||
+        !sl_ids_record(job, destination, error) ||
         !sl_sources_number_by_registry(job, destination, load->ledger.work_directory, error) ||
         !sl_resume_target(job, destination, &load->ledger, error) ||
         !sl_shard_map_read(connection, &destination->target, destination->topology,
@@ -969,7 +977,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
     }
     const bool nothing = atomic_load(&load.run.ended_by) == SL_ENDED_ALL_REJECTED;
     sl_error ignored;
-    if (load.destination.registry && (nothing || unused[0]))
+    if (load.destination.registry && (nothing || unused[0] || is_of_rejects(&load)))
         (void)sl_registry_withdraw_lists(load.destination.registry, &ignored);
     /* The last step: once a load is marked as finished, --resume does not write run.json again. */
     if (!finished && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS || nothing) &&

@@ -438,6 +438,11 @@ class Remembered(support.ClusterCase):
         wrong, right = ("--types", "plz=int"), self.csv("a,1,1", "b,2,2")
         self.load(*wrong, right, code=support.EXIT_SOURCE)
         self.assertEqual(self.remembered(), [])
+        ended, work = self.load(*wrong, "--again", "--max-rejects", 0, right, code=None)
+        self.assertEqual((ended.code != 0, self.remembered()), (True, []))
+        self.shardload(*self.load_words(work, *wrong, "--again", "--max-rejects", 9, "--resume", right),
+                       code=support.EXIT_SOURCE)
+        self.assertEqual(self.remembered(), [])
         running, feed = self.start_with_pipe("shardload", "load", *self.target(), *wrong, "--work-dir", "w", "-",
                                              text=b"plz,n,day\n" + b"a,1,1\n" * 20000)
         self.wait_for(lambda: ("plz", "int") in self.remembered(), "types of the pipe")
