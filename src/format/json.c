@@ -175,7 +175,8 @@ static size_t read_bytes(state *s, const char *p, size_t count) {
     uint64_t inside = sl_parity_before(m.quotes & ~escaped & valid) ^ s->string;
     if ((m.shell & ~inside & valid) != 0)
         return read_shell(s, p, count);
-    uint64_t opening = m.opening & ~inside & valid, closing = m.closing & ~inside & valid;
+    const uint64_t counted = ~inside & ~escaped & valid;
+    uint64_t opening = m.opening & counted, closing = m.closing & counted;
     if ((uint64_t)__builtin_popcountll(closing) >= s->depth) {
         uint64_t depth = s->depth;
         for (uint64_t left = opening | closing; left != 0; left &= left - 1) {

@@ -228,7 +228,8 @@ SEEDS = {
         b'\2{"a":[[["1"]],{"d":"x"}],"c":[{"d":"2020-01-01"}],"b":"nul"}'] + [b"\1" + text.encode() for text in (
         JSON_PLAIN + "\n" + "\r\n ".join(JSON_TYPES), JSON_PLAIN + "{}\ufeff".join(JSON_TYPES),
         "[\n " + ",\n".join(JSON_TYPES).replace(":", ":\n") + "\n]\n",
-        JSON_PLAIN.replace(",", ",\n") + ' {"a":1,\n"a":2}{"b":"\\q"}', '{"a":\n1}x', "[{},]")],
+        JSON_PLAIN.replace(",", ",\n") + ' {"a":1,\n"a":2}{"b":"\\q"}', '{"a":\n1}x', "[{},]",
+        '{"a":1,\\{"b":2},\n/x/} {"c":1}')],
     "fuzz_metadata": [
         b'\0{"options":{"capped":true,"size":{"$numberLong":"4096"},"validator":{"a":1}},'
         b'"indexes":[{"v":2,"key":{"_id":1},"name":"_id_"},{"v":2,"key":{"a":-1},"name":"a"}],'
