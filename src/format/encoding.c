@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <iconv.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -143,26 +144,39 @@ static bool may_be_dos(sl_text text, const char *reading) {
     return dos && letters;
 }
 
-void sl_encoding_readings_write(sl_text text, char *out, size_t room) {
+#define KNOWN 4u
+
+/* Encodings that texts often have; made once, because iconv loads a module each time that it is
+ * opened. A name "" is not known to iconv on this machine. */
+static sl_encoding known[KNOWN];
+static pthread_once_t known_once = PTHREAD_ONCE_INIT;
+
+static void make_known(void) {
     static const char *const names[] = {"windows-1252", "windows-1250", "windows-1251", "cp850"};
-    char quoted[SL_QUOTED_ROOM];
-    size_t used = 0, bad = 0;
+    sl_error ignored;
+    for (size_t i = 0; i < KNOWN; i++) {
+        if (fill_by_iconv(&known[i], names[i], &ignored))
+            snprintf(known[i].name, sizeof known[i].name, "%s", names[i]);
+    }
+}
+
+void sl_encoding_readings_write(sl_text text, char *out, size_t room) {
+    char quoted[SL_QUOTED_ROOM], reading[3 * READING_BYTES + 1];
+    size_t used = 0, bad = 0, where;
+    pthread_once(&known_once, make_known);
     sl_utf8_valid(text.bytes, text.length, &bad);
     bad -= bad < READING_BYTES / 2 ? bad : READING_BYTES / 2;
     text = (sl_text){text.bytes + bad, text.length - bad};
+    if (text.length > READING_BYTES)
+        text.length = READING_BYTES;
     snprintf(out, room, "the name of the encoding");
-    for (size_t i = 0; i < 4 && used < room; i++) {
-        iconv_t converter = iconv_open("UTF-8", names[i]);
-        char reading[3 * READING_BYTES + 1] = "", *to = reading;
-        char *from = (char *)(uintptr_t)text.bytes;
-        size_t left = text.length < READING_BYTES ? text.length : READING_BYTES,
-               free_bytes = 3 * READING_BYTES;
-        if (converter == (iconv_t)-1)
+    for (size_t i = 0; i < KNOWN && used < room; i++) {
+        uint8_t *end = sl_encoding_put(&known[i], (uint8_t *)reading, text, &where);
+        if (!end || !known[i].name[0])
             continue;
-        if (iconv(converter, &from, &left, &to, &free_bytes) != (size_t)-1 &&
-            (i < 3 || may_be_dos(text, reading)))
+        *end = '\0';
+        if (i < KNOWN - 1 || may_be_dos(text, reading))
             used += (size_t)snprintf(out + used, room - used, "%s%s for %s", used ? ", " : "",
-                                     names[i], sl_quoted(sl_text_of(reading), quoted));
-        iconv_close(converter);
+                                     known[i].name, sl_quoted(sl_text_of(reading), quoted));
     }
 }
