@@ -67,7 +67,7 @@ GLOBALS = {
     ("compare", "times"): "likewise",
     ("difference", "found"): "likewise",
     ("hash", "process_seed"): "of hashes that are not stored; drawn once per process", ("hash", "once"): "likewise",
-    ("encoding", "known"): "tables of frequent encodings, made once per process", ("encoding", "known_once"): "likewise",
+    ("encoding", "known"): "tables of frequent encodings, made once", ("encoding", "known_once"): "likewise",
     ("secrets", "terminal"): "a signal handler restores the terminal's echo; programs only",
 }
 
