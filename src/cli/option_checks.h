@@ -66,10 +66,10 @@ bool sl_check_write_concerns(const char *text, char *problem, size_t room);
 
 struct sl_program;
 
-/* The option with a name similar to a mistyped one, or NULL: the one with the least edit distance
+/* The option that a mistyped name may mean, or NULL: the one with the least edit distance
  * (insertions, deletions, replacements), if that is at most a third of the name's length. */
 const char *sl_option_nearest(const struct sl_program *program, const char *name, size_t length);
-/* Warns of environment variables with such a name. */
+/* Warns of each environment variable whose name is a mistyped one of an option. */
 void sl_option_check_variables(const struct sl_program *program);
 
 #endif

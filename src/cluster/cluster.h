@@ -626,9 +626,10 @@ bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, bo
                       sl_error *error);
 /* Does the list SL_REGISTRY_COLUMNS have the column? */
 bool sl_registry_lists(const bson_t *columns, const char *column);
-/* Confirms that `now`, which may equal `was`, is the list of a load that begins. Replaces `was`,
- * unless another loader has changed it meanwhile: then `*done` is false, and the caller has to read
- * it again. `attempt`: 0, 1, 2 ...; the last one fails. */
+/* Replaces the list `was` by `now`, and records that a load with the list `now` has begun, also if
+ * both are equal. If another loader has changed the list meanwhile, nothing is replaced, and
+ * `*done` is false: read the list, and call again with the next `attempt` (0, 1, 2 ...). It fails
+ * after many attempts. */
 bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t *was,
                           const bson_t *now, unsigned attempt, bool *done, sl_error *error);
 /* Puts back the lists as they were before this load, which has stored nothing, unless another load

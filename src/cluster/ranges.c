@@ -269,7 +269,7 @@ bool sl_prepare_ranges(sl_connection *connection, const sl_target *target,
         outcome = run_round(&work, ranges, count, seen, &failed, &code, error);
         if (outcome != STEP_FAILED)
             break;
-        /* Other loaders that begin with the collection change its chunks, too. */
+        /* A step may fail because another loader splits chunks of the collection at this moment. */
         if ((failed.times > (sl_code_is_refusal(code) ? 1u : 5u) && !sl_code_is_transient(code)) ||
             !sl_backoff(failed.times - 1, report, &work))
             break;

@@ -86,12 +86,13 @@ static inline const char *sl_find_bare(const char *at, const char *end, char byt
 }
 
 /* Writes for each byte the one that it stands for after the escape character; 0: it is written by
- * number, or a NUL. `strict`, also below: a text with this delimiter was recognised by its first
- * bytes. If programs of the notation do not write an escape, its backslash may be data there, so
- * the escape has no meaning (0). `strict` 0: the notation is given. */
+ * number, or a NUL, or is not known. Of a notation that the user has named, each escape is known;
+ * then `strict` is 0. If the notation was guessed from the first bytes of the text, only those
+ * escapes are known that its programs write, because other backslashes may be data; then `strict`
+ * is the delimiter of the text. */
 void sl_notation_letters(const sl_notation *notation, char strict, uint8_t bytes[256]);
 
-/* The first escape of a text that has no meaning; NULL: there is none. */
+/* The first escape of a text that is not known (`strict` as above); NULL: there is none. */
 const char *sl_notation_strange(const sl_notation *notation, char strict, sl_text text);
 
 /* Writes the field without its escapes to `to`, which may be the field itself. Returns the length;

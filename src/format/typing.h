@@ -63,8 +63,8 @@ bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dia
 /* Drops the sample of the dialect's columns. */
 void sl_typing_forget(sl_typing *typing, const sl_dialect *dialect);
 
-/* Do the samples of texts that are read without quotes show that double quotes quote their fields,
- * and does no field contradict it? */
+/* Must texts that are read without quotes be read with double quotes? At least two sampled records
+ * have a delimiter, a line end or a doubled quote within them, and no line contradicts it. */
 bool sl_typing_shows_quotes(const sl_typing *typing);
 
 /* Adds a layout with types that are known, as sl_column_type_write writes them. False with error

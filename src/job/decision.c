@@ -439,7 +439,7 @@ static bool has_key(const bson_t *indexes, const bson_t *key) {
     return found;
 }
 
-/* What the collection has and the command does not name. */
+/* What --drop would remove for good: the collection has it, and the command does not name it. */
 typedef struct lost {
     char shown[900];
     size_t used;
