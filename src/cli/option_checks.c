@@ -103,6 +103,30 @@ static bson_t *parse_index(const char *text) {
     return index;
 }
 
+/* Can the field be part of an index, or of a shard key? No part of its dotted path may be empty, nor
+ * begin with $, except the last one of a wildcard index. */
+static bool is_key_path(const char *name, bool of_index) {
+    for (const char *part = name;; part++) {
+        size_t length = strcspn(part, ".");
+        if (length == 0 || (part[0] == '$' && !(of_index && strcmp(part, "$**") == 0)))
+            return false;
+        part += length;
+        if (!*part)
+            return true;
+    }
+}
+
+/* The first field of the index that the server would refuse, or NULL. */
+static const char *wrong_path(const bson_t *index) {
+    bson_iter_t iter, key;
+    for (bool more = bson_iter_init_find(&iter, index, "key") && bson_iter_recurse(&iter, &key);
+         more && bson_iter_next(&key);) {
+        if (!is_key_path(bson_iter_key(&key), true))
+            return bson_iter_key(&key);
+    }
+    return NULL;
+}
+
 bson_t *sl_option_index(const char *text) {
     char unknown[100];
     bson_t *index = parse_index(text);
@@ -115,8 +139,14 @@ bson_t *sl_option_index(const char *text) {
 bool sl_check_index(const char *text, char *problem, size_t room) {
     char unknown[100];
     bson_t *index = parse_index(text);
-    bool good = index && options_are_known(index, unknown, sizeof unknown);
-    if (!index) {
+    const char *path = index ? wrong_path(index) : NULL;
+    bool good = index && !path && options_are_known(index, unknown, sizeof unknown);
+    if (path) {
+        wrong(problem, room,
+              "%s: \"%s\" is not the path of a field: no part between dots may be empty or begin "
+              "with $. A column with such a name is stored without these dots and $",
+              text, path);
+    } else if (!index) {
         wrong(problem, room,
               "%s is not an index; write it like {\"st\": 1, \"ts\": -1} or {\"st\": \"hashed\"}; "
               "with options, like {\"key\": {\"st\": 1}, \"unique\": true}",
@@ -131,18 +161,6 @@ bool sl_check_index(const char *text, char *problem, size_t room) {
     }
     bson_destroy(index);
     return good;
-}
-
-/* Can the field be part of a shard key? No part of its dotted path may be empty or begin with $. */
-static bool is_key_path(const char *name) {
-    for (const char *part = name;; part++) {
-        size_t length = strcspn(part, ".");
-        if (length == 0 || part[0] == '$')
-            return false;
-        part += length;
-        if (!*part)
-            return true;
-    }
 }
 
 /* The reason why the server would refuse the shard key, and the field that is wrong; NULL for a
@@ -161,7 +179,7 @@ static const char *shard_key_flaw(const bson_t *key, const char **field) {
             return "is neither 1 nor \"hashed\"";
         if (is_hashed && hashed)
             return "is a second \"hashed\" field, and only one is allowed";
-        if (!is_key_path(*field))
+        if (!is_key_path(*field, false))
             return "is not the name of a field";
         if (bson_iter_init_find(&other, key, *field) &&
             bson_iter_offset(&other) != bson_iter_offset(&iter))

@@ -1444,6 +1444,18 @@ void sl_options_set_verbosity(const sl_options *options) {
                                                            : SL_NORMAL);
 }
 
+/* A quiet command prints a line whenever its exit code is not 0. */
+static void say_why(int code) {
+    char first[SL_HUMAN_ROOM];
+    if (code == SL_EXIT_OK || !sl_context_is_quiet())
+        return;
+    sl_context_first_error(sl_context_current(), first, sizeof first);
+    if (!first[0])
+        sl_log_error("exit code %d, which docs/exit-codes.md explains: the same command without "
+                     "--quiet prints the reason",
+                     code);
+}
+
 int sl_options_main(const sl_program *program, int count, char **words) {
     sl_options *options;
     sl_error error = {0};
@@ -1464,5 +1476,6 @@ int sl_options_main(const sl_program *program, int count, char **words) {
         code = (int)error.code,
         sl_print_to(stderr, "%s: " SL_LINES "\n", program->name, error.message);
     sl_options_destroy(options);
+    say_why(code);
     return checked_output(program, code);
 }

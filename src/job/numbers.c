@@ -966,8 +966,8 @@ static void advise_dump(const sl_job *job, char *out, size_t room) {
     for (size_t i = 0; i < sl_source_set_count(job->set) && !*out; i++) {
         if (!job->sources[i].skipped && strcmp(job->sources[i].format->name, "bson") == 0)
             sl_print_text(out, room,
-                          "\nWhat `restore` has stored is compared with its dump: "
-                          "shardload verify --dump %s",
+                          "\nWhat `restore` has stored is compared with its dump by --dump and the "
+                          "options of the connection: shardload verify --dump %s",
                           sl_shell_word(sl_source_set_at(job->set, i)->path, word, sizeof word));
     }
 }

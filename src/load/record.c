@@ -558,6 +558,7 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     sl_not_loaded_record(&load->job, record);
     sl_embedding_record(&load->job, record);
     uint64_t rejects = counts.rejects + counts.server_rejects;
+    char human[SL_HUMAN_ROOM];
     sl_reject_summary_record(&load->ledger.reject_kinds, rejects, record);
     sl_left_out left_out = {0};
     if (!sum_left_out(load, &left_out))
@@ -589,6 +590,9 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
         code = SL_EXIT_REJECTS;
     if (began && code == SL_EXIT_REJECTS)
         log_correction(load, &counts);
+    if (began && rejects > 0 && sl_context_is_quiet())
+        sl_log_error("%s of %s rejected: see %s/" SL_WORK_REJECTS, sl_human_count(rejects, human),
+                     sl_plural(counts.records, "record"), load->ledger.work_directory);
     sl_record_tail(record, code);
 
     if (load->job.config->run_record)

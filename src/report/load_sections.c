@@ -248,8 +248,9 @@ static void add_verdict(sl_page *page, const bson_t *record) {
     if (tone == SL_TONE_GOOD && share) /* the other loaders' shares have separate records */
         words = sl_page_text(page, "This loader's share (%s) was %s", share,
                              sl_section_mode(record)->done);
-    const char *speed = rate >= 0 ? sl_page_text(page, " at %s per second",
-                                                 sl_section_number(page, rate, SL_UNIT_COUNT))
+    const char *speed = rate >= 0 ? sl_page_text(page, " (%s per second while %s)",
+                                                 sl_section_number(page, rate, SL_UNIT_COUNT),
+                                                 sl_section_mode(record)->doing)
                                   : "";
     const double earlier = sl_look_amount(record, "accounting.earlierRuns.records", 0);
     const char *before = earlier > 0 ? sl_page_text(page, " (%s of the records in earlier runs)",
@@ -1138,9 +1139,9 @@ static void compare_with_first(sl_page *page, const sl_records *records, size_t 
     spread other = spread_of(page, record);
     if (isnan(first->relative) || isnan(other.relative)) {
         sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
-                         "%.200s loaded at %.2f times the rate of the first run. One of them was "
-                         "too short to estimate the uncertainty.",
-                         name, ratio);
+                         "%.200s is not compared: it or the first run was too short to estimate "
+                         "the uncertainty of its rate.",
+                         name);
         return;
     }
     size_t parts = other.parts < first->parts ? other.parts : first->parts;

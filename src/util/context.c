@@ -178,6 +178,10 @@ static bool is_long(const sl_context *context, double seconds) {
     return context->verbosity == SL_VERBOSE || sl_seconds_since(context->begun) >= seconds;
 }
 
+bool sl_context_is_quiet(void) {
+    return bound && bound->verbosity == SL_QUIET;
+}
+
 bool sl_context_is_long(void) {
     return !bound || is_long(bound, SL_LONG_SECONDS);
 }

@@ -78,6 +78,8 @@ void sl_context_set_verbosity(sl_context *context, sl_verbosity verbosity);
 /* Has the command of the calling thread run for ten seconds, or is it verbose? Then its summary has
  * all tables. */
 bool sl_context_is_long(void);
+/* Does the command of the calling thread print errors only? */
+bool sl_context_is_quiet(void);
 
 /* Before each command of a context: forgets the first error and the changes of the last command. */
 void sl_context_begin(sl_context *context);

@@ -695,7 +695,7 @@ class Shared(ReportCase):
         page, _ = self.pages(records)
 
         def rate(one):
-            return one.text.split(" per second. The totals")[0].rpartition(" at ")[2]
+            return one.text.split(" per second while")[0].rpartition("(")[2]
 
         self.assertNotEqual(rate(plain), rate(page))
         self.assertIn(f"= inserted {self.documents(records):,}", page.text)

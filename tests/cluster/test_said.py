@@ -108,7 +108,14 @@ class Said(support.ClusterCase):
                 if loud:
                     self.assertTrue(self.run_short(command, *words, code=None).out)
                 outcome = self.run_short(command, "--quiet", *words, code=None)
-                self.assertEqual(outcome.text, "", command)
+                self.assertEqual(outcome.text, "" if outcome.code == 0 else
+                                 f"shardload: exit code {outcome.code}, which docs/exit-codes.md explains: "
+                                 "the same command without --quiet prints the reason\n", command)
+        bad = self.scratch / "bad.csv"
+        bad.write_text("id,at\n1,2025-01-01\n2,2025-01-02\n3,never\n")
+        outcome = self.run_short("load", *self.target("bad"), "--quiet", "--types", "at=date:%Y-%m-%d", bad,
+                                 "--work-dir", self.scratch / "bad", code=support.EXIT_REJECTS)
+        self.assertEqual(outcome.text, f"shardload: 1 of 3 records rejected: see {self.scratch}/bad/rejects.tsv\n")
         outcome = self.run_short("load", *target, "--quiet", self.scratch / "none.csv",
                                  code=support.EXIT_SOURCE)
         self.assertIn("none.csv", outcome.err)

@@ -60,8 +60,13 @@ TEST(keys_of_indexes) {
                                        "{\"key\": {\"a\": 1}, \"name\": \"x\", \"sparse\": true, "
                                        "\"collation\": {\"locale\": \"de\"}}",
                                        "{\"key\": {\"a\": 1}, \"partialFilterExpression\": {\"a\": "
-                                       "{\"$gt\": 1}}}"};
+                                       "{\"$gt\": 1}}}",
+                                       "{\"a.b.$**\": 1}",
+                                       "{\"$**\": 1}"};
     static const char *const bad[] = {"{}",
+                                      "{\"Kunden-Nr.\": 1}",
+                                      "{\"a..b\": 1}",
+                                      "{\"key\": {\"a.$b\": 1}}",
                                       "{\"st\": \"up\"}",
                                       "{\"st\": 0}",
                                       "st",
@@ -73,6 +78,8 @@ TEST(keys_of_indexes) {
         assert_true(sl_check_index(good[i], problem, sizeof problem));
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_false(sl_check_index(bad[i], problem, sizeof problem));
+    assert_false(sl_check_index("{\"Nr.\": 1}", problem, sizeof problem));
+    assert_non_null(strstr(problem, "\"Nr.\" is not the path of a field"));
 }
 
 TEST(names_of_shards) {
