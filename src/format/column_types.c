@@ -234,15 +234,19 @@ static void explain_int(const sl_schema_column *schema, sl_text field, char *out
     sl_explain_integer(field, schema->minimum, schema->maximum, out, room);
 }
 
-static void explain_double(const sl_schema_column *schema, sl_text field, char *out, size_t room) {
+static void explain_fraction(const sl_schema_column *schema, sl_text field, char *out,
+                             size_t room) {
     char quoted[SL_QUOTED_ROOM];
+    const char *type = sl_column_types[schema->type].word;
     if (!schema->format && sl_has_decimal_comma(field))
         snprintf(out, room,
-                 "%s has a decimal comma: give the type double:1.234,5 (in a schema, format: "
+                 "%s has a decimal comma: give the type %s:1.234,5 (in a schema, format: "
                  "\"1.234,5\")",
-                 sl_quoted(field, quoted));
-    else
+                 sl_quoted(field, quoted), type);
+    else if (schema->type == SL_TYPE_DOUBLE)
         sl_explain_double(field, out, room);
+    else
+        snprintf(out, room, "%s does not fit the type %s", sl_quoted(field, quoted), type);
 }
 
 static void explain_date(const sl_schema_column *schema, sl_text field, char *out, size_t room) {
@@ -1205,7 +1209,7 @@ const sl_column_type sl_column_types[] = {
                      .has_format = true, .put = put_int, .explain = explain_int,
                      .infer = infer_int},
     [SL_TYPE_DOUBLE] = {"double", SL_BSON_DOUBLE, 8, STEPS(DOUBLE, DOUBLE), SL_CLASS_NUMBERS,
-                        .has_format = true, .put = put_double, .explain = explain_double,
+                        .has_format = true, .put = put_double, .explain = explain_fraction,
                         .infer = infer_double},
     [SL_TYPE_DATE] = {"date", SL_BSON_DATE, 8, STEPS(DATE, DATE), SL_CLASS_DATES,
                       .has_format = true, .put = put_date, .explain = explain_date,
@@ -1218,7 +1222,8 @@ const sl_column_type sl_column_types[] = {
     [SL_TYPE_FLAG] = {"flag", SL_BSON_BOOL, 8, SLOW, SL_CLASS_FLAGS, .has_words = true,
                       .put = put_flag, .explain = explain_flag, .infer = infer_flag},
     [SL_TYPE_DECIMAL] = {"decimal128", SL_BSON_DECIMAL, 16, SLOW, SL_CLASS_NUMBERS,
-                         .has_format = true, .put = put_decimal, .infer = infer_decimal},
+                         .has_format = true, .put = put_decimal, .explain = explain_fraction,
+                         .infer = infer_decimal},
     [SL_TYPE_OBJECT_ID] = {"objectid", SL_BSON_OBJECT_ID, 12, SLOW, SL_CLASS_TEXT, .put = put_object_id,
                            .infer = infer_object_id},
     {"uuid", SL_BSON_BINARY, SL_BSON_VALUE_MAX, SLOW, SL_CLASS_TEXT, .put = put_uuid},

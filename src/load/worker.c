@@ -508,9 +508,11 @@ static sl_batch *target_of(sl_worker *worker, int64_t first_id) {
 
 /* The word of a total that is the first field of a line; NULL: it has none. */
 static const char *total_of(sl_text line) {
-    static const char *const words[] = {"total",     "totals", "grand total", "subtotal", "sum",
-                                        "summe",     "gesamt", "gesamtsumme", "totale",   "totaal",
-                                        "insgesamt", "suma",   "summa",       "razem",    "Итого"};
+    static const char *const words[] = {
+        "total", "totals",        "grand total",    "subtotal", "sum",
+        "summe", "gesamt",        "gesamtsumme",    "totale",   "totaal",
+        "suma",  "summa",         "insgesamt",      "razem",    "total général",
+        "Итого", "total general", "totale generale"};
     size_t at = 0;
     while (at < line.length && strchr(" ;,|\t\"", line.bytes[at]))
         at++;

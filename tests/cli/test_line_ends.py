@@ -47,6 +47,7 @@ class LastLines(LineEndCase):
         for text, word in (("ort;art;n\nB;x;1\nSumme;;3\n", "summe"), ('a;n\nB;1\n"Total";2', "total"),
                            (";a;n\n1;B;1\n;;Итого\n", "Итого"), ("a,n\nB,1\nGRAND TOTAL,1\n", "grand total"),
                            ("a;n\nB;1\nTotal;2\n\n \r\n", "total"), ("a;n\nB;1\nTotal SA;2\n", None),
+                           ("a;n\nB;1\nTotal général;2\n", "total général"),
                            ("a;n\nSumme;2\nB;1\n", None),
                            ('{"a":1}\nSumme', None)):
             err = self.load("-", stdin=text.encode(), code=None)
