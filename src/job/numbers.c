@@ -644,6 +644,19 @@ static void on_namesake(void *context, const sl_registry_entry *entry, const bso
                   (uint64_t)sl_look_int64(document, "documents", 0));
 }
 
+/* Notes a loaded source that begins with the same four records: it may be an earlier version of the
+ * file, under another name. A source with the same text or name has been noted already. */
+static void on_same_records(void *context, const sl_registry_entry *entry, const bson_t *document) {
+    alike *a = context;
+    const uint64_t beginning = (uint64_t)sl_look_int64(document, "beginning", 0);
+    const char *other = sl_look_string(document, "name");
+    if (!a->error.code && strcmp(sl_look_string(document, "state"), "loaded") == 0 &&
+        (beginning == 0 || beginning != entry->beginning) &&
+        strcmp(sl_base_name(entry->name), sl_base_name(other)) != 0 && stores_copies(a))
+        add_found(&a->versions, entry, " begins with the records of", document,
+                  (uint64_t)sl_look_int64(document, "documents", 0));
+}
+
 /* Refuses files that have changed since an unfinished load of them. With --again they are only
  * reported. */
 static bool refuse_changed(const alike *a, sl_error *error) {
@@ -700,6 +713,12 @@ static bool refuse_alike(sl_job *job, const sl_destination *destination,
         sl_registry_same_content(destination->registry, "beginning", compared, count, on_alike,
                                  &found, error) &&
         sl_registry_namesakes(destination->registry, entries, count, on_namesake, &found, error);
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t records = entries[i].records;
+        compared[i].content = records >> 48 && records >> 48 != (records & 0xFFFF) ? records : 0;
+    }
+    ok = ok && sl_registry_same_content(destination->registry, "records", compared, count,
+                                        on_same_records, &found, error);
     free(compared);
     if (ok && found.error.code) {
         *error = found.error;

@@ -185,6 +185,17 @@ class LoadedBefore(support.ClusterCase):
         self.load("--mode", "upsert", "--id-field", "id", self.first, collection="ids")
         self.assertEqual(self.count("ids"), 49)
 
+    def test_a_file_under_another_name_that_begins_with_the_same_records_is_named(self):
+        """A corrected or cumulative export: its records are stored twice, which nothing said."""
+        self.load(self.first)
+        for name, text, said in (("corrected.csv", TABLE.replace("KA30\n", "KB30\n"), True),
+                                 ("packed.csv", TABLE + "50,FORD,KA50\n", True),
+                                 ("february.csv", TABLE.replace("KA", "KC"), False)):
+            outcome, _ = self.load(self.file(name, text))
+            self.assertEqual(bool(re.search(rf"{name} begins with the records of \S*{self.first.name}, on 20\d\d-\S+, "
+                                            "49 documents\n", outcome.err)), said, outcome.err)
+            self.assertEqual(outcome.err.count("warning:"), said, outcome.err)
+
     def test_json_of_a_pipe_that_is_loaded_again_is_reported(self):
         for text in (b'{"a":1}\n{"a":2}\n', b'[{"a":3},{"a":4}]'):
             self.load("-", stdin=text)
