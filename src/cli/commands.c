@@ -709,10 +709,29 @@ static void clear_inputs(inputs *in) {
     free(in->names);
 }
 
+/* The usual names of records. */
+static const char *const common[] = {SL_WORK_RECORD, SL_WORK_TUNE, SL_WORK_RELOAD, "plan.json"};
+
+/* The path, or that of the record in this folder; NULL without memory. */
+static char *file_of_record(const char *path) {
+    char *file = NULL;
+    int length = (int)strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    for (size_t i = 0; i < sizeof common / sizeof common[0]; i++) {
+        free(file);
+        if (asprintf(&file, "%.*s/%s", length, path, common[i]) < 0)
+            return NULL;
+        if (access(file, F_OK) == 0)
+            return file;
+    }
+    free(file);
+    return strdup(path);
+}
+
 /* The title of a record: its file's name, or its folder's name when the file has a common name such
  * as run.json. */
 static char *name_of_record(const char *path) {
-    static const char *const common[] = {SL_WORK_RECORD, SL_WORK_TUNE, SL_WORK_RELOAD, "plan.json"};
     const char *base = strrchr(path, '/');
     size_t length = strlen(base ? base + 1 : path);
     for (size_t i = 0; base && base > path && i < sizeof common / sizeof common[0]; i++) {
@@ -739,15 +758,19 @@ static bool read_records(const sl_options *options, inputs *in, sl_error *error)
     if (!in->records || !in->names)
         return sl_error_memory(error, "reading records");
     for (; in->count < count; in->count++) {
-        const char *path = sl_options_argument(options, in->count);
+        char *path = file_of_record(sl_options_argument(options, in->count));
         sl_error one = {0};
-        if (!(in->names[in->count] = name_of_record(path)))
+        if (!path || !(in->names[in->count] = name_of_record(path))) {
+            free(path);
             return sl_error_memory(error, "reading records");
-        if (sl_json_read_file(path, &in->records[in->count], &one) &&
-            sl_report_check_record(in->records[in->count], &one))
-            continue;
-        if (in->records[in->count])
+        }
+        bool ok = sl_json_read_file(path, &in->records[in->count], &one) &&
+                  sl_report_check_record(in->records[in->count], &one);
+        if (!ok && in->records[in->count])
             sl_error_prefix(&one, "%s", path);
+        free(path);
+        if (ok)
+            continue;
         sl_exit code = error->code ? error->code : one.code;
         sl_option_problem(error, SL_LINES, one.message);
         error->code = code;

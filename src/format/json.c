@@ -221,7 +221,10 @@ static const char *read_between(state *s, char c) {
         s->depth = c == '{';
         return NULL;
     }
-    return expected[s->place];
+    return s->place == PLACE_TEXT && c == ','
+               ? "a comma between documents, which is read only in an array: put the text between "
+                 "[ and ], without a comma after the last document"
+               : expected[s->place];
 }
 
 static size_t read_on(sl_split *split, sl_text text, size_t least, bool *found) {

@@ -406,6 +406,7 @@ class SideBySide(ReportCase):
         for name in ("monday", "tuesday"):
             self.file(f"{name}/run.json", json.dumps(record_maker.load(2)))
         text = self.text("monday/run.json", "tuesday/run.json")
+        self.assertEqual(self.text("monday", "tuesday/"), text)
         for name in ("monday", "tuesday"):
             self.assertRegex(text, rf"(?m)^{name}\n  sources ")     # above its phases
 

@@ -334,7 +334,7 @@ TEST(the_splitter_checks_the_text_between_documents) {
         {"[5]", 1, "this value is not a document"},
         {"{\"a\":1}{\"b\":\"", 13, "ends within a document"},
         {"{\"a\":1}{\"b\":[{}]", 16, "ends within a document"},
-        {"{\"a\":1},{\"b\":1}", 7, "text between documents"},
+        {"{\"a\":1},{\"b\":1}", 7, "a comma between documents, which is read only in an array"},
         {"{\"a\":1}}", 7, "text between documents"},
         {"{\"a\":1}x\n", 7, "text between documents"},
     };
