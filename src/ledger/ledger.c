@@ -751,14 +751,33 @@ static size_t drop_repeated(sl_journal_entry *entries, size_t count) {
     return kept;
 }
 
+static void sort_entries(sl_earlier_run *earlier) {
+    if (!earlier || earlier->count == 0)
+        return;
+    qsort(earlier->entries, earlier->count, sizeof *earlier->entries, reading_order);
+    earlier->count = drop_repeated(earlier->entries, earlier->count);
+}
+
+bool sl_resume_compare_begin(sl_job *job, sl_ledger *ledger, sl_error *error) {
+    sl_earlier_run *earlier = ledger->earlier;
+    sort_entries(earlier);
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        if (!job->sources[i].compare)
+            sl_source_set_skip(job->set, i);
+    }
+    for (size_t i = 0; i < earlier->count; i++) {
+        if (!is_of_this_load(job, &earlier->entries[i]))
+            return impossible(ledger, error);
+        job->sources[earlier->entries[i].source].uncompared++;
+    }
+    return true;
+}
+
 bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error) {
     sl_earlier_run *earlier = ledger->earlier;
     const char *directory = ledger->work_directory[0] ? ledger->work_directory : NULL;
     uint64_t table_bytes = 0;
-    if (earlier && earlier->count > 0) {
-        qsort(earlier->entries, earlier->count, sizeof *earlier->entries, reading_order);
-        earlier->count = drop_repeated(earlier->entries, earlier->count);
-    }
+    sort_entries(earlier);
     for (size_t i = 0; earlier && i < earlier->count; i++) {
         if (earlier->entries[i].table_bytes > table_bytes)
             table_bytes = earlier->entries[i].table_bytes;
@@ -917,7 +936,7 @@ bool sl_resume_block_fits(const sl_job *job, const sl_ledger *ledger, const sl_s
     }
     return sl_error_set(
         error, SL_EXIT_SOURCE,
-        "%s: the text at byte %llu differs from that of the interrupted run; give it the same text "
+        "%s: the text at byte %llu differs from that of the earlier run; give it the same text "
         "again. If it is the same, and an earlier --resume was given another text, start a new "
         "load: with --drop, or without --resume with another --work-dir",
         facts->shown, (unsigned long long)block->offset);
@@ -929,7 +948,7 @@ bool sl_resume_taken_fits(const sl_job *job, const sl_source_block *block, sl_er
     if (!job->resumed || !job->sources[block->source].compare)
         return true;
     sl_error_set(error, SL_EXIT_SOURCE,
-                 "%s: the text after byte %llu differs from that of the interrupted run: other "
+                 "%s: the text after byte %llu differs from that of the earlier run: other "
                  "documents are stored under the ids of its documents. The text before is the same "
                  "as far as it was completed, but documents of both texts may be stored now: load "
                  "one of them again, with --drop, or into another collection",

@@ -125,6 +125,9 @@ bool sl_resume_record_drop(const sl_destination *destination, const sl_ledger *l
 /* Checks that the prepared collection and the numbers of the sources are those of the journal; a
  * new load writes them to the journal. */
 bool sl_resume_target(sl_job *job, sl_destination *destination, sl_ledger *ledger, sl_error *error);
+/* Before the sources of a completed load are read and compared: counts in sources[].uncompared the
+ * blocks in the journal of each source. Those whose text cannot differ are skipped. */
+bool sl_resume_compare_begin(sl_job *job, sl_ledger *ledger, sl_error *error);
 /* Recovers the completed blocks and the totals of earlier runs, before the first block is read. */
 bool sl_resume_recover(sl_job *job, sl_ledger *ledger, sl_error *error);
 /* For commands that have a work directory for each collection in theirs: writes the options that

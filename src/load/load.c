@@ -864,12 +864,50 @@ static bool run_phases(sl_load *load, sl_error *error) {
 
 /* ---- the load ---- */
 
+/* Reads the sources of a completed load whose text may be another one, and compares it with the
+ * journal. */
+static bool compare_completed(sl_load *load, sl_error *error) {
+    sl_job *job = &load->job;
+    sl_reader *reader = NULL;
+    sl_source_block block;
+    const sl_dialect *dialect;
+    sl_read_result result = SL_READ_END;
+    if (!load->ledger.compared)
+        return true;
+    bool ok = sl_resume_compare_begin(job, &load->ledger, error) &&
+              sl_reader_create(job->set, &reader, error);
+    while (ok && (result = sl_reader_next(reader, &block, error)) == SL_READ_BLOCK) {
+        sl_job_source *source = &job->sources[block.source];
+        const bool more = source->uncompared == 0 && block.text.length > 0 && !block.unselected;
+        ok =
+            sl_sources_dialect(job, &block, &dialect, error) &&
+            sl_resume_block_fits(job, &load->ledger, &block, error) &&
+            (!more || sl_error_set(error, SL_EXIT_SOURCE,
+                                   "%s: the text goes on at byte %llu, where that of the completed "
+                                   "load had ended: load it without --resume, with another "
+                                   "--work-dir",
+                                   sl_source_set_at(job->set, block.source)->shown,
+                                   (unsigned long long)block.offset));
+        if (ok)
+            sl_sources_done_with(job, &block);
+    }
+    ok = ok && result == SL_READ_END;
+    for (size_t i = 0; ok && i < sl_source_set_count(job->set); i++)
+        ok = !job->sources[i].compare || job->sources[i].uncompared == 0 ||
+             sl_error_set(error, SL_EXIT_SOURCE,
+                          "%s: ended before the text of the completed load: load it without "
+                          "--resume, with another --work-dir",
+                          sl_source_set_at(job->set, i)->shown);
+    sl_reader_destroy(reader);
+    return ok;
+}
+
 /* With --resume, a load that has been completed sends nothing, but its collection must exist. */
 static bool confirm_completed(sl_load *load, sl_error *error) {
     const sl_load_config *config = load->job.config;
     if (config->embed_field && !sl_embedding_check(&load->job, load->ledger.work_directory, error))
         return false;
-    if (!connect_cluster(load, error))
+    if (!compare_completed(load, error) || !connect_cluster(load, error))
         return false;
     sl_target_configure(&load->destination, &load->job, true);
     if (!sl_resume_find_target(&load->job, &load->destination, &load->ledger, error))

@@ -123,7 +123,7 @@ class CtrlC(InterruptCase):
         other = text.replace(b"|FORD|", b"|FRDO|", 1)
         self.assertTrue(other != text)
         self.shardload(*command, "--resume", "-", stdin=other, code=support.EXIT_SOURCE,
-                       message="differs from that of the interrupted run")
+                       message="differs from that of the earlier run")
         self.shardload(*command, "--resume", "-", stdin=text)
         path = self.file("same.txt", text.decode())
         self.assert_complete(path)

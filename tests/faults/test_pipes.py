@@ -61,6 +61,23 @@ class Resumed(PipeCase):
                 self.assertEqual(sorted(self.stored()), before)
         self.assert_completed(self.resume())
 
+    def test_the_text_of_a_completed_load_is_compared(self):
+        """Another day's text, given with --resume, was called completed, and not one record of it was stored."""
+        self.begin().wait().expect(support.EXIT_REJECTS)
+        good, line = self.text, self.text[:self.text.index(b"\n") + 1]
+        self.addCleanup(self.file.write_bytes, good)
+        for text, message in ((good, None), (good.replace(b"SILVER", b"GOLDEN"), "the text at byte 0 differs from"),
+                              (good[:-400000] + good[-400000:].replace(b"SILVER", b"GOLDEN", 1), "differs from that of"),
+                              (good + line, "differs from that of"), (good + good[len(line):], "differs from that of"),
+                              (good[:len(good) // 2], "differs from that of"),
+                              (good[:good.index(b"\n", (1 << 20) - 1) + 1], "ended before the text of the completed load")):
+            self.file.write_bytes(text)
+            outcome = self.begin("--resume", count=len(text)).wait()
+            outcome.expect(support.EXIT_SOURCE if message else support.EXIT_REJECTS, message or "has been completed")
+            self.assertTrue((self.work / "journal").exists())
+        self.file.write_bytes(good)
+        self.assert_completed(self.resume())
+
     def test_other_text_is_refused(self):
         self.load_killed_between_inserts(batch=20)
         before = sorted(self.stored())
@@ -85,7 +102,7 @@ class Resumed(PipeCase):
         self.addCleanup(self.file.write_bytes, good)
         for threads in (1, 4):
             outcome, batches = self.count_batches(self.begin("--resume", threads=threads).wait)
-            outcome.expect(support.EXIT_SOURCE, "differs from that of the interrupted run")
+            outcome.expect(support.EXIT_SOURCE, "differs from that of the earlier run")
             self.assertEqual((batches, sorted(self.stored())), (0, before))
         self.file.write_bytes(good)
         self.resume(threads=4)
@@ -102,7 +119,7 @@ class Resumed(PipeCase):
         self.file.write_bytes(good[:200000] + good[200000:].replace(b"SILVER", b"GOLDEN", 1))
         self.addCleanup(self.file.write_bytes, good)
         outcome, batches = self.count_batches(self.begin("--resume").wait)
-        outcome.expect(support.EXIT_SOURCE, "differs from that of the interrupted run")
+        outcome.expect(support.EXIT_SOURCE, "differs from that of the earlier run")
         self.assertEqual((batches, sorted(self.stored())), (0, before))
         self.file.write_bytes(good)
         end_of_block = good.index(b"\n", (1 << 20) - 1) + 1
