@@ -458,10 +458,11 @@ static bool snappy_expand(const uint8_t *data, size_t length, uint8_t *out, size
     return ok && s.used == room;
 }
 
-/* Decompresses to exactly `room` bytes. */
+/* Decompresses all of the data, to exactly `room` bytes. */
 static bool expand(unsigned compressor, const uint8_t *data, size_t length, uint8_t *out,
                    size_t room) {
     uLongf used = room;
+    uLong read = length;
     switch (compressor) {
     case 0:
         if (length == room)
@@ -470,7 +471,7 @@ static bool expand(unsigned compressor, const uint8_t *data, size_t length, uint
     case 1:
         return snappy_expand(data, length, out, room);
     case 2:
-        return uncompress(out, &used, data, length) == Z_OK && used == room;
+        return uncompress2(out, &used, data, &read) == Z_OK && used == room && read == length;
     case 3:
         return ZSTD_decompress(out, room, data, length) == room;
     default:
