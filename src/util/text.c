@@ -178,10 +178,9 @@ bad:
     return false;
 }
 
-/* Does a code point above 0x7F control a terminal, change the order of the text around it, or show
- * nothing, so that two names look alike? These are C1 controls, line and paragraph separators, and
- * what Unicode calls default ignorable: the marks of the bidirectional algorithm, tags, fillers, a
- * byte order mark. Without joiners and variation selectors, which scripts and emoji need. */
+/* Does a code point above 0x7F control a terminal, change the order of text, or show nothing? These
+ * are C1 controls, separators of lines, and what Unicode calls default ignorable (marks of
+ * direction, tags, fillers), but not joiners and variation selectors, which scripts need. */
 static bool is_unsafe(uint32_t code) {
     static const struct {
         uint32_t first, last;
