@@ -442,8 +442,7 @@ bool sl_sources_look_for_target(sl_job *job, sl_destination *destination, sl_err
     if (ok && left > 0)
         sl_log_warning(
             "%s.%s does not exist, but its registry %s.%s.sources still does: the documents of the "
-            "%s that it lists no longer exist; only the documents of this load will be "
-            "stored%s",
+            "%s that it lists no longer exist; only the documents of this load will be stored%s",
             target->database, target->collection, target->database, target->collection,
             sl_plural(left, "source"),
             sl_load_is_shared(job->config) ? "" : "; --drop removes the registry as well");
@@ -900,8 +899,7 @@ static bool refuse_beside_pipe(const sl_job *job, const sl_destination *destinat
         error, SL_EXIT_SOURCE,
         "%s.%s holds the documents of %s whose load was not completed (the "
         "first began at %s on %s). The same data would be stored twice: complete "
-        "that load with --resume --work-dir %s, or give --drop. For other data "
-        "give --another-pipe",
+        "that load with --resume --work-dir %s, or give --drop. For other data give --another-pipe",
         destination->target.database, destination->target.collection,
         sl_plural(first.count, "pipe"), first.when[0] ? first.when : "an unknown time",
         first.host[0] ? first.host : "an unknown host",

@@ -360,8 +360,7 @@ static bool check_key_fields(const sl_job *job, const sl_format *format, const s
         if (format->key_of && made && ids == 0)
             return sl_error_set(error, SL_EXIT_USAGE,
                                 "%s: its records have no _id by which stored documents could "
-                                "be matched: name the columns with --id-field or "
-                                "--match-fields",
+                                "be matched: name the columns with --id-field or --match-fields",
                                 shown);
         sl_text_printable(sl_text_of(name), column, sizeof column);
         const char *key = made || !format->key_of ? name : format->key_of(dialect, name);

@@ -429,8 +429,7 @@ static bool refuse_sources(const sl_preparation *preparation,
     return sl_error_set(
         preparation->error, SL_EXIT_SOURCE,
         config->resume ? "--embed: %.200s has changed since the load began: %s; %s. Otherwise "
-                         "start a new load: without --resume, with --drop and another "
-                         "--work-dir"
+                         "start a new load: without --resume, with --drop and another --work-dir"
                        : "--embed: %.200s has changed since its records were stored in the work "
                          "directory: %s; %s. To compare with its present text, name another "
                          "--work-dir; to load that text, start a new load with --drop",
