@@ -30,8 +30,11 @@ bool sl_typing_create(sl_typing **typing, sl_error *error) {
 }
 
 static void layout_destroy(sl_typed_layout *layout) {
-    for (size_t i = 0; layout && i < layout->count; i++)
+    for (size_t i = 0; layout && i < layout->count; i++) {
+        if (layout->columns[i].path != layout->columns[i].name)
+            free(layout->columns[i].path);
         free(layout->columns[i].name);
+    }
     if (layout)
         free(layout->columns);
     free(layout);
@@ -151,27 +154,32 @@ static sl_typed_layout *add_layout(sl_typing *typing, size_t count, sl_error *er
     return layout;
 }
 
-static bool add_column(sl_typed_layout *layout, const char *name, const sl_schema_column *declared,
-                       sl_error *error) {
-    sl_typed_column *column = &layout->columns[layout->count];
-    column->name = strdup(name);
-    if (!column->name)
-        return sl_error_memory(error, "inferring types");
+static bool add_column(sl_typed_layout *layout, const char *name, const char *array,
+                       const char *key, const sl_schema_column *declared, sl_error *error) {
+    sl_typed_column *column = &layout->columns[layout->count++];
+    column->path = column->name = strdup(name);
+    if (column->name && array) {
+        const size_t room = strlen(array) + strlen(key) + 2;
+        column->path = malloc(room);
+        if (column->path)
+            snprintf(column->path, room, "%s.%s", array, key);
+    }
     column->guess = SL_COLUMN_GUESS;
     if (declared && declared->declared)
         column->schema = *declared;
-    layout->count++;
-    return true;
+    return column->path || sl_error_memory(error, "inferring types");
 }
 
 /* Adds the layout of a dialect. Column i of the dialect is column order[i] of the layout. */
-static sl_typed_layout *layout_of(sl_typing *typing, const sl_dialect *dialect, sl_error *error) {
+static sl_typed_layout *layout_of(sl_typing *typing, const char *array, const sl_dialect *dialect,
+                                  sl_error *error) {
     sl_typed_layout *layout = sl_typing_layout_of(typing, dialect);
     if (layout)
         return layout;
     layout = add_layout(typing, dialect->column_count, error);
     for (size_t i = 0; layout && i < dialect->column_count; i++) {
-        if (!add_column(layout, dialect->columns[i].published, &dialect->columns[i].schema, error))
+        const sl_bound_column *column = &dialect->columns[i];
+        if (!add_column(layout, column->published, array, column->key, &column->schema, error))
             return NULL;
     }
     return layout && end_layout(typing, error) ? layout : NULL;
@@ -335,7 +343,7 @@ static size_t record_length(const sl_dialect *dialect, sl_text lines, size_t sta
 
 bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dialect, sl_text lines,
                    size_t source, uint64_t offset, sl_error *error) {
-    sl_typed_layout *layout = layout_of(typing, dialect, error);
+    sl_typed_layout *layout = layout_of(typing, plan->options.array, dialect, error);
     if (!layout)
         return false;
     typing->semicolons = typing->semicolons || dialect->delimiter == ';';
@@ -398,12 +406,12 @@ bool sl_typing_shows_quotes(const sl_typing *typing) {
     return records > 1; /* one may be by chance */
 }
 
-bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *const *types,
-                       size_t count, sl_error *error) {
+bool sl_typing_restore(sl_typing *typing, const char *array, const char *const *names,
+                       const char *const *types, size_t count, sl_error *error) {
     sl_typed_layout *layout = add_layout(typing, count > 0 ? count : 1, error);
     bool ok = layout != NULL;
     for (size_t i = 0; ok && i < count; i++) {
-        ok = add_column(layout, names[i], NULL, error);
+        ok = add_column(layout, names[i], array, names[i], NULL, error);
         /* The declared types that cannot be read are those of --types again. */
         if (ok && !sl_column_type_read(types[i], &layout->columns[i].schema) &&
             layout->columns[i].schema.type == SL_TYPE_TEXT)

@@ -14,6 +14,7 @@ typedef struct sl_typing sl_typing;
 
 typedef struct sl_typed_column {
     char *name;
+    char *path;   /* in the documents: the name, or, of a record to embed, in the array */
     size_t first; /* the first layout with this name */
     sl_column_guess guess;
     sl_column_rest rests[SL_RESTS];
@@ -68,9 +69,9 @@ void sl_typing_forget(sl_typing *typing, const sl_dialect *dialect);
 bool sl_typing_shows_quotes(const sl_typing *typing);
 
 /* Adds a layout with types that are known, as sl_column_type_write writes them. False with error
- * (SL_EXIT_USAGE) if a type is unknown. */
-bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *const *types,
-                       size_t count, sl_error *error);
+ * (SL_EXIT_USAGE) if a type is unknown. `array`: as in sl_format_options. */
+bool sl_typing_restore(sl_typing *typing, const char *array, const char *const *names,
+                       const char *const *types, size_t count, sl_error *error);
 
 /* Decides the types. Columns of one name have one type, also in different layouts. */
 void sl_typing_decide(sl_typing *typing);
