@@ -201,7 +201,7 @@ static sl_matching matching_of(sl_job *job) {
     const sl_key_fields *keys = job->keys;
     return (sl_matching){.fields = (const char *const *)keys->match.names,
                          .count = keys->match.count,
-                         .must_exist = !sl_modes[keys->mode].creates,
+                         .mode = &sl_modes[keys->mode],
                          .indexes = job->config->indexes,
                          .index_count = job->config->index_count,
                          .records_have = records_have,
@@ -209,7 +209,7 @@ static sl_matching matching_of(sl_job *job) {
 }
 
 /* With another mode than insert: can the documents be matched by the fields? */
-static bool may_match(sl_job *job, const sl_destination *destination, sl_error *error) {
+static bool may_match(sl_job *job, sl_destination *destination, sl_error *error) {
     if (!matches(job))
         return true;
     const sl_matching match = matching_of(job);
