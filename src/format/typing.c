@@ -193,6 +193,18 @@ static uint64_t line_at(const sl_block *block, uint32_t start) {
     return block->offset == 0 ? line : 0;
 }
 
+/* Has the value U+00A0 or U+202F at its beginning or end, as text copied from web pages has? */
+static bool has_no_break_space(sl_text value) {
+    static const char *const spaces[] = {"\xC2\xA0", "\xE2\x80\xAF"};
+    bool has = false;
+    for (size_t i = 0; i < 2 && value.length >= strlen(spaces[i]); i++) {
+        const size_t length = strlen(spaces[i]);
+        has = has || memcmp(value.bytes, spaces[i], length) == 0 ||
+              memcmp(value.bytes + value.length - length, spaces[i], length) == 0;
+    }
+    return has;
+}
+
 static void add_value(sl_typed_column *column, sl_text field, const sl_parser *parser,
                       const sl_record *record, size_t source) {
     const sl_notation *notation = parser->dialect->notation;
@@ -203,6 +215,7 @@ static void add_value(sl_typed_column *column, sl_text field, const sl_parser *p
     else
         sl_column_guess_add(&column->guess, field, notation);
     const sl_text inner = sl_field_trim(field, SL_TRIM_BOTH);
+    column->unbroken = column->unbroken || has_no_break_space(inner);
     if (!column->padded && inner.length < field.length) {
         column->padded = true;
         column->trimmed = before;
@@ -385,7 +398,7 @@ void sl_typing_forget(sl_typing *typing, const sl_dialect *dialect) {
     sl_typed_layout *layout = sl_typing_layout_of(typing, dialect);
     for (size_t i = 0; layout && i < layout->count; i++) {
         layout->columns[i].guess = SL_COLUMN_GUESS;
-        layout->columns[i].padded = layout->columns[i].blanks = false;
+        layout->columns[i].padded = layout->columns[i].blanks = layout->columns[i].unbroken = false;
         memset(layout->columns[i].rests, 0, sizeof layout->columns[i].rests);
     }
     if (layout) {

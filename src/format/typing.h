@@ -21,6 +21,7 @@ typedef struct sl_typed_column {
     sl_column_guess trimmed;    /* of the values without blanks at their ends, if one is `padded` */
     bool padded;                /* once the types are decided: only blanks make the column text */
     bool blanks;                /* once they are decided: a value has blanks at its ends */
+    bool unbroken;              /* a value has no-break spaces at its ends, which --trim keeps */
     bool stored;                /* the collection has the column: its type is used */
     sl_schema_column schema;    /* valid once the types are decided; has the name of the column */
     const sl_column_rest *rest; /* the column is text because of its misfits; else NULL. Of the

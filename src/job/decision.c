@@ -703,12 +703,15 @@ static bool warn_of_blanks(const sl_job *job, const sl_job_source *source) {
             !sl_key_names_have(&job->keys->match, d->columns[k].key))
             continue;
         for (size_t i = 0; i < layout->count; i++) {
-            if (!layout->columns[i].blanks || strcmp(layout->columns[i].name, name) != 0)
+            const sl_typed_column *column = &layout->columns[i];
+            if (!(column->blanks || column->unbroken) || strcmp(column->name, name) != 0)
                 continue;
             sl_text_printable(sl_text_of(name), shown, sizeof shown);
-            sl_log_warning("values of %s, by which documents are identified, have blanks at their "
-                           "ends, and do not match values without: --trim removes them",
-                           shown);
+            sl_log_warning("values of %s, by which documents are identified, have %s at their "
+                           "ends, and do not match values without: %s",
+                           shown, column->unbroken ? "no-break spaces" : "blanks",
+                           column->unbroken ? "remove them in the file (--trim removes blanks)"
+                                            : "--trim removes them");
             return true;
         }
     }

@@ -186,6 +186,10 @@ class Remembered(support.ClusterCase):
         self.assertEqual([one["v"] for one in self.database.t.find()], ["b", "b"])
         self.assertIn(said, self.shardload(*words, "--types", "nr=text", padded).err)
         self.assertNotIn(said, self.shardload(*words, self.csv("A3,b ", header="nr,v")).err)
+        for value in "A4\u00a0", "\u202fA5", "A6\u202f ":
+            self.shardload(*words, self.csv(value + ",b", header="nr,v"),
+                           message=said.replace("blanks", "no-break spaces"))
+        self.assertNotIn("no-break", self.shardload(*words, self.csv("\u00e0\u00a0b\u00e0,\u00a0", header="nr,v")).err)
 
     def test_a_column_with_the_name_of_a_field_in_another_case(self):
         """Headers of spreadsheets begin with capitals: they are not stored as second fields beside those of an
