@@ -333,7 +333,7 @@ typedef struct known_type {
     size_t order;
     bool sampled; /* not in the list */
     bool missed;  /* another load has already been without the column */
-    bool present; /* a source of this load has the column */
+    bool present; /* a source of this load has the column, perhaps by another name in the header */
 } known_type;
 
 typedef struct known_types {
@@ -1023,21 +1023,79 @@ static void add_name(column_names *columns, const char *name) {
                           "%s%s", columns->used ? ", " : "", one);
 }
 
+/* The next letter of a name, 0 at its end. Dots that are not stored (sl_bound_column.repaired) are
+ * skipped; unless `exact`, no-break spaces too, and a letter with an accent is two letters, as it
+ * may be written: the second one is 1, whatever the accent. */
+static unsigned next_letter(const char **at, bool *accent, bool exact) {
+    static const char letters[] = /* without accents, of U+00C0 to U+017F */
+        "AAAAAA.CEEEEIIII.NOOOOO..UUUUY..aaaaaa.ceeeeiiii.nooooo..uuuuy.y"
+        "AaAaAaCcCcCcCcDd..EeEeEeEeEeGgGgGgGgHh..IiIiIiIiI...JjKk.LlLlLl."
+        "...NnNnNn...OoOoOo..RrRrRrSsSsSsSsTtTt..UuUuUuUuUuUuWwYyYZzZzZz.";
+    const unsigned char *c = (const unsigned char *)*at;
+    if (*accent) {
+        *accent = false;
+        return 1;
+    }
+    const size_t dots = strspn(*at, ".");
+    if (dots > 0 && (c[dots] == '\0' || c[dots] == ' '))
+        c += dots;
+    while (!exact && (strncmp((const char *)c, "\xC2\xA0", 2) == 0 ||
+                      strncmp((const char *)c, "\xE2\x80\xAF", 3) == 0))
+        c += *c == 0xC2 ? 2 : 3;
+    const unsigned point =
+        *c >= 0xC0 && *c < 0xE0 && c[1] ? (*c & 0x1Fu) << 6 | (c[1] & 0x3Fu) : *c;
+    const unsigned letter =
+        point >= 0xC0 && point < 0x180 ? (unsigned char)letters[point - 0xC0] : '.';
+    *at = (const char *)c + (*c ? 1 + (point != *c) : 0);
+    if (exact)
+        return point;
+    *accent = letter != '.';
+    return *accent ? letter : point >= 0x300 && point < 0x370 ? 1 : point;
+}
+
+/* Are the names stored as one (`exact`), or do they look like one? */
+static bool are_alike(const char *a, const char *b, bool exact) {
+    bool accents[2] = {false, false};
+    unsigned one, two;
+    do {
+        one = next_letter(&a, &accents[0], exact);
+        two = next_letter(&b, &accents[1], exact);
+    } while (one == two && one != 0);
+    return one == two;
+}
+
+/* A column of earlier loads, which this load does not have, with such a name; or NULL. */
+static known_type *alike_of(const known_types *known, const char *column, bool exact) {
+    for (size_t i = 0; i < known->count; i++) {
+        known_type *type = &known->items[i];
+        if (!type->sampled && !type->present && are_alike(type->column, column, exact))
+            return type;
+    }
+    return NULL;
+}
+
 /* Warns of columns that no earlier load has stored, and of stored ones that this load is the first
  * to lack. Records of --mode merge and update may lack columns, and those of an archive are not all
  * known. */
 static void warn_of_columns(const sl_job *job, const sl_destination *destination,
                             const recording *r, bool warns) {
     const known_types *known = r->known;
-    column_names fresh = {.count = 0}, missing = {.count = 0};
+    column_names fresh = {.count = 0}, missing = {.count = 0}, alike = {.count = 0};
     bool partial = sl_load_mode(job->config)->sets_fields;
     size_t count;
     for (size_t i = 0; i < sl_source_set_count(job->set); i++)
         partial = partial || sl_source_set_at(job->set, i)->kind == SL_SOURCE_ARCHIVE;
     for (size_t i = 0; i < r->added_count; i++) {
-        known_of(known, r->added[i].column, &count);
-        if (count == 0)
-            add_name(&fresh, r->added[i].column);
+        const char *column = r->added[i].column;
+        known_of(known, column, &count);
+        bool same = count > 0; /* as a stored one */
+        for (known_type *type; (type = alike_of(known, column, true)) != NULL;)
+            same = type->present = true;
+        if (same)
+            continue;
+        add_name(&fresh, column);
+        if (alike_of(known, column, false))
+            add_name(&alike, column);
     }
     for (size_t i = 0; i < known->count && !partial; i++) {
         known_type *type = &known->items[i];
@@ -1050,13 +1108,17 @@ static void warn_of_columns(const sl_job *job, const sl_destination *destination
     if (!warns || known->count == 0 || bson_empty(&known->list) || fresh.count + missing.count == 0)
         return;
     sl_log_warning(
-        "this load has other columns than earlier loads into %s.%s: %s%s%s%s%s%s%s. If a "
+        "this load has other columns than earlier loads into %s.%s: %s%s%s%s%s%s%s.%s%s%s If a "
         "column was renamed, a query for one name does not find the other: a schema "
         "(inspect --write-schema FILE) stores both under one name, with aliases",
         destination->target.database, destination->target.collection, fresh.count ? "new: " : "",
         fresh.shown, fresh.count > NAMES_SHOWN ? " ..." : "",
         fresh.count && missing.count ? "; " : "", missing.count ? "missing: " : "", missing.shown,
-        missing.count > NAMES_SHOWN ? " ..." : "");
+        missing.count > NAMES_SHOWN ? " ..." : "",
+        alike.count ? " These look like missing ones: " : "", alike.shown,
+        alike.count ? "; but they are written with other characters (accents apart from their "
+                      "letters, or no-break spaces), so they are other fields."
+                    : "");
 }
 
 /* Adds the types once, unless the registry shall only be read; warns in the first attempt. `*done`:
