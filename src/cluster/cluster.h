@@ -17,6 +17,7 @@
 #include <bson/bson.h>
 
 #include "util/error.h"
+#include "util/write_modes.h"
 
 #include "connection.h"
 
@@ -90,6 +91,8 @@ typedef struct sl_target {
                                 none, no other load has the sources: their numbers begin with 1 */
     bool set_paths;       /* names of documents' fields may be paths (sl_nesting_set_paths) */
     bool shard_existing;  /* shard the collection even if it already exists, unsharded */
+    bool ambiguous;       /* set by sl_check_match: several documents may have the match fields of a
+                             record */
 } sl_target;
 
 /* The change that sl_prepare_target makes to the sharding of the collection. */
@@ -203,7 +206,7 @@ bool sl_target_exists(sl_connection *connection, const sl_target *target, bool *
 typedef struct sl_matching {
     const char *const *fields;
     size_t count;
-    bool must_exist;              /* the collection */
+    const sl_mode_row *mode;
     const bson_t *const *indexes; /* that are built before the load, or exist by then */
     size_t index_count;
     /* For advice: do the records have this field? */
@@ -211,14 +214,14 @@ typedef struct sl_matching {
     void *context;
 } sl_matching;
 
-/* Checks that a load may match stored documents by these fields: they contain the shard key, and
- * identify one document. SL_EXIT_USAGE with the reason, and the options to give, if not. Only
- * reads. */
-bool sl_check_match(sl_connection *connection, const sl_target *target, const sl_matching *match,
+/* Checks that a load may match stored documents by these fields: they contain the shard key and, if
+ * the load may insert, identify one document. SL_EXIT_USAGE with the reason, and the options to
+ * give, if not. Sets target->ambiguous. Only reads. */
+bool sl_check_match(sl_connection *connection, sl_target *target, const sl_matching *match,
                     sl_error *error);
 
-/* Checks at the end of the load that the collection still has a unique index of the fields. Fails
- * with SL_EXIT_VERIFICATION without it: two threads could then insert the same document. */
+/* Checks at the end of a load that relies on a unique index of the fields that there still is one.
+ * Fails with SL_EXIT_VERIFICATION without it: two threads could then insert the same document. */
 bool sl_check_match_again(sl_connection *connection, const sl_target *target,
                           const sl_matching *match, sl_error *error);
 

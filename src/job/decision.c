@@ -201,7 +201,7 @@ static sl_matching matching_of(sl_job *job) {
     const sl_key_fields *keys = job->keys;
     return (sl_matching){.fields = (const char *const *)keys->match.names,
                          .count = keys->match.count,
-                         .must_exist = !sl_modes[keys->mode].creates,
+                         .mode = &sl_modes[keys->mode],
                          .indexes = job->config->indexes,
                          .index_count = job->config->index_count,
                          .records_have = records_have,
@@ -209,7 +209,7 @@ static sl_matching matching_of(sl_job *job) {
 }
 
 /* With another mode than insert: can the documents be matched by the fields? */
-static bool may_match(sl_job *job, const sl_destination *destination, sl_error *error) {
+static bool may_match(sl_job *job, sl_destination *destination, sl_error *error) {
     if (!matches(job))
         return true;
     const sl_matching match = matching_of(job);
@@ -703,12 +703,15 @@ static bool warn_of_blanks(const sl_job *job, const sl_job_source *source) {
             !sl_key_names_have(&job->keys->match, d->columns[k].key))
             continue;
         for (size_t i = 0; i < layout->count; i++) {
-            if (!layout->columns[i].blanks || strcmp(layout->columns[i].name, name) != 0)
+            const sl_typed_column *column = &layout->columns[i];
+            if (!(column->blanks || column->unbroken) || strcmp(column->name, name) != 0)
                 continue;
             sl_text_printable(sl_text_of(name), shown, sizeof shown);
-            sl_log_warning("values of %s, by which documents are identified, have blanks at their "
-                           "ends, and do not match values without: --trim removes them",
-                           shown);
+            sl_log_warning("values of %s, by which documents are identified, have %s at their "
+                           "ends, and do not match values without: %s",
+                           shown, column->unbroken ? "no-break spaces" : "blanks",
+                           column->unbroken ? "remove them in the file (--trim removes blanks)"
+                                            : "--trim removes them");
             return true;
         }
     }

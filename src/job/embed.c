@@ -49,6 +49,9 @@ static void join_clear(sl_join *join) {
 void sl_embed_destroy(sl_embed *embed) {
     if (!embed)
         return;
+    for (size_t i = 0; i < SL_JOIN_FIELDS_MAX; i++)
+        free(embed->keys[i]);
+    sl_job_clear(&embed->records);
     sl_store_close(embed->store);
     join_clear(&embed->join);
     free(embed);

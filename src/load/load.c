@@ -411,7 +411,8 @@ static bool prepare(sl_load *load, sl_error *error) {
 /* Numbers the sources of a load into another sink. */
 static bool prepare_offline(sl_load *load, sl_error *error) {
     load->job.shards = 1;
-    sl_types_log(&load->job);
+    if (!load->job.config->types)
+        sl_types_log(&load->job);
     sl_types_log_names(&load->job);
     return sl_sources_number_offline(&load->job, error) &&
            sl_ranges_lay_out(&load->job, &load->destination, error);
@@ -619,7 +620,9 @@ static bool run_phase(sl_load *load, const char *name, phase_function *function,
 }
 
 static bool look_at_sources(sl_load *load, sl_error *error) {
-    if (!sl_sources_open(&load->job, error) || !sl_not_loaded_check(&load->job, error))
+    const bson_t *types = load->job.config->types;
+    if (!sl_sources_open(&load->job, error) || !sl_not_loaded_check(&load->job, error) ||
+        (types && !sl_types_restore(&load->job, types, error)))
         return false;
     if (load->job.own_ids && load->job.config->only_shards)
         return sl_error_set(
@@ -812,7 +815,8 @@ static bool prepare_embedding(sl_load *load, sl_error *error) {
     sl_store_keys keys = begun ? SL_STORE_CONTINUED : SL_STORE_UNUSED;
     if (!load->job.config->embed_field)
         return true;
-    if (!sl_embedding_open(&load->job, load->ledger.work_directory, keys, error) ||
+    if (!sl_embedding_open(&load->job, &load->destination, load->ledger.work_directory, keys,
+                           error) ||
         !sl_resume_embed(&load->job, &load->ledger, error))
         return false;
     load->ledger.store = load->job.embed->store;
@@ -832,8 +836,8 @@ static bool run_phases(sl_load *load, sl_error *error) {
         bool embed_only;
         bool change; /* the phase as a unit changes the cluster: see sl_interrupt_begin_change */
     } phases[] = {
-        {SL_PHASE_EMBED, prepare_embedding, .embed_only = true},
         {SL_PHASE_CONNECT, connect_cluster, .cluster_only = true},
+        {SL_PHASE_EMBED, prepare_embedding, .embed_only = true},
         {SL_PHASE_PREPARE, prepare, .cluster_only = true, .change = true},
         {SL_PHASE_PREPARE, prepare_offline, .offline_only = true},
         {SL_PHASE_LOAD, .function = load_documents}, /* each batch is a separate change */
