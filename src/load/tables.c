@@ -244,11 +244,26 @@ static bool copy_pipe(sl_stream *stream, const char *path, sl_error *error) {
         return false;
     sl_log_info("the dump is copied to %s, because its tables are loaded one after the other",
                 path);
-    bool ok = sl_sql_dump_copy(sl_stream_dump(stream), file, part, error);
+    bool ok = sl_sql_dump_copy(sl_stream_dump(stream), file, NULL, part, error);
     ok = ok && (fsync(file) == 0 || sl_error_errno(error, SL_EXIT_USAGE, "%s", path)) &&
          sl_private_file_rename(part, SL_WORK_STDIN, error);
     close(file);
     return ok;
+}
+
+/* With --resume: the pipe must have the dump that was copied. */
+static bool compare_copy(sl_stream *stream, const char *path, sl_error *error) {
+    bool same;
+    int file = sl_private_file_open(path, O_RDONLY, error); /* whose is it? */
+    if (file < 0)
+        return false;
+    bool ok = sl_sql_dump_copy(sl_stream_dump(stream), file, &same, path, error);
+    close(file);
+    return ok && (same || sl_error_set(error, SL_EXIT_SOURCE,
+                                       "--resume: the pipe has another dump than the first run, "
+                                       "which copied its dump to %s: give that dump again, or load "
+                                       "this one without --resume, with another --work-dir",
+                                       path));
 }
 
 /* The offsets of the tables of a dump are those of the file that was opened, as it was then. */
@@ -270,18 +285,12 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
     sl_stream *stream = NULL;
     bool special = source->kind == SL_SOURCE_NOT_TEXT, not_text = special, ok = true;
     snprintf(copy, sizeof copy, "%s/" SL_WORK_STDIN, all->directory);
-    bool copied = pipe && all->directory[0] && access(copy, F_OK) == 0;   /* with --resume */
-    int file = copied ? sl_private_file_open(copy, O_RDONLY, error) : -1; /* whose is it? */
-    if (copied && file < 0)
-        return false;
-    if (copied)
-        close(file);
-    const char *path = copied ? copy : source->path;
+    const char *path = source->path;
     if (special)
         sl_error_set(error, SL_EXIT_SOURCE, "%s: a pipe, a device or a link to no file",
                      source->shown);
-    if (special || !sl_stream_open(path, copied ? copy : source->shown, include, false,
-                                   &all->stopped, &not_text, &stream, error)) {
+    if (special || !sl_stream_open(path, source->shown, include, false, &all->stopped, &not_text,
+                                   &stream, error)) {
         bool left_out = not_text && !source->named && all->config->skip_other;
         if (left_out) {
             sl_log_warning("%s: not loaded", error->message);
@@ -290,15 +299,15 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
         return left_out;
     }
     sl_sql_dump *dump = sl_stream_dump(stream);
-    if (pipe && !copied && dump && all->directory[0]) {
-        ok = copy_pipe(stream, copy, error);
+    if (pipe && dump && all->directory[0]) {
+        ok = (access(copy, F_OK) == 0 ? compare_copy : copy_pipe)(stream, copy, error);
         sl_stream_close(stream);
         stream = NULL;
         path = copy;
         ok = ok &&
              sl_stream_open(copy, copy, include, false, &all->stopped, &not_text, &stream, error);
         dump = ok ? sl_stream_dump(stream) : NULL;
-    } else if (pipe && !copied) {
+    } else if (pipe) {
         ok = sl_error_set(error, SL_EXIT_USAGE,
                           "%s: a pipe has no name for a collection: give --collection",
                           source->shown);

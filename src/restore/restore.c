@@ -865,9 +865,10 @@ static bool open_archive(sl_restore *restore, sl_error *error) {
          !sl_dump_read_list(&restore->dump, folder, &config->names, &found, error)))
         return false;
     restore->unpacking = true;
-    bool ok = found ||
-              (sl_dump_open_archive(&restore->dump, config->dump, folder, &config->names, error) &&
-               (restore->verifying || sl_dump_write_list(&restore->dump, folder, error)));
+    bool ok =
+        found ? sl_dump_same_archive(&restore->dump, config->dump, folder, &config->names, error)
+              : sl_dump_open_archive(&restore->dump, config->dump, folder, &config->names, error) &&
+                    (restore->verifying || sl_dump_write_list(&restore->dump, folder, error));
     restore->unpacking = false;
     return ok;
 }
