@@ -14,6 +14,7 @@
 
 #include "cluster/cluster.h"
 #include "format/notation.h"
+#include "job/preview.h"
 #include "ledger/ledger.h"
 #include "ledger/work_directory.h"
 #include "report/json.h"
@@ -505,20 +506,11 @@ static bool is_complete(sl_exit code) {
     return code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
 }
 
-static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run, void *context) {
-    table *item = &all->items[index];
+/* The configuration of a table's load. */
+static sl_load_config config_of(const tables *all, const table *item) {
     sl_load_config config = *all->config;
-    sl_error error = {0};
-    bson_t record = BSON_INITIALIZER, *earlier = NULL;
-    const char *path = item->path;
-    char folder[SL_WORK_DIRECTORY_ROOM + FOLDER_ROOM + 16] = "", file[sizeof folder + 16];
-    if (!check_unchanged(item, &error)) {
-        sl_log_error(SL_LINES, error.message);
-        item->no_resume = true;
-        return error.code;
-    }
     set_id_fields(item, &config);
-    config.paths = &path;
+    config.paths = (const char *const *)&item->path;
     config.path_count = 1;
     config.include = item->include;
     config.map = &item->map;
@@ -528,6 +520,39 @@ static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run,
         config.format_options.schema_name = SL_CREATE_TABLE;
         if (!config.format_options.notation)
             config.format_options.notation = sl_notation_named("mysql");
+    }
+    return config;
+}
+
+/* With --drop: a load that would be refused is found before any collection is dropped. */
+static bool check_refusals(const tables *all, sl_error *error) {
+    const bool drops = all->config->drop && !all->config->resume && all->count > 1;
+    const sl_log_level shown = sl_log_set_level(SL_LOG_ERROR); /* the loads log it again */
+    bool ok = true;
+    for (size_t i = 0; drops && ok && i < all->count && !sl_interrupt_requested(); i++) {
+        const sl_load_config config = config_of(all, &all->items[i]);
+        sl_preview *preview;
+        ok = sl_preview_create(&config, 1, 0, &preview, error);
+        if (ok && preview->refusal.code) {
+            *error = preview->refusal;
+            ok = false;
+        }
+        sl_preview_destroy(preview);
+    }
+    sl_log_set_level(shown);
+    return ok;
+}
+
+static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run, void *context) {
+    table *item = &all->items[index];
+    sl_load_config config = config_of(all, item);
+    sl_error error = {0};
+    bson_t record = BSON_INITIALIZER, *earlier = NULL;
+    char folder[SL_WORK_DIRECTORY_ROOM + FOLDER_ROOM + 16] = "", file[sizeof folder + 16];
+    if (!check_unchanged(item, &error)) {
+        sl_log_error(SL_LINES, error.message);
+        item->no_resume = true;
+        return error.code;
     }
     if (loads && all->directory[0]) {
         folder_of(all, index, folder, sizeof folder);
@@ -712,7 +737,8 @@ sl_exit sl_tables_run(const sl_load_config *config, bool loads, sl_table_run *ru
     ok = ok && (!loads || single ||
                 sl_work_directory_make(config, config->database, all.directory, &all.lock, &error));
     ok = ok && (!all.directory[0] || begin_or_resume(&all, &error)) && list_tables(&all, &error) &&
-         (!config->resume || !all.directory[0] || check_begun(&all, &error));
+         (!config->resume || !all.directory[0] || check_begun(&all, &error)) &&
+         (!loads || single || check_refusals(&all, &error));
     atomic_store(&all.running, true);
     if (ok)
         code = single ? run_single(&all, run, context, &error) : run_all(&all, loads, run, context);

@@ -1051,6 +1051,7 @@ static sl_exit run(sl_restore *restore) {
     ok = ok && (first ||
                 (sl_restore_open_dump(restore, &error) && check_server(restore, &error) &&
                  sl_restore_same_dump(restore, &error) && sl_restore_write_list(restore, &error)));
+    ok = ok && sl_restore_may_begin(restore, &error);
     if (!ok) {
         sl_log_error(SL_LINES, error.message);
         if (error.code == SL_EXIT_INTERRUPTED)
