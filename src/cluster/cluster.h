@@ -524,6 +524,21 @@ const char *sl_registry_database(const char *database);
 bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_registry **registry,
                       sl_error *error);
 void sl_registry_close(sl_registry *registry);
+
+/* Finds out whether the registry of this name belongs to the target, which may not exist; if not,
+ * it reads as empty, or the one that does is read (registry.c). */
+typedef enum sl_settling {
+    SL_SETTLE_READ, /* changes nothing */
+    SL_SETTLE_LOOK, /* the same; fails if SL_SETTLE_WRITE will */
+    SL_SETTLE_DROP, /* before the target is dropped: a registry of a renamed collection follows it */
+    SL_SETTLE_WRITE, /* the target exists: makes the registry its own */
+} sl_settling;
+/* `again`: in doubt, the sources are those of the target; otherwise SL_EXIT_CLUSTER. */
+bool sl_registry_settle(sl_registry *registry, const sl_target *target, sl_settling how, bool again,
+                        sl_error *error);
+/* Opens it for SL_SETTLE_READ. */
+bool sl_registry_open_to_read(sl_connection *connection, const sl_target *target,
+                              sl_registry **registry, sl_error *error);
 /* Drops the registry of a target, and nothing else. Succeeds if there is none; refuses a collection
  * of this name that is no registry. */
 bool sl_registry_drop(sl_connection *connection, const sl_target *target, sl_error *error);
@@ -531,15 +546,9 @@ bool sl_registry_drop(sl_connection *connection, const sl_target *target, sl_err
 /* Makes the functions below start and finish part `part` (from 1) of each source, instead of the
  * entire source. `division` names the division into parts, such as "4" for four parts; parts of
  * another division are unrelated. `documents` of a finished entry is then the sum over its finished
- * parts. `afresh`: when starting a source removes its record of finished parts. */
+ * parts. `afresh`: starting a loaded source removes its record of finished parts. */
 #define SL_DIVISION_ROOM 16
-typedef enum sl_afresh {
-    SL_AFRESH_NEVER,
-    SL_AFRESH_IF_LOADED,
-    SL_AFRESH_ALWAYS, /* their documents no longer exist */
-} sl_afresh;
-void sl_registry_set_part(sl_registry *registry, const char *division, uint32_t part,
-                          sl_afresh afresh);
+void sl_registry_set_part(sl_registry *registry, const char *division, uint32_t part, bool afresh);
 
 /* Numbers whose positions are _ids of stored documents are then refused only if `positions`, which
  * may read the sources, says that documents of this load get such _ids. */
@@ -653,11 +662,6 @@ bool sl_registry_each_loaded(sl_registry *registry,
 
 /* The numbers of all sources in the registry, in no order; `*numbers` is malloc'd. */
 bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *count, sl_error *error);
-
-/* The number of sources in the registry of a target whose collection does not exist (another
- * program dropped it, or a drop was interrupted); 0 if the collection exists. */
-bool sl_registry_left_behind(sl_connection *connection, const sl_target *target, size_t *sources,
-                             sl_error *error);
 
 /* ---- topology.c: storage statistics ---- */
 

@@ -333,11 +333,9 @@ bool sl_ids_record(const sl_job *job, const sl_destination *destination, sl_erro
     bool done = none || !sl_load_mode(job->config)->creates || !origin_of(job, origin), ok = true;
     for (unsigned attempt = 0; ok && !done; attempt++) {
         bson_t was, now = BSON_INITIALIZER, item;
-        const bool anew = destination->target_gone && destination->created;
         bool listed = false;
         ok = sl_registry_list(destination->registry, SL_REGISTRY_IDS, &was, &done, error);
-        done = done && !anew;
-        if (ok && !anew)
+        if (ok)
             bson_concat(&now, &was);
         for (sl_walk walk = sl_walk_of(&now); sl_walk_next(&walk);)
             listed = listed || strcmp(sl_look_string(&walk.item, "from"), origin) == 0;
@@ -555,6 +553,8 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
            (destination->registry ||
             sl_registry_open(connection, target, &destination->registry, error)) &&
            may_be_dropped(job, destination, error) &&
+           (target->drop || sl_registry_settle(destination->registry, target, SL_SETTLE_LOOK,
+                                               config->again || job->resumed, error)) &&
            sl_sources_find_parts(job, destination, error) &&
            (job->resumed || target->drop ||
             (check_names(job, destination, view->exists, error) &&
@@ -564,7 +564,7 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
            sl_parts_find_shards(job, destination, error) && may_match(job, destination, error) &&
            sl_indexes_may_be_built(connection, target, view->exists, config->indexes,
                                    config->index_count, error) &&
-           sl_sources_look_for_target(job, destination, error);
+           sl_sources_refuse_loaded(job, destination, error);
 }
 
 void sl_ids_warn(const sl_job *job, const sl_target *target, const bson_t *key) {

@@ -1130,8 +1130,6 @@ static bool record_once(const sl_job *job, const sl_destination *destination, un
     recording r = {.known = &known};
     size_t listed, count = 0;
     bool ok = known_read(job, destination, true, &known, error);
-    if (destination->target_gone && (read_only || destination->created))
-        known.count = 0; /* of the collection that another program has dropped */
     if (ok) {
         record_columns(job, &r);
         if (attempt == 0)

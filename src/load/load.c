@@ -165,7 +165,7 @@ static void warn_of_drop(const sl_load *load, const sl_error *why) {
     bool advised = strstr(why->message, "--drop") ||
                    (load->job.set && sl_source_set_has_changed(load->job.set));
     if (advised && config->sink == SL_SINK_CLUSTER && !config->drop && !config->part_of_trial &&
-        !destination->created && !destination->target_gone)
+        !destination->created)
         sl_log_warning("--drop removes all documents of %s.%s, also those of other loads and "
                        "programs",
                        config->database, config->collection);
@@ -371,9 +371,14 @@ static bool prepare(sl_load *load, sl_error *error) {
         return false;
     if (!sl_target_begin(job, destination, error) ||
         !sl_resume_record_drop(destination, &load->ledger, error) ||
+        (destination->target.drop &&
+         !sl_registry_settle(destination->registry, &destination->target, SL_SETTLE_DROP, false,
+                             error)) ||
         !sl_prepare_target(connection, &destination->target, &destination->created, error) ||
         !sl_target_identify(connection, &destination->target, error) ||
         !sl_target_check_shards(destination, NULL, error) ||
+        !sl_registry_settle(destination->registry, &destination->target, SL_SETTLE_WRITE,
+                            job->config->again || job->resumed, error) ||
         !sl_types_record(job, destination, false, error) ||
         !sl_ids_record(job, destination, error) ||
         !sl_sources_number_by_registry(job, destination, load->ledger.work_directory, error) ||

@@ -620,7 +620,10 @@ class Standalone(Restoring):
             self.wait_for_documents(running, 500, "a")
             running.kill()
         self.clear_balancer()
-        self.restore("-", *words, "--resume", work=work)
+        self.restore("-", *words, "--resume", work=work, code=support.EXIT_SOURCE, stdin=data.replace(b"a", b"b"),
+                     message="- is not the archive that was unpacked into")
+        for sent in data, b"":
+            self.restore("-", *words, "--resume", work=work, stdin=sent)
         self.check("a", made)
         self.check("b", made)
 
