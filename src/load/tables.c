@@ -308,8 +308,12 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
         const sl_source_identity opened = sl_source_identity_of(sl_stream_file(stream));
         ok = (dump ? add_tables(all, dump, path, error) : add_file(all, path, error)) &&
              check_listed(path, sl_stream_file(stream), &opened, error);
-        for (size_t i = first; i < all->count; i++)
-            all->items[i].map.identity = opened;
+        for (size_t i = first; ok && i < all->count; i++) {
+            table *item = &all->items[i];
+            item->map.identity = opened;
+            if (include && !dump && sl_stream_kind(stream) == SL_SOURCE_ARCHIVE)
+                ok = (item->include = strdup(include)) || sl_error_memory(error, "listing tables");
+        }
     }
     sl_stream_close(stream);
     return ok;

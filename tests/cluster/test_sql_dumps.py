@@ -351,6 +351,19 @@ class Dumps(support.ClusterCase):
         self.assertEqual(self.found("goods"),
                          [{"id": 1, "name": "a\tb", "b": b"\0x\\", "at": moment(2024, 1, 1)}, {}])
 
+    def test_include_selects_entries_of_an_archive(self):
+        """Without --collection, too: entries that the user has excluded were stored, with exit status 0."""
+        entries = [("a.csv", "id,x\n1,2\n3,4\n"), ("b.csv", "id,x\n5,6\n")]
+        path, other = self.file("r.zip", making.zip_of(entries)), self.file("plain.csv", "id\n1\n")
+        self.run_load("--include", "a.csv", path, other)
+        self.assertEqual([one["id"] for one in self.found("r")], [1, 3])
+        self.assertEqual(self.found("plain"), [{"id": 1}])
+        self.shardload("verify", "--uri", self.uri, "-d", self.database_name, "--content", "--include", "a.csv", path)
+        mixed = self.file("notes.tgz", gzip.compress(making.tar([("read.txt", "no table\n"), *entries])))
+        self.run_load(mixed, code=support.EXIT_SOURCE, message="--include")
+        self.run_load("--include", "b.csv", mixed)
+        self.assertEqual(self.found("notes"), [{"id": 5, "x": 6}])
+
     def test_the_status_of_a_table(self):
         path = self.file("t.sql", "CREATE TABLE a (x int);\nINSERT INTO a VALUES (1);\nCREATE TABLE b (x int);\n"
                                   "INSERT INTO b VALUES (1);\n")
