@@ -351,6 +351,15 @@ static bool list_tables(tables *all, sl_error *error) {
     const sl_load_config *config = all->config;
     sl_source_set *set = NULL;
     bool ok = sl_source_set_create(config->paths, config->path_count, config->include, &set, error);
+    /* The work directory keeps the copy of one pipe. */
+    for (size_t i = 0, pipes = 0; ok && i < sl_source_set_count(set); i++) {
+        pipes += sl_source_set_at(set, i)->kind == SL_SOURCE_PIPE;
+        ok = pipes < 2 ||
+             sl_error_set(error, SL_EXIT_USAGE,
+                          "%s: a second pipe: without --collection, one command loads the tables "
+                          "of one pipe: load each with a command of its own",
+                          sl_source_set_at(set, i)->shown);
+    }
     for (size_t i = 0; ok && i < sl_source_set_count(set); i++)
         ok = add_source(all, sl_source_set_at(set, i), error);
     sl_source_set_destroy(set);

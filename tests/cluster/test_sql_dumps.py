@@ -364,6 +364,15 @@ class Dumps(support.ClusterCase):
         self.run_load("--include", "b.csv", mixed)
         self.assertEqual(self.found("notes"), [{"id": 5, "x": 6}])
 
+    def test_a_second_pipe_is_refused(self):
+        """Of two dumps only the first was read: the work directory has room for the copy of one."""
+        pipes = []
+        for name in ("none", "goods"):
+            pipes.append(self.scratch / name)
+            os.mkfifo(pipes[-1])
+        self.run_load(*pipes, self.file("plain.csv", "id\n1\n"), code=support.EXIT_USAGE, message="a second pipe")
+        self.assertEqual(self.collections(), [])
+
     def test_the_status_of_a_table(self):
         path = self.file("t.sql", "CREATE TABLE a (x int);\nINSERT INTO a VALUES (1);\nCREATE TABLE b (x int);\n"
                                   "INSERT INTO b VALUES (1);\n")
