@@ -495,10 +495,11 @@ static bool check_begun(const tables *all, sl_error *error) {
                         begun - listed, begun, all->directory);
 }
 
-/* A dump that is replaced between two tables would give tables of different times. */
+/* A dump that is replaced between two tables would give tables of different times. (Another file is
+ * opened by the load of its only table.) */
 static bool check_unchanged(const table *item, sl_error *error) {
     sl_source_identity now = sl_source_identity_at(item->path);
-    return sl_source_same_identity(&item->map.identity, &now) ||
+    return !item->of_dump || sl_source_same_identity(&item->map.identity, &now) ||
            sl_error_set(error, SL_EXIT_SOURCE,
                         "%s was replaced or changed before the table %s was loaded: load the file "
                         "again, with another --work-dir and --drop",
@@ -545,7 +546,7 @@ static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run,
     config.loaded_before = &all->loaded_before;
     const unsigned before = all->loaded_before;
     sl_exit code = run(&config, context);
-    if (item->of_dump && !is_complete(code) && !check_unchanged(item, &error))
+    if (!is_complete(code) && !check_unchanged(item, &error))
         item->no_resume = true; /* nor its other tables */
     item->loaded_before = all->loaded_before > before;
     snprintf(file, sizeof file, "%s/" SL_WORK_RECORD, folder);

@@ -981,6 +981,17 @@ class Dumps(support.ClusterCase):
         self.assertIn("--resume cannot complete this load", running.text())
         self.assertNotIn("with --resume", running.text())
 
+    def test_a_file_that_grows_before_its_turn(self):
+        """It is no dump: nothing of it has been read, so no message says that only --drop helps."""
+        self.file("d/a.csv", "id\n" + "".join(f"{number}\n" for number in range(20000)))
+        grows, work = self.file("d/b.csv", "id\n1\n"), self.scratch / "work"
+        running = self.start("shardload", "load", "--uri", self.uri, "-d", self.database_name, "--work-dir", work,
+                             "--progress", "none", "-j", 1, "--rate-limit", 4000, self.scratch / "d")
+        self.wait_for(lambda: self.database.a.estimated_document_count() > 0, "the first file")
+        grows.write_text("id\n1\n2\n", "utf-8")
+        running.wait().expect(support.EXIT_OK)
+        self.assertEqual([one["id"] for one in self.found("b")], [1, 2])
+
     def test_a_dump_that_is_replaced_while_its_tables_are_listed(self):
         """The offsets of its tables are those of the file that was opened; the new file has others."""
         def write(name, filler):
