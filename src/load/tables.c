@@ -14,6 +14,7 @@
 
 #include "cluster/cluster.h"
 #include "format/notation.h"
+#include "job/sources.h"
 #include "ledger/ledger.h"
 #include "ledger/work_directory.h"
 #include "report/json.h"
@@ -28,6 +29,7 @@
 #include "util/text.h"
 #include "util/text_table.h"
 
+#define LEFT_OUT_SHOWN 20u
 #define FOLDER_ROOM 140u /* of the name of a table's work directory */
 #define UNPACKED_MAX ((uint64_t)16 << 40)
 #define PATH_ROOM 4096u /* of a text beside which its CREATE TABLE may be */
@@ -53,6 +55,7 @@ typedef struct tables {
     char directory[SL_WORK_DIRECTORY_ROOM];
     sl_work_directory_lock lock;
     bool single;            /* all become one collection, or none */
+    size_t left_out;        /* files of folders that have no data of a known format */
     unsigned loaded_before; /* tables that are stored, and were not loaded again */
     _Atomic bool stopped, running;
 } tables;
@@ -201,8 +204,35 @@ static void name_of_file(const char *path, char *name, size_t room) {
         *dot = '\0';
 }
 
+/* Leaves out a file of a folder that has no data of a known format. */
+static bool leave_out(tables *all, sl_error *error) {
+    sl_log(all->left_out++ < LEFT_OUT_SHOWN ? SL_LOG_WARNING : SL_LOG_DETAIL,
+           "not loaded: " SL_LINES, error->message);
+    *error = (sl_error){0};
+    return true;
+}
+
+/* Does this file of a folder become a table? */
+static bool is_table(tables *all, const char *path, bool *left_out, sl_error *error) {
+    sl_load_config config = *all->config;
+    bool empty;
+    config.paths = &path;
+    config.path_count = 1;
+    config.include = NULL;
+    if (sl_source_is_recognised(&config, left_out, &empty, error))
+        return true;
+    if (*left_out && empty) { /* that is no reason to refuse a folder */
+        sl_log_warning("%s: empty; nothing to load", path);
+        *error = (sl_error){0};
+    } else if (*left_out) {
+        leave_out(all, error);
+    }
+    return false;
+}
+
 /* mysqldump --tab writes CREATE TABLE into NAME.sql beside NAME.txt. */
-static bool add_file(tables *all, const char *path, sl_error *error) {
+static bool add_file(tables *all, const sl_source *source, sl_error *error) {
+    const char *path = source->path;
     char name[300], definition[PATH_ROOM + 4];
     const size_t length = strlen(path);
     const sl_sql_table *defined = NULL;
@@ -211,7 +241,7 @@ static bool add_file(tables *all, const char *path, sl_error *error) {
     sl_stream *stream = NULL;
     sl_input *rows;
     struct stat facts;
-    bool not_text, ok = true;
+    bool not_text, left_out = false, ok = true;
     name_of_file(path, name, sizeof name);
     snprintf(definition, sizeof definition, "%.*ssql", (int)length - 3, path);
     if (!all->config->format_options.schema_text && length > 4 && length < PATH_ROOM &&
@@ -223,6 +253,7 @@ static bool add_file(tables *all, const char *path, sl_error *error) {
     ok = ok && (!dump || sl_sql_dump_next(dump, &rows, &times, error));
     if (ok && dump && !rows)
         schema = sl_sql_dump_tab_schema(dump, &defined);
+    ok = ok && (source->named || schema || is_table(all, path, &left_out, error));
     table *item = ok ? add(all, schema ? defined->name : name, path, error) : NULL;
     if (item) {
         const char *key = schema ? defined->primary_key : NULL;
@@ -232,7 +263,7 @@ static bool add_file(tables *all, const char *path, sl_error *error) {
         free(schema);
     }
     sl_stream_close(stream);
-    return item != NULL;
+    return item || left_out;
 }
 
 /* Copies the dump that a pipe holds into the work directory, unpacked. */
@@ -281,14 +312,8 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
         sl_error_set(error, SL_EXIT_SOURCE, "%s: a pipe, a device or a link to no file",
                      source->shown);
     if (special || !sl_stream_open(path, copied ? copy : source->shown, include, false,
-                                   &all->stopped, &not_text, &stream, error)) {
-        bool left_out = not_text && !source->named && all->config->skip_other;
-        if (left_out) {
-            sl_log_warning("%s: not loaded", error->message);
-            *error = (sl_error){0};
-        }
-        return left_out;
-    }
+                                   &all->stopped, &not_text, &stream, error))
+        return not_text && !source->named && leave_out(all, error);
     sl_sql_dump *dump = sl_stream_dump(stream);
     if (pipe && !copied && dump && all->directory[0]) {
         ok = copy_pipe(stream, copy, error);
@@ -306,7 +331,7 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
     if (ok) {
         const size_t first = all->count;
         const sl_source_identity opened = sl_source_identity_of(sl_stream_file(stream));
-        ok = (dump ? add_tables(all, dump, path, error) : add_file(all, path, error)) &&
+        ok = (dump ? add_tables(all, dump, path, error) : add_file(all, source, error)) &&
              check_listed(path, sl_stream_file(stream), &opened, error);
         for (size_t i = first; ok && i < all->count; i++) {
             table *item = &all->items[i];
@@ -363,7 +388,8 @@ static bool list_tables(tables *all, sl_error *error) {
     for (size_t i = 0; ok && i < sl_source_set_count(set); i++)
         ok = add_source(all, sl_source_set_at(set, i), error);
     sl_source_set_destroy(set);
-    return ok && check_types(all, error) && check_keys(all, error) &&
+    return ok && sl_not_loaded_allowed(config, all->left_out, error) && check_types(all, error) &&
+           check_keys(all, error) &&
            (all->count > 0 ||
             sl_error_set(error, SL_EXIT_SOURCE, "nothing to load: no table with rows%s%s",
                          config->include ? " matches --include " : " was found",

@@ -351,6 +351,19 @@ class Dumps(support.ClusterCase):
         self.assertEqual(self.found("goods"),
                          [{"id": 1, "name": "a\tb", "b": b"\0x\\", "at": moment(2024, 1, 1)}, {}])
 
+    def test_other_files_of_a_folder(self):
+        """Files that are no tables are refused before anything is loaded, or left out by --skip-other; their names do
+        not conflict with those of tables."""
+        for name, content in (("a.csv", "id\n1\n"), ("a.md", "This table\nhas ids.\n"), ("x.png", "\x89PNG\r\n"),
+                              ("empty.csv", "")):
+            self.file(f"d/{name}", content.encode("latin-1"))
+        outcome = self.run_load(self.scratch / "d", code=support.EXIT_SOURCE, message="2 files or archive entries")
+        self.assertIn("--skip-other", outcome.err)
+        self.assertEqual(self.collections(), [])
+        self.run_load("--skip-other", self.scratch / "d", message="not loaded: ")
+        self.assertEqual(self.found("a"), [{"id": 1}])
+        self.shardload("verify", "--uri", self.uri, "-d", self.database_name, "--skip-other", self.scratch / "d")
+
     def test_include_selects_entries_of_an_archive(self):
         """Without --collection, too: entries that the user has excluded were stored, with exit status 0."""
         entries = [("a.csv", "id,x\n1,2\n3,4\n"), ("b.csv", "id,x\n5,6\n")]
