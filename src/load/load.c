@@ -136,6 +136,8 @@ static void log_how_to_complete(const sl_load *load, const sl_error *why) {
                        "change: load again with the change that the message names%s%s",
                        config->work_directory ? " and another --work-dir" : "",
                        why->code == SL_EXIT_SOURCE
+    if (config->how_logged)
+        *config->how_logged |= !why->afresh;
                            ? ". If a source changes, first remove the documents of this load, or "
                              "give --drop, which removes all documents of the collection"
                            : "");

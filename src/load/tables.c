@@ -56,6 +56,7 @@ typedef struct tables {
     sl_work_directory_lock lock;
     bool single;            /* all become one collection, or none */
     size_t left_out;        /* files of folders that have no data of a known format */
+    bool how_logged;        /* a load has logged how it is completed */
     unsigned loaded_before; /* tables that are stored, and were not loaded again */
     _Atomic bool stopped, running;
 } tables;
@@ -571,6 +572,7 @@ static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run,
     config.no_resume = &item->no_resume;
     config.loaded_before = &all->loaded_before;
     const unsigned before = all->loaded_before;
+    config.how_logged = &all->how_logged;
     sl_exit code = run(&config, context);
     if (!is_complete(code) && !check_unchanged(item, &error))
         item->no_resume = true; /* nor its other tables */
@@ -663,9 +665,9 @@ static sl_exit run_all(tables *all, bool loads, sl_table_run *run, void *context
                        "the messages name%s",
                        all->config->work_directory ? ", and with another --work-dir" : "");
         sl_work_directory_abandon(all->directory, &all->lock); /* unless it has tables */
-    } else
-        sl_log_warning("to complete this load, give the same command with --resume --work-dir %s",
-                       sl_shell_word(all->directory, folder, sizeof folder));
+    } else if (!all->how_logged) {
+        sl_log_how_to_resume(all->directory);
+    }
     return code;
 }
 

@@ -364,6 +364,12 @@ class Dumps(support.ClusterCase):
         self.assertEqual(self.found("a"), [{"id": 1}])
         self.shardload("verify", "--uri", self.uri, "-d", self.database_name, "--skip-other", self.scratch / "d")
 
+    def test_the_last_line_names_the_command_that_works(self):
+        """The line of the load itself, with --skip-other; one without it, which fails again, followed as the last."""
+        path = self.file("r.zip", making.zip_of([("a.csv", "id\n1\n"), ("b.json", '{"x": 1}\n')]))
+        text = self.run_load(path, code=support.EXIT_SOURCE, message="with --skip-other --resume --work-dir").text
+        self.assertEqual(text.count("--resume"), 1, text)
+
     def test_include_selects_entries_of_an_archive(self):
         """Without --collection, too: entries that the user has excluded were stored, with exit status 0."""
         entries = [("a.csv", "id,x\n1,2\n3,4\n"), ("b.csv", "id,x\n5,6\n")]
