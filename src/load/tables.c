@@ -29,6 +29,8 @@
 #include "util/text.h"
 #include "util/text_table.h"
 
+#include "load.h"
+
 #define LEFT_OUT_SHOWN 20u
 #define FOLDER_ROOM 140u /* of the name of a table's work directory */
 #define UNPACKED_MAX ((uint64_t)16 << 40)
@@ -54,9 +56,9 @@ typedef struct tables {
     size_t count, room;
     char directory[SL_WORK_DIRECTORY_ROOM];
     sl_work_directory_lock lock;
+    bool how_logged;        /* a load has logged how it is completed */
     bool single;            /* all become one collection, or none */
     size_t left_out;        /* files of folders that have no data of a known format */
-    bool how_logged;        /* a load has logged how it is completed */
     unsigned loaded_before; /* tables that are stored, and were not loaded again */
     _Atomic bool stopped, running;
 } tables;
@@ -570,9 +572,9 @@ static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run,
     }
     config.run_record = &record;
     config.no_resume = &item->no_resume;
+    config.how_logged = &all->how_logged;
     config.loaded_before = &all->loaded_before;
     const unsigned before = all->loaded_before;
-    config.how_logged = &all->how_logged;
     sl_exit code = run(&config, context);
     if (!is_complete(code) && !check_unchanged(item, &error))
         item->no_resume = true; /* nor its other tables */
@@ -653,7 +655,6 @@ static sl_exit run_all(tables *all, bool loads, sl_table_run *run, void *context
         sl_log_error("%u of %zu tables have been loaded before; the message of the first one says "
                      "how to load them again",
                      all->loaded_before, all->count);
-    char folder[SL_WORD_ROOM(SL_WORK_DIRECTORY_ROOM)];
     bool resume = false;
     for (size_t i = 0; i < all->count; i++)
         resume = resume || (!is_complete(all->items[i].code) && !all->items[i].no_resume) ||

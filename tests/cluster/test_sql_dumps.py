@@ -966,6 +966,19 @@ class Dumps(support.ClusterCase):
         self.assertEqual([self.database[f"t{table}"].count_documents({}) for table in range(3)], [20000] * 3)
         self.run_load("--resume", path, work=work)
 
+    def test_an_interrupt_before_a_table_begins(self):
+        """The tables before it are loaded, and the message names the command that loads the others."""
+        ids = "id\n" + "".join(f"{key}\n" for key in range(1000, 2000))
+        records = self.file("records.csv", "id,v\n" + "".join(f"{key},2\n" for key in range(1000, 2000)) * 2000)
+        first, second, work = self.file("first.csv", ids), self.file("second.csv", ids), self.scratch / "work"
+        words = ("load", "--uri", self.uri, "-d", self.database_name, "--work-dir", work, "--progress", "none",
+                 "--embed", f"v={records}", "--on", "id", first, second)
+        running = self.start("shardload", *words)
+        self.wait_for(lambda: (work / "second" / "embed").exists(), "the second table")
+        running.interrupt("interrupted before anything was loaded into second")
+        self.assertIn(f"--resume --work-dir {work}", running.text())
+        self.assertNotIn("second", self.collections())
+
     def test_resume_in_the_work_directory_of_an_earlier_load(self):
         """Its finished tables are not taken for those of the second load."""
         running, path, work = self.begin_three_tables()
