@@ -539,7 +539,7 @@ static bool is_complete(sl_exit code) {
     return code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
 }
 
-static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run, void *context) {
+static sl_exit run_one(tables *all, size_t index, sl_table_run *run, void *context) {
     table *item = &all->items[index];
     sl_load_config config = *all->config;
     sl_error error = {0};
@@ -563,7 +563,7 @@ static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run,
         if (!config.format_options.notation)
             config.format_options.notation = sl_notation_named("mysql");
     }
-    if (loads && all->directory[0]) {
+    if (all->directory[0]) {
         folder_of(all, index, folder, sizeof folder);
         snprintf(file, sizeof file, "%s/" SL_WORK_JOURNAL, folder);
         config.work_directory = folder;
@@ -645,7 +645,7 @@ static sl_exit run_all(tables *all, bool loads, sl_table_run *run, void *context
         table *item = &all->items[i];
         item->begun = true;
         sl_log_info("%zu of %zu: %s", i + 1, all->count, item->name);
-        item->code = run_one(all, i, loads, run, context);
+        item->code = run_one(all, i, run, context);
         code = worse(code, item->code);
     }
     if (!loads)
@@ -742,11 +742,14 @@ sl_exit sl_tables_run(const sl_load_config *config, bool loads, sl_table_run *ru
     if (ok && !single && (config->report || config->html || config->metrics))
         ok = sl_error_set(&error, SL_EXIT_USAGE,
                           "--report, --html and --metrics are for one collection: without "
-                          "--collection each table has its run.json in the work directory");
+                          "--collection each table has its %s in the work directory",
+                          loads ? SL_WORK_RECORD : SL_WORK_VERIFY);
     ok = ok && (!loads || single ||
                 sl_work_directory_make(config, config->database, all.directory, &all.lock, &error));
     ok = ok && (!all.directory[0] || begin_or_resume(&all, &error)) && list_tables(&all, &error) &&
-         (!config->resume || !all.directory[0] || check_begun(&all, &error));
+         (!config->resume || !all.directory[0] || check_begun(&all, &error)) &&
+         (loads || single || !config->work_directory ||
+          sl_work_directory_make(config, NULL, all.directory, &all.lock, &error));
     atomic_store(&all.running, true);
     if (ok)
         code = single ? run_single(&all, run, context, &error) : run_all(&all, loads, run, context);

@@ -3,6 +3,7 @@
 import contextlib
 import datetime
 import gzip
+import json
 import os
 import pathlib
 import re
@@ -399,6 +400,18 @@ class Dumps(support.ClusterCase):
         outcome = self.shardload("status", "w", code=support.EXIT_USAGE)
         (name,) = re.findall(r"load of several tables, .* such as (w/\S+)", outcome.err)
         self.assertIn(": finished", self.shardload("status", name).out)
+
+    def test_verify_keeps_the_problems_of_each_table(self):
+        """In a folder for each, as a load: the files of one table were overwritten by those of the next."""
+        paths = [self.file(f"{name}.csv", "id\n1\n2\n") for name in "ab"]
+        self.run_load("--id-field", "id", *paths)
+        self.database.a.delete_one({"_id": 1})
+        words = ("verify", "--uri", self.uri, "-d", self.database_name, "--content", "--id-field", "id", *paths)
+        self.shardload(*words, "--work-dir", "v", code=support.EXIT_VERIFICATION)
+        codes = [json.loads((self.scratch / "v" / name / "verify.json").read_text())["exitCode"] for name in "ab"]
+        self.assertEqual(codes, [support.EXIT_VERIFICATION, support.EXIT_OK])
+        self.assertEqual((self.scratch / "v/a/problems.tsv").read_text().count("\n"), 2)
+        self.shardload(*words, "--report", "r.json", code=support.EXIT_USAGE, message="its verify.json")
 
     def test_tables_that_were_loaded_before(self):
         """They are reported once, and no work directory is left."""
