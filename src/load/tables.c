@@ -19,6 +19,7 @@
 #include "ledger/work_directory.h"
 #include "report/json.h"
 #include "report/lookup.h"
+#include "send/rate_limit.h"
 #include "source/source.h"
 #include "source/sql_dump.h"
 #include "util/context.h"
@@ -56,6 +57,7 @@ typedef struct tables {
     size_t count, room;
     char directory[SL_WORK_DIRECTORY_ROOM];
     sl_work_directory_lock lock;
+    sl_rate_limit limit;    /* of all loads: `shardload status --rate-limit` changes it */
     bool how_logged;        /* a load has logged how it is completed */
     bool single;            /* all become one collection, or none */
     size_t left_out;        /* files of folders that have no data of a known format */
@@ -571,6 +573,7 @@ static sl_exit run_one(tables *all, size_t index, sl_table_run *run, void *conte
         config.resumed_in = all->directory;
     }
     config.run_record = &record;
+    config.shared_limit = &all->limit;
     config.no_resume = &item->no_resume;
     config.how_logged = &all->how_logged;
     config.loaded_before = &all->loaded_before;
@@ -683,6 +686,7 @@ static void clear(tables *all) {
         free(item->id_fields);
     }
     free(all->items);
+    sl_rate_limit_clear(&all->limit);
     sl_work_directory_release(&all->lock);
 }
 
@@ -737,6 +741,7 @@ sl_exit sl_tables_run(const sl_load_config *config, bool loads, sl_table_run *ru
     tables all = {.config = config, .single = single};
     sl_error error = {0};
     sl_exit code = SL_EXIT_OK;
+    sl_rate_limit_init(&all.limit, config->rate_limit);
     bool listening = sl_interrupt_listen(on_first_request, NULL, &all, &error);
     bool ok = listening;
     if (ok && !single && (config->report || config->html || config->metrics))

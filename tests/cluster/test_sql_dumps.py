@@ -413,6 +413,18 @@ class Dumps(support.ClusterCase):
         self.assertEqual((self.scratch / "v/a/problems.tsv").read_text().count("\n"), 2)
         self.shardload(*words, "--report", "r.json", code=support.EXIT_USAGE, message="its verify.json")
 
+    def test_a_changed_rate_limit_is_that_of_the_next_table(self):
+        """A limit that was set while the first table was loaded ended with that table."""
+        text, work = "id\n" + "1\n" * 300, self.scratch / "work"
+        running = self.start("shardload", "load", "--uri", self.uri, "-d", self.database_name, "--work-dir", work,
+                             "--progress", "none", "-j", 1, "--batch-size", 10, "--rate-limit", 20,
+                             self.file("a.csv", text), self.file("b.csv", text))
+        self.wait_for(lambda: "a" in self.collections() and self.database.a.estimated_document_count() > 0, "a")
+        self.shardload("status", "--rate-limit", 90000, work / "a")
+        running.wait().expect(support.EXIT_OK)
+        status = json.loads(self.shardload("status", "--json", work / "b").out)
+        self.assertEqual(status["limit"]["documentsPerSecond"], 90000)
+
     def test_tables_that_were_loaded_before(self):
         """They are reported once, and no work directory is left."""
         path = self.file("shop.sql", MARIADB)
