@@ -88,7 +88,7 @@ typedef struct sl_completion {
     uint8_t *bytes;
     size_t room;
     uint64_t offsets[BUFFER_DOCUMENTS];
-    uint64_t documents, embedded, keyless, parsed, refused;
+    uint64_t documents, embedded, keyless, refused;
     bool stopped; /* `to` takes no more documents, or no memory is left */
 } sl_completion;
 
@@ -111,7 +111,7 @@ static const sl_group *group_of(sl_completion *completion, const bson_t *documen
     uint8_t key[SL_JOIN_KEY_ROOM];
     sl_embed *embed = completion->embed;
     size_t length = sl_join_key_of(document, completion->keys.names, embed->join.count, key);
-    completion->keyless += length == 0;
+    completion->keyless += embed->counting && length == 0;
     return length > 0 ? sl_store_find(embed->store, key, length) : NULL;
 }
 
@@ -150,7 +150,6 @@ static bool complete(sl_completion *completion, const uint8_t *bytes, size_t len
     char reason[300];
     if (!bson_init_static(&document, bytes, length))
         return true; /* the parser writes no such document */
-    completion->parsed++;
     if (bson_iter_init_find(&iter, &document, embed->field)) {
         snprintf(reason, sizeof reason,
                  "the document already has a field %.100s; give --embed another field name",
@@ -169,7 +168,7 @@ static bool complete(sl_completion *completion, const uint8_t *bytes, size_t len
     }
     if (!write_document(completion, bytes, length, group, offset))
         return false;
-    if (group) {
+    if (group && embed->counting) {
         sl_store_use(embed->store, group);
         completion->documents++;
         completion->embedded += group->records;
@@ -259,7 +258,6 @@ bool sl_embed_parse(sl_embed *embed, const sl_format *format, const sl_plan *pla
     atomic_fetch_add_explicit(&embed->documents, completion->documents, memory_order_relaxed);
     atomic_fetch_add_explicit(&embed->embedded, completion->embedded, memory_order_relaxed);
     atomic_fetch_add_explicit(&embed->keyless, completion->keyless, memory_order_relaxed);
-    atomic_fetch_add_explicit(&embed->parsed, completion->parsed, memory_order_relaxed);
     free(completion->bytes);
     ok = ok && !completion->stopped;
     free(completion);

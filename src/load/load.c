@@ -718,6 +718,8 @@ static bool load_documents(sl_load *load, sl_error *error) {
         .rejects = recovered->counts.rejects + recovered->server_rejects,
         .text_bytes = recovered->text_bytes};
     sl_status_run(load->status, &load->run, &load->destination);
+    if (load->job.embed)
+        load->job.embed->counting = true;
     int64_t start = sl_clock_ns();
     sl_ticking ticking = {load, sl_progress_start(&load->run, &load->destination, load->record),
                           start, start};
