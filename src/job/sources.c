@@ -958,8 +958,8 @@ bool sl_source_is_recognised(const sl_load_config *config, bool *other, bool *em
     bool damaged = true;
     *empty = false;
     sl_job_init(&job, config);
-    const bool ok = begin_recognition(&job, &head, error) &&
-                    recognise(&job, 0, head, &damaged, empty, error);
+    const bool ok =
+        begin_recognition(&job, &head, error) && recognise(&job, 0, head, &damaged, empty, error);
     *other = !ok && error->code == SL_EXIT_SOURCE && !damaged;
     free(head);
     sl_job_clear(&job);
