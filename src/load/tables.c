@@ -62,6 +62,7 @@ typedef struct tables {
     bool single;            /* all become one collection, or none */
     size_t left_out;        /* files of folders that have no data of a known format */
     unsigned loaded_before; /* tables that are stored, and were not loaded again */
+    _Atomic bool anew; /* the load has begun in the directory, and resumes no other */
     _Atomic bool stopped, running;
 } tables;
 
@@ -360,16 +361,22 @@ static bool check_types(const tables *all, sl_error *error) {
     return true;
 }
 
-/* With --id-field primary-key, each table needs one. */
-static bool check_keys(const tables *all, sl_error *error) {
-    char list[500] = "";
+/* Writes the names of all tables, or of those without a primary key. */
+static const char *names_of(const tables *all, bool without_key, char list[500]) {
     size_t used = 0;
-    for (size_t i = 0; i < all->count && wants_primary_key(all->config); i++) {
-        if (!all->items[i].id_fields)
-            used += sl_print_text(list + used, sizeof list - used, "%s%s", used ? ", " : "",
+    list[0] = '\0';
+    for (size_t i = 0; i < all->count; i++) {
+        if (!without_key || !all->items[i].id_fields)
+            used += sl_print_text(list + used, 500 - used, "%s%s", used ? ", " : "",
                                   all->items[i].name);
     }
-    return used == 0 ||
+    return list;
+}
+
+/* With --id-field primary-key, each table needs one. */
+static bool check_keys(const tables *all, sl_error *error) {
+    char list[500];
+    return !wants_primary_key(all->config) || !*names_of(all, true, list) ||
            sl_error_set(error, SL_EXIT_USAGE,
                         "--id-field " SL_PRIMARY_KEY ": these tables have no primary key, or none "
                         "is known: %s. Load them separately, with --include, and with the names of "
@@ -405,22 +412,20 @@ static bool list_tables(tables *all, sl_error *error) {
 
 /* With --collection, the tables of dumps become one collection, and must have the same columns. */
 static bool check_alike(const tables *all, sl_error *error) {
-    char list[500] = "";
-    size_t used = 0;
+    char list[500];
     bool alike = true;
     for (size_t i = 0; i < all->count; i++) {
         const table *item = &all->items[i];
         alike = alike && (!item->of_dump || strcmp(item->schema, all->items[0].schema) == 0) &&
                 (!wants_primary_key(all->config) ||
                  strcmp(item->id_fields, all->items[0].id_fields) == 0);
-        used +=
-            sl_print_text(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", item->name);
     }
     return alike || sl_error_set(error, SL_EXIT_USAGE,
                                  "these tables have different columns%s: %s. Select one with "
                                  "--include, or leave out --collection: then each table becomes a "
                                  "collection of its name",
-                                 wants_primary_key(all->config) ? " or primary keys" : "", list);
+                                 wants_primary_key(all->config) ? " or primary keys" : "",
+                                 names_of(all, false, list));
 }
 
 /* ---- the loads ---- */
@@ -481,9 +486,18 @@ static bool remove_journals(const tables *all, sl_error *error) {
     return ok;
 }
 
+static void remove_copy(const tables *all) {
+    static const char *const names[] = {SL_WORK_STDIN, SL_WORK_STDIN SL_WORK_PART};
+    char path[SL_WORK_DIRECTORY_ROOM + 40];
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", all->directory, names[i]);
+        sl_private_file_remove(path);
+    }
+}
+
 /* Begins a new load in the work directory, or compares the options of the load to complete: tables
  * that have not been begun would be loaded with others. (Earlier versions kept no options.) */
-static bool begin_or_resume(const tables *all, sl_error *error) {
+static bool begin_or_resume(tables *all, sl_error *error) {
     char path[SL_WORK_DIRECTORY_ROOM + 32];
     if (all->config->resume) {
         snprintf(path, sizeof path, "%s/" SL_WORK_OPTIONS, all->directory);
@@ -497,8 +511,8 @@ static bool begin_or_resume(const tables *all, sl_error *error) {
                             all->directory);
     if (!remove_journals(all, error))
         return false;
-    snprintf(path, sizeof path, "%s/" SL_WORK_STDIN, all->directory);
-    sl_private_file_remove(path); /* the copy of another dump */
+    remove_copy(all); /* of another dump */
+    atomic_store(&all->anew, true);
     return sl_resume_write_options(all->directory, all->config, error);
 }
 
@@ -690,11 +704,21 @@ static void clear(tables *all) {
     sl_work_directory_release(&all->lock);
 }
 
+/* Removes what a load leaves that has not begun. */
+static void abandon(tables *all) {
+    if (atomic_load(&all->anew))
+        remove_copy(all);
+    sl_work_directory_abandon(all->directory, &all->lock);
+}
+
 /* While the list is made, the process may end at once. */
 static bool on_first_request(void *context) {
     tables *all = context;
     atomic_store(&all->stopped, true);
-    return !atomic_load(&all->running);
+    if (atomic_load(&all->running))
+        return false;
+    abandon(all);
+    return true;
 }
 
 static bool has_pipe(const sl_load_config *config) {
@@ -760,7 +784,7 @@ sl_exit sl_tables_run(const sl_load_config *config, bool loads, sl_table_run *ru
         code = single ? run_single(&all, run, context, &error) : run_all(&all, loads, run, context);
     if (error.code) {
         sl_log_error(SL_LINES, error.message);
-        sl_work_directory_abandon(all.directory, &all.lock);
+        abandon(&all);
         code = error.code;
     }
     if (listening)

@@ -384,6 +384,13 @@ class Dumps(support.ClusterCase):
         self.run_load("--include", "b.csv", mixed)
         self.assertEqual(self.found("notes"), [{"id": 5, "x": 6}])
 
+    def test_no_copy_of_a_refused_pipe_is_left(self):
+        """The unpacked dump stayed in the work directory, and no message named it."""
+        work = self.scratch / "work"
+        for words in ("--types", "text"), ("--include", "no*"), ("--id-field", "primary-key"):
+            self.run_load(*words, "-", stdin=POSTGRES.replace("PRIMARY KEY (a)", "b int").encode(), work=work, code=None)
+            self.assertFalse(work.exists(), words)
+
     def test_a_second_pipe_is_refused(self):
         """Of two dumps only the first was read: the work directory has room for the copy of one."""
         pipes = []
