@@ -41,16 +41,11 @@ bool sl_join_parse(const char *text, sl_join *join, sl_error *error) {
     return true;
 }
 
-static void join_clear(sl_join *join) {
-    free(join->text);
-    *join = (sl_join){0};
-}
-
 void sl_embed_destroy(sl_embed *embed) {
     if (!embed)
         return;
     sl_store_close(embed->store);
-    join_clear(&embed->join);
+    free(embed->join.text);
     free(embed);
 }
 
@@ -327,6 +322,11 @@ static bool write_unused(sl_unmatched *unmatched) {
     return ok;
 }
 
+static bool damaged(const sl_unmatched *unmatched, const char *path) {
+    return sl_error_set(unmatched->error, SL_EXIT_USAGE,
+                        "%s: it is damaged; start the load again, with another --work-dir", path);
+}
+
 /* Writes the records of the partition "apart", each as one line. */
 static bool write_apart(sl_unmatched *unmatched, FILE *from, const char *path) {
     uint8_t *record = NULL;
@@ -335,6 +335,10 @@ static bool write_apart(sl_unmatched *unmatched, FILE *from, const char *path) {
     bool ok = true;
     while (ok && fread(&head, sizeof head, 1, from) == 1) {
         size_t rest = head.length - sizeof head;
+        if (head.length < sizeof head || head.key_length > rest) {
+            ok = damaged(unmatched, path);
+            break;
+        }
         if (rest > room) {
             uint8_t *more = realloc(record, rest);
             if (!more) {
@@ -346,7 +350,9 @@ static bool write_apart(sl_unmatched *unmatched, FILE *from, const char *path) {
         }
         bson_t document, array = BSON_INITIALIZER;
         ok = fread(record, rest, 1, from) == 1 || cannot(unmatched, "read", path);
-        ok = ok && bson_init_static(&document, record + head.key_length, rest - head.key_length) &&
+        ok = ok &&
+             (bson_init_static(&document, record + head.key_length, rest - head.key_length) ||
+              damaged(unmatched, path)) &&
              BSON_APPEND_DOCUMENT(&array, "0", &document) &&
              write_group(unmatched, record, head.key_length, &array, 1);
         bson_destroy(&array);
