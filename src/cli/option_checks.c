@@ -63,6 +63,10 @@ static const struct index_option {
                      {"collation", DOCUMENT},
                      {"weights", DOCUMENT},
                      {"default_language", TEXT},
+                     {"language_override", TEXT},
+                     {"min", NUMBER}, /* of 2d */
+                     {"max", NUMBER},
+                     {"bits", NUMBER},
                      {"wildcardProjection", DOCUMENT}};
 
 /* Is the option known, with a value of its kind? */

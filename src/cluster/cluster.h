@@ -123,6 +123,9 @@ bool sl_target_look(sl_connection *connection, const sl_target *target, sl_targe
 /* Do both have the same fields in the same order with equal values? Numbers of different types are
  * compared by value. */
 bool sl_keys_equal(const bson_t *a, const bson_t *b);
+/* Has an index of listIndexes the options of a given one? Names and versions are not compared, nor
+ * those parts of a collation that the given index leaves to the server. */
+bool sl_index_has_options(const bson_t *found, const bson_t *given);
 
 /* Is the key {_id: 1}? */
 bool sl_key_is_id(const bson_t *key);
@@ -774,9 +777,10 @@ bool sl_collection_rename(sl_connection *connection, const sl_target *from, cons
 bool sl_collection_drop_index(sl_connection *connection, const sl_target *target, const char *index,
                               sl_error *error);
 
-/* Reads the shard key, empty: the collection is not sharded. `key` is initialised in any case. */
+/* Reads the shard key, empty: the collection is not sharded. `key` is initialised in any case.
+ * `*unique` (may be NULL): its values are unique. */
 bool sl_collection_shard_key(sl_connection *connection, const sl_target *target, bson_t *key,
-                             sl_error *error);
+                             bool *unique, sl_error *error);
 
 /* Shards the collection, which must be empty or have an index for the key; `simple`: the collection
  * has a collation, so the shard key needs the simple collation. If it is already sharded, its key

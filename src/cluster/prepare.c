@@ -263,12 +263,14 @@ bool sl_collection_drop_index(sl_connection *connection, const sl_target *target
 }
 
 bool sl_collection_shard_key(sl_connection *connection, const sl_target *target, bson_t *key,
-                             sl_error *error) {
+                             bool *unique, sl_error *error) {
     sl_sharding sharding;
     bool ok = sl_sharding_read(connection, target, &sharding, error);
     bson_init(key);
     ok = ok && (!sharding.sharded || bson_concat(key, &sharding.key) ||
                 sl_error_memory(error, "reading a shard key"));
+    if (unique)
+        *unique = ok && sharding.sharded && sl_look_flag(&sharding.document, "unique");
     sl_sharding_clear(&sharding);
     return ok;
 }
@@ -813,7 +815,7 @@ static bool check_unique_indexes(sl_connection *connection, const sl_target *tar
         ok = sl_error_set(error, SL_EXIT_USAGE,
                           "--index %.500s: %s.%s is sharded by %.300s, %s. For a new collection, "
                           "the shard key can be unique itself: --shard-key with this value instead "
-                          "of --index",
+                          "of --index; or leave it unsharded: --shard-key none",
                           index, target->database, target->collection, shown,
                           same ? "which has an index that is not unique"
                                : "and servers build a unique index of it only if the index begins "
@@ -825,15 +827,58 @@ static bool check_unique_indexes(sl_connection *connection, const sl_target *tar
     return ok;
 }
 
+static bool same_value(const bson_iter_t *a, const bson_iter_t *b);
+
+/* Has the document or array `a` all fields of `b`, with the same values? */
+static bool includes(const bson_iter_t *a, const bson_iter_t *b) {
+    bson_iter_t in_a, in_b;
+    bool same = bson_iter_recurse(b, &in_b);
+    while (same && bson_iter_next(&in_b))
+        same = bson_iter_recurse(a, &in_a) && bson_iter_find(&in_a, bson_iter_key(&in_b)) &&
+               same_value(&in_a, &in_b);
+    return same;
+}
+
+/* Numbers of all types are compared: shells store 1 as an integer or as a double. */
+static bool same_value(const bson_iter_t *a, const bson_iter_t *b) {
+    if (BSON_ITER_HOLDS_NUMBER(a) && BSON_ITER_HOLDS_NUMBER(b))
+        return bson_iter_as_double(a) == bson_iter_as_double(b);
+    if (bson_iter_type(a) != bson_iter_type(b))
+        return false;
+    if (BSON_ITER_HOLDS_DOCUMENT(a) || BSON_ITER_HOLDS_ARRAY(a))
+        return includes(a, b) && includes(b, a);
+    bson_t one = BSON_INITIALIZER, other = BSON_INITIALIZER;
+    const bool same = bson_append_iter(&one, "", 0, a) && bson_append_iter(&other, "", 0, b) &&
+                      bson_equal(&one, &other);
+    bson_destroy(&one);
+    bson_destroy(&other);
+    return same;
+}
+
+static bool is_false(const bson_iter_t *option) {
+    return BSON_ITER_HOLDS_BOOL(option) && !bson_iter_bool(option);
+}
+
+/* `b` is given by the user: listIndexes shows more fields of a collation than are given. */
 static bool same_option(const bson_t *a, const bson_t *b, const char *name) {
     bson_iter_t in_a, in_b;
-    bson_t document_a, document_b;
     bool has_a = bson_iter_init_find(&in_a, a, name), has_b = bson_iter_init_find(&in_b, b, name);
     if (!has_a || !has_b)
-        return !(has_a && bson_iter_as_bool(&in_a)) && !(has_b && bson_iter_as_bool(&in_b));
-    if (sl_look_inside(a, name, &document_a) && sl_look_inside(b, name, &document_b))
-        return bson_equal(&document_a, &document_b);
-    return bson_iter_as_int64(&in_a) == bson_iter_as_int64(&in_b);
+        return !(has_a && !is_false(&in_a)) && !(has_b && !is_false(&in_b));
+    return strcmp(name, "collation") == 0 ? includes(&in_a, &in_b) : same_value(&in_a, &in_b);
+}
+
+bool sl_index_has_options(const bson_t *found, const bson_t *given) {
+    static const char ignored[] = "key|v|ns|name|background|textIndexVersion|2dsphereIndexVersion";
+    const bson_t *both[] = {found, given};
+    bson_iter_t at;
+    bool same = true;
+    for (size_t i = 0; i < 2; i++) {
+        for (bool more = bson_iter_init(&at, both[i]); same && more && bson_iter_next(&at);)
+            same = sl_list_has(ignored, '|', sl_text_of(bson_iter_key(&at))) ||
+                   same_option(found, given, bson_iter_key(&at));
+    }
+    return same;
 }
 
 /* An existing index beside which the server builds another one. */

@@ -48,10 +48,10 @@ typedef struct sl_embed {
     sl_store_facts facts;
     sl_store *store;
     char text[17];              /* a hash of all text of the records */
+    bool counting;              /* set before the load: samples are neither counted nor marked */
     _Atomic uint64_t documents; /* with an array */
     _Atomic uint64_t embedded;  /* records in these arrays */
     _Atomic uint64_t keyless;   /* documents without a join key */
-    _Atomic uint64_t parsed;    /* documents */
     uint64_t unmatched;         /* records in no document; known at the end */
 } sl_embed;
 

@@ -101,13 +101,16 @@ void sl_not_loaded_add(sl_job *job, size_t source, const char *entry, const char
 }
 
 bool sl_not_loaded_check(sl_job *job, sl_error *error) {
-    const sl_not_loaded *list = &job->not_loaded;
-    if (list->count == 0 || job->config->skip_other)
+    return sl_not_loaded_allowed(job->config, job->not_loaded.count, error);
+}
+
+bool sl_not_loaded_allowed(const sl_load_config *config, uint64_t count, sl_error *error) {
+    if (count == 0 || config->skip_other)
         return true;
     sl_error_set(error, SL_EXIT_SOURCE,
                  "%s not loaded, as the warnings show; --skip-other skips them; --include selects "
                  "files, or entries of the named archives, by name",
-                 sl_plural(list->count, "file[s] or archive entr[y is|ies are]"));
+                 sl_plural(count, "file[s] or archive entr[y is|ies are]"));
     error->skippable = true;
     return false;
 }

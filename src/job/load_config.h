@@ -132,6 +132,7 @@ typedef struct sl_load_config {
                            the caller, or NULL */
     bool *no_resume; /* set if the load failed, and --resume with the same options and sources would
                         fail again; or NULL */
+    bool *how_logged;        /* set when the load has logged how it is completed; or NULL */
     unsigned *loaded_before; /* counts the loads of a command that are refused because their sources
                                 are stored; only the first one logs that; or NULL */
 } sl_load_config;

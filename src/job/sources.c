@@ -930,7 +930,8 @@ static bool infer_types(sl_job *job, sl_error *error) {
     return ok;
 }
 
-bool sl_sources_open(sl_job *job, sl_error *error) {
+/* Finds the sources, and allocates what their recognition needs; `*head` is freed by the caller. */
+static bool begin_recognition(sl_job *job, char **head, sl_error *error) {
     size_t formats = 0;
     while (sl_formats[formats])
         formats++;
@@ -943,13 +944,34 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
     job->own_ids = job->keys != NULL;
     if (!find_sources(job, error))
         return false;
-    sl_source_set_report_skipped(job->set, on_passed_over, job);
-    size_t count = sl_source_set_count(job->set);
-    job->sources = calloc(count, sizeof *job->sources);
-    char *head = malloc(SL_SNIFF_BYTES + SL_SLACK);
-    bool ok = job->sources && head;
-    if (!ok)
-        sl_error_memory(error, "examining the sources");
+    job->sources = calloc(sl_source_set_count(job->set), sizeof *job->sources);
+    *head = malloc(SL_SNIFF_BYTES + SL_SLACK);
+    return (job->sources && *head) || sl_error_memory(error, "examining the sources");
+}
+
+bool sl_source_is_recognised(const sl_load_config *config, bool *other, bool *empty,
+                             sl_error *error) {
+    const sl_log_level shown = sl_log_set_level(SL_LOG_ERROR); /* the load logs it again */
+    sl_job job;
+    char *head = NULL;
+    bool damaged = true;
+    *empty = false;
+    sl_job_init(&job, config);
+    const bool ok =
+        begin_recognition(&job, &head, error) && recognise(&job, 0, head, &damaged, empty, error);
+    *other = !ok && error->code == SL_EXIT_SOURCE && !damaged;
+    free(head);
+    sl_job_clear(&job);
+    sl_log_set_level(shown);
+    return ok;
+}
+
+bool sl_sources_open(sl_job *job, sl_error *error) {
+    char *head = NULL;
+    bool ok = begin_recognition(job, &head, error);
+    const size_t count = ok ? sl_source_set_count(job->set) : 0;
+    if (ok)
+        sl_source_set_report_skipped(job->set, on_passed_over, job);
     int64_t logged = sl_clock_ns();
     for (size_t i = 0; ok && i < count; i++) {
         if (sl_seconds_since(logged) > 2) {

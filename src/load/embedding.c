@@ -624,10 +624,8 @@ bool sl_embedding_finish(sl_job *job, const char *work_directory, sl_error *erro
                        "they were",
                        job->config->embed_path);
     if (embed->unmatched > 0)
-        sl_log_warning("%s of %s %s unmatched, because no document has %s key: see %s",
-                       sl_plural(embed->unmatched, "record"), job->config->embed_path,
-                       sl_agreeing(embed->unmatched, "[is|are]"),
-                       sl_agreeing(embed->unmatched, "[its|their]"), path);
+        sl_log_warning("%s of %s %s in no document: see %s", sl_plural(embed->unmatched, "record"),
+                       job->config->embed_path, sl_agreeing(embed->unmatched, "[is|are]"), path);
     if (embed->facts.rejects > 0)
         sl_log_warning("%s of %s %s rejected: see %s/load/" SL_WORK_REJECTS,
                        sl_plural(embed->facts.rejects, "record"), job->config->embed_path,

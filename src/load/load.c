@@ -115,6 +115,12 @@ static void stop_status(const sl_load *load) {
                    may_be_resumed(load, &(sl_error){0}));
 }
 
+void sl_log_how_to_resume(const char *directory) {
+    char folder[SL_WORD_ROOM(SL_WORK_DIRECTORY_ROOM)];
+    sl_log_warning("to complete this load, give the same command with --resume --work-dir %s",
+                   sl_shell_word(directory, folder, sizeof folder));
+}
+
 /* Logs the command that completes a load which ended early. */
 static void log_how_to_complete(const sl_load *load, const sl_error *why) {
     const sl_load_config *config = load->job.config;
@@ -130,6 +136,8 @@ static void log_how_to_complete(const sl_load *load, const sl_error *why) {
     bool changed = load->job.set && sl_source_set_has_changed(load->job.set);
     if (changed && config->map && config->map->table) /* other tables of the dump are loaded too */
         return;
+    if (config->how_logged)
+        *config->how_logged |= !why->afresh;
     char folder[SL_WORD_ROOM(SL_WORK_DIRECTORY_ROOM)];
     if (why->afresh)
         sl_log_warning("--resume cannot complete this load, because its source or its options must "
@@ -190,7 +198,11 @@ static bool on_first_request(void *context) {
     if (load->job.config->part_of_trial && !atomic_load(&load->run.begun))
         return false;                     /* the load checks for an interrupt before it begins */
     if (!atomic_load(&load->run.begun)) { /* a program need not wait for a server or a pipe */
-        sl_log_warning("interrupted before anything was loaded");
+        const char *resumed_in = load->job.config->resumed_in;
+        sl_log_warning("interrupted before anything was loaded%s%s", resumed_in ? " into " : "",
+                       resumed_in ? load->job.config->collection : "");
+        if (resumed_in)
+            sl_log_how_to_resume(resumed_in);
         log_embedded_records(load);
         stop_status(load);
         sl_work_directory_abandon(load->ledger.work_directory, &load->ledger.lock);
@@ -714,6 +726,8 @@ static bool load_documents(sl_load *load, sl_error *error) {
         .rejects = recovered->counts.rejects + recovered->server_rejects,
         .text_bytes = recovered->text_bytes};
     sl_status_run(load->status, &load->run, &load->destination);
+    if (load->job.embed)
+        load->job.embed->counting = true;
     int64_t start = sl_clock_ns();
     sl_ticking ticking = {load, sl_progress_start(&load->run, &load->destination, load->record),
                           start, start};

@@ -536,12 +536,14 @@ static bool use_existing(step *s, const sl_collection_facts *facts, sl_error *er
 /* Warns if a sharded collection is about to be replaced by an unsharded one. */
 static bool warn_of_shard_key(const step *s, sl_error *error) {
     bson_t key = BSON_INITIALIZER;
-    bool ok = s->item->shard_key || sl_collection_shard_key(s->connection, &s->target, &key, error);
+    bool unique = false,
+         ok = s->item->shard_key ||
+              sl_collection_shard_key(s->connection, &s->target, &key, &unique, error);
     if (ok && !bson_empty(&key)) {
         char *json = bson_as_relaxed_extended_json(&key, NULL);
         sl_log_warning("%s is sharded, and is replaced by an unsharded collection; to shard it, "
-                       "give --shard-keys a FILE with the line `%s: {key: %s}`",
-                       s->name, s->name, json ? json : "{...}");
+                       "give --shard-keys a FILE with the line `%s: {key: %s%s}`",
+                       s->name, s->name, json ? json : "{...}", unique ? ", unique: true" : "");
         bson_free(json);
     }
     bson_destroy(&key);
@@ -851,7 +853,7 @@ static bool store_empty_timestamps(step *s, sl_error *error) {
     const sl_target target = {.database = s->target.database, .collection = s->collection};
     uint64_t before = s->outcome->rejected;
     storing all = {.step = s, .target = &target};
-    bool ok = sl_collection_shard_key(s->connection, &target, &all.key, error);
+    bool ok = sl_collection_shard_key(s->connection, &target, &all.key, NULL, error);
     sl_interrupt_begin_change();
     ok = ok && (sl_dump_each_sound_document(s->item->data, store_if_empty_timestamp, &all, error) ||
                 s->outcome->rejected == 0);

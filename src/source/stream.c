@@ -440,7 +440,8 @@ static bool check_schema(sl_stream *stream, sl_error *error) {
         return true;
     sl_error_set(error, SL_EXIT_SOURCE,
                  "%s: the table %s has other columns than the tables before it: select tables with "
-                 "--include, or leave out --collection: then each table becomes a collection",
+                 "--include, or leave out --collection: then each table becomes a collection. For "
+                 "--embed, export the table alone (mysqldump DATABASE TABLE, pg_dump -t TABLE)",
                  stream->file.name, sl_sql_dump_shown(stream->dump));
     error->no_resume = true;
     return false;

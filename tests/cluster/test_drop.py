@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`--drop` drops nothing before the loader has checked everything that could refuse the load. When
 another program has dropped the collection and left its registry, the loader reports it."""
+import json
+import re
 import struct
 
 import proxy
@@ -52,10 +54,44 @@ class Standalone(support.ClusterCase):
             self.assertEqual(set(self.database.t.index_information()), {"_id_", "v_1"})
         self.load("--drop", "--index", '{"v": 1}', path)
         outcome, _ = self.load("--drop", path)  # a load has created it now
-        self.assertIn("with indexes that this command does not name; to have them again, give --index ", outcome.err)
+        self.assertRegex(outcome.err, "with indexes that this command does not name; to have them again, give\n.* --index ")
         self.assertNotIn("--drop removes", self.load("--drop", path)[0].err)
         self.database.command("collMod", "t", validator={"a": {"$ne": 9}})
         self.load("--drop", path, code=support.EXIT_USAGE, message="the option validator")
+
+    def test_options_of_indexes_are_kept_by_the_advice(self):
+        """An index that was named by its key alone was no longer unique, and documents no longer expired, with exit
+        code 0; and --index did not accept the options that the advice had."""
+        path = self.file("a.csv", "id,n\n1,1\n")
+        made = (({"email": 1}, {"unique": True}), ({"at": 1}, {"expireAfterSeconds": 0}), ({"loc": "2dsphere"}, {}),
+                ({"place": "2d"}, {"min": -10.0, "max": 10.0}), ({"name": 1}, {"collation": {"locale": "de"}}),
+                ({"v": 1}, {"partialFilterExpression": {"v": {"$gt": 5.0}}}))
+        for key, options in made:
+            self.database.t.create_index(list(key.items()), **options)
+        before = self.database.t.index_information()
+        words = ["--drop", "--shard-key", "none"]
+        given = {tuple(key): json.dumps(key) for key, _ in made}
+
+        def load(**more):
+            return self.load(*words, *(word for text in given.values() for word in ("--index", text)), path, **more)[0]
+        advised = re.findall("--index '([^']+)'", load(code=support.EXIT_USAGE, message=" and 1 that getIndexes()").err)
+        self.assertEqual(len(advised), 4)
+        for text in (*advised, '{"key": {"name": 1}, "collation": {"locale": "de"}}'):
+            load(code=support.EXIT_USAGE)
+            given[tuple(json.loads(text)["key"])] = text
+        self.assertNotIn("--drop removes", load().err)
+        self.assertEqual(self.database.t.index_information(), before)
+
+    def test_all_dropped_indexes_are_listed(self):
+        """The list ended in the middle, and the definitions of the others were nowhere."""
+        path = self.source()
+        self.load(path)
+        for number in range(40):
+            self.database.t.create_index([(f"field_{number}", 1), ("another_field_of_the_index", -1)])
+        self.database.t.create_index("v", partialFilterExpression={"v": {"$in": list(range(300))}})
+        outcome, _ = self.load("--drop", path)
+        for part in (*(f'"field_{number}" : 1,' for number in range(40)), "297, 298, 299 ]"):
+            self.assertIn(part, outcome.err)
 
     # A resumed load
 
@@ -271,13 +307,24 @@ class Sharded(Standalone):
         self.assertEqual(self.database.t.count_documents({}), 300)
         self.assertEqual(self.balancer_mode(), "full")
 
+    def test_a_unique_shard_key_stays_unique(self):
+        """The advised --shard-key made it a key that is not unique, with exit code 0."""
+        path = self.file("a.csv", "id,n\n1,1\n")
+        self.client.admin.command("enableSharding", self.database_name)
+        self.client.admin.command("shardCollection", f"{self.database_name}.t", key={"id": 1}, unique=True)
+        key = '{ "key" : { "id" : 1 }, "unique" : true }'
+        for words in (), ("--shard-key", '{"id": 1}'):
+            self.load("--drop", *words, path, code=support.EXIT_USAGE, message=f"--shard-key '{key}'")
+        self.assertNotIn("--drop removes", self.load("--drop", "--shard-key", key, path)[0].err)
+        self.assertTrue(self.database.t.index_information()["id_1"]["unique"])
+
     def test_a_dropped_shard_key_is_announced(self):
         path, key = self.file("a.csv", "plz,n\n01067,1\n20095,2\n"), '{ "plz" : 1 }'
         self.load("--shard-key", key, path)
         for words, announced in ((("--shard-key", key), False), ((), True), ((), False)):
             outcome, _ = self.load("--drop", *words, path)
-            self.assertEqual(f"another shard key, with its zones, options and indexes; to have them again, give "
-                             f"--shard-key '{key}'" in outcome.err, announced, outcome.err)
+            self.assertEqual("another shard key, with its zones, options and indexes; to have them again, give\n"
+                             in outcome.err and f"--shard-key '{key}'" in outcome.err, announced, outcome.err)
         self.database["t.sources"].drop()
         self.load("--drop", "--shard-key", key, path)
         self.database["t.sources"].drop()

@@ -54,6 +54,15 @@ class Embedding(support.ClusterCase):
         self.shardload(*self.words(), code=support.EXIT_REJECTS)
         self.assert_stored()
 
+    def test_documents_that_a_sample_has_read_are_counted_once(self):
+        """A sample for the shard key, or for the _ids of JSON, was counted as loaded documents."""
+        documents = self.file("d.json", "".join(f'{{"key": {number}}}\n' for number in range(1000)))
+        records = self.file("r.csv", "key,n\n" + "".join(f"{number},1\n" for number in range(500)))
+        outcome, work = self.load("--embed", f"items={records}", "--on", "key", "--shard-key", '{"key": 1}', documents)
+        self.assertIn("500 documents with embedded records, 500 records embedded in them", outcome.text)
+        figures = support.run_record(work)["embed"]
+        self.assertEqual([figures[name] for name in ("documentsWith", "embedded", "documentsWithoutKey")], [500, 500, 0])
+
     def test_load_and_verify_by_shard_key(self):
         self.shardload(*self.words("--shard-key", '{"key": "hashed"}'), code=support.EXIT_REJECTS)
         self.assert_stored()

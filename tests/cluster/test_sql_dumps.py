@@ -3,6 +3,7 @@
 import contextlib
 import datetime
 import gzip
+import json
 import os
 import pathlib
 import re
@@ -366,6 +367,54 @@ class Dumps(support.ClusterCase):
         self.assertEqual(self.found("goods"),
                          [{"id": 1, "name": "a\tb", "b": b"\0x\\", "at": moment(2024, 1, 1)}, {}])
 
+    def test_other_files_of_a_folder(self):
+        """Files that are no tables are refused before anything is loaded, or left out by --skip-other; their names do
+        not conflict with those of tables."""
+        for name, content in (("a.csv", "id\n1\n"), ("a.md", "This table\nhas ids.\n"), ("x.png", "\x89PNG\r\n"),
+                              ("empty.csv", "")):
+            self.file(f"d/{name}", content.encode("latin-1"))
+        outcome = self.run_load(self.scratch / "d", code=support.EXIT_SOURCE, message="2 files or archive entries")
+        self.assertIn("--skip-other", outcome.err)
+        self.assertEqual(self.collections(), [])
+        self.run_load("--skip-other", self.scratch / "d", message="not loaded: ")
+        self.assertEqual(self.found("a"), [{"id": 1}])
+        self.shardload("verify", "--uri", self.uri, "-d", self.database_name, "--skip-other", self.scratch / "d")
+
+    def test_the_last_line_names_the_command_that_works(self):
+        """The line of the load itself, with --skip-other; one without it, which fails again, followed as the last."""
+        path = self.file("r.zip", making.zip_of([("a.csv", "id\n1\n"), ("b.json", '{"x": 1}\n')]))
+        text = self.run_load(path, code=support.EXIT_SOURCE, message="with --skip-other --resume --work-dir").text
+        self.assertEqual(text.count("--resume"), 1, text)
+
+    def test_include_selects_entries_of_an_archive(self):
+        """Without --collection, too: entries that the user has excluded were stored, with exit status 0."""
+        entries = [("a.csv", "id,x\n1,2\n3,4\n"), ("b.csv", "id,x\n5,6\n")]
+        path, other = self.file("r.zip", making.zip_of(entries)), self.file("plain.csv", "id\n1\n")
+        self.run_load("--include", "a.csv", path, other)
+        self.assertEqual([one["id"] for one in self.found("r")], [1, 3])
+        self.assertEqual(self.found("plain"), [{"id": 1}])
+        self.shardload("verify", "--uri", self.uri, "-d", self.database_name, "--content", "--include", "a.csv", path)
+        mixed = self.file("notes.tgz", gzip.compress(making.tar([("read.txt", "no table\n"), *entries])))
+        self.run_load(mixed, code=support.EXIT_SOURCE, message="--include")
+        self.run_load("--include", "b.csv", mixed)
+        self.assertEqual(self.found("notes"), [{"id": 5, "x": 6}])
+
+    def test_no_copy_of_a_refused_pipe_is_left(self):
+        """The unpacked dump stayed in the work directory, and no message named it."""
+        work = self.scratch / "work"
+        for words in ("--types", "text"), ("--include", "no*"), ("--id-field", "primary-key"):
+            self.run_load(*words, "-", stdin=POSTGRES.replace("PRIMARY KEY (a)", "b int").encode(), work=work, code=None)
+            self.assertFalse(work.exists(), words)
+
+    def test_a_second_pipe_is_refused(self):
+        """Of two dumps only the first was read: the work directory has room for the copy of one."""
+        pipes = []
+        for name in ("none", "goods"):
+            pipes.append(self.scratch / name)
+            os.mkfifo(pipes[-1])
+        self.run_load(*pipes, self.file("plain.csv", "id\n1\n"), code=support.EXIT_USAGE, message="a second pipe")
+        self.assertEqual(self.collections(), [])
+
     def test_the_status_of_a_table(self):
         path = self.file("t.sql", "CREATE TABLE a (x int);\nINSERT INTO a VALUES (1);\nCREATE TABLE b (x int);\n"
                                   "INSERT INTO b VALUES (1);\n")
@@ -373,6 +422,30 @@ class Dumps(support.ClusterCase):
         outcome = self.shardload("status", "w", code=support.EXIT_USAGE)
         (name,) = re.findall(r"load of several tables, .* such as (w/\S+)", outcome.err)
         self.assertIn(": finished", self.shardload("status", name).out)
+
+    def test_verify_keeps_the_problems_of_each_table(self):
+        """In a folder for each, as a load: the files of one table were overwritten by those of the next."""
+        paths = [self.file(f"{name}.csv", "id\n1\n2\n") for name in "ab"]
+        self.run_load("--id-field", "id", *paths)
+        self.database.a.delete_one({"_id": 1})
+        words = ("verify", "--uri", self.uri, "-d", self.database_name, "--content", "--id-field", "id", *paths)
+        self.shardload(*words, "--work-dir", "v", code=support.EXIT_VERIFICATION)
+        codes = [json.loads((self.scratch / "v" / name / "verify.json").read_text())["exitCode"] for name in "ab"]
+        self.assertEqual(codes, [support.EXIT_VERIFICATION, support.EXIT_OK])
+        self.assertEqual((self.scratch / "v/a/problems.tsv").read_text().count("\n"), 2)
+        self.shardload(*words, "--report", "r.json", code=support.EXIT_USAGE, message="its verify.json")
+
+    def test_a_changed_rate_limit_is_that_of_the_next_table(self):
+        """A limit that was set while the first table was loaded ended with that table."""
+        text, work = "id\n" + "1\n" * 300, self.scratch / "work"
+        running = self.start("shardload", "load", "--uri", self.uri, "-d", self.database_name, "--work-dir", work,
+                             "--progress", "none", "-j", 1, "--batch-size", 10, "--rate-limit", 20,
+                             self.file("a.csv", text), self.file("b.csv", text))
+        self.wait_for(lambda: "a" in self.collections() and self.database.a.estimated_document_count() > 0, "a")
+        self.shardload("status", "--rate-limit", 90000, work / "a")
+        running.wait().expect(support.EXIT_OK)
+        status = json.loads(self.shardload("status", "--json", work / "b").out)
+        self.assertEqual(status["limit"]["documentsPerSecond"], 90000)
 
     def test_tables_that_were_loaded_before(self):
         """They are reported once, and no work directory is left."""
@@ -940,6 +1013,19 @@ class Dumps(support.ClusterCase):
         self.assertEqual([self.database[f"t{table}"].count_documents({}) for table in range(3)], [20000] * 3)
         self.run_load("--resume", path, work=work)
 
+    def test_an_interrupt_before_a_table_begins(self):
+        """The tables before it are loaded, and the message names the command that loads the others."""
+        ids = "id\n" + "".join(f"{key}\n" for key in range(1000, 2000))
+        records = self.file("records.csv", "id,v\n" + "".join(f"{key},2\n" for key in range(1000, 2000)) * 2000)
+        first, second, work = self.file("first.csv", ids), self.file("second.csv", ids), self.scratch / "work"
+        words = ("load", "--uri", self.uri, "-d", self.database_name, "--work-dir", work, "--progress", "none",
+                 "--embed", f"v={records}", "--on", "id", first, second)
+        running = self.start("shardload", *words)
+        self.wait_for(lambda: (work / "second" / "embed").exists(), "the second table")
+        running.interrupt("interrupted before anything was loaded into second")
+        self.assertIn(f"--resume --work-dir {work}", running.text())
+        self.assertNotIn("second", self.collections())
+
     def test_resume_in_the_work_directory_of_an_earlier_load(self):
         """Its finished tables are not taken for those of the second load."""
         running, path, work = self.begin_three_tables()
@@ -973,6 +1059,17 @@ class Dumps(support.ClusterCase):
         self.assertNotIn("t2", self.collections())
         self.assertIn("--resume cannot complete this load", running.text())
         self.assertNotIn("with --resume", running.text())
+
+    def test_a_file_that_grows_before_its_turn(self):
+        """It is no dump: nothing of it has been read, so no message says that only --drop helps."""
+        self.file("d/a.csv", "id\n" + "".join(f"{number}\n" for number in range(20000)))
+        grows, work = self.file("d/b.csv", "id\n1\n"), self.scratch / "work"
+        running = self.start("shardload", "load", "--uri", self.uri, "-d", self.database_name, "--work-dir", work,
+                             "--progress", "none", "-j", 1, "--rate-limit", 4000, self.scratch / "d")
+        self.wait_for(lambda: self.database.a.estimated_document_count() > 0, "the first file")
+        grows.write_text("id\n1\n2\n", "utf-8")
+        running.wait().expect(support.EXIT_OK)
+        self.assertEqual([one["id"] for one in self.found("b")], [1, 2])
 
     def test_a_dump_that_is_replaced_while_its_tables_are_listed(self):
         """The offsets of its tables are those of the file that was opened; the new file has others."""
