@@ -313,11 +313,8 @@ static bool refuse_ids(const sl_job *job, const sl_destination *destination, con
 
 static bool check_ids(sl_job *job, const sl_destination *destination, sl_error *error) {
     char origin[ORIGIN_ROOM];
-    bool exists;
-    bson_t known = BSON_INITIALIZER;
-    bool ok =
-        sl_target_exists(destination->connection, &destination->target, &exists, error) &&
-        (!exists || sl_registry_list(destination->registry, SL_REGISTRY_IDS, &known, NULL, error));
+    bson_t known;
+    bool ok = sl_registry_list(destination->registry, SL_REGISTRY_IDS, &known, NULL, error);
     if (ok && !bson_empty(&known) && origin_of(job, origin) && contradicts(&known, origin)) {
         job->other_ids = job->config->again;
         ok = job->config->again || refuse_ids(job, destination, &known, origin, error);

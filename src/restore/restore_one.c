@@ -654,7 +654,7 @@ bool sl_restore_may_begin(const sl_restore *restore, sl_error *error) {
     for (size_t i = 0; load->drop && !load->resume && !exists && i < restore->dump.count; i++) {
         const sl_namespace *item = &restore->dump.items[i];
         const sl_target target = {.database = item->to_database, .collection = item->to_collection};
-        if (item->left_out || !is_foreign(item))
+        if (item->left_out || item->kind != SL_NAMESPACE_COLLECTION || !is_foreign(item))
             continue;
         if (!sl_target_exists(restore->connection, &target, &exists, error) ||
             (exists && !refuse_foreign(item, error)))
