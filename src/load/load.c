@@ -374,8 +374,7 @@ static bool prepare(sl_load *load, sl_error *error) {
     if (!sl_route_open(job, destination, load->run.threads, error))
         return false;
     if (!sl_sources_refuse_same_text(job, error) ||
-        !sl_sources_refuse_copies(job, destination, error) ||
-        !sl_resume_begin(job, &load->ledger, error))
+        !sl_sources_refuse_copies(job, destination, error))
         return false;
     sl_decision_log(job, destination, &view);
     atomic_store(&load->run.begun, true);
@@ -949,6 +948,18 @@ static uint64_t rejects_of(const sl_load *load) {
            (embed ? embed->facts.rejects + embed->unmatched : 0);
 }
 
+/* Before anything that takes time: a load that begins in the work directory of a completed one
+ * empties its journal. If this load is killed before it has begun, --resume must not take the other
+ * one for it. */
+static bool clear_journal(const sl_load_config *config, sl_error *error) {
+    char path[SL_WORK_DIRECTORY_ROOM + 32];
+    const char *directory = config->work_directory;
+    if (config->resume || !directory || config->sink != SL_SINK_CLUSTER)
+        return true;
+    snprintf(path, sizeof path, "%s/" SL_WORK_JOURNAL, directory);
+    return access(path, F_OK) != 0 || sl_resume_may_begin(directory, true, error);
+}
+
 static void start_status(sl_load *load) {
     const sl_load_config *config = load->job.config;
     char target[300] = "";
@@ -997,7 +1008,8 @@ sl_exit sl_load_run(const sl_load_config *config) {
         sl_record_start(load.record, config, "load");
     /* The sources come first: their errors are reported before anything is created. */
     bool finished = false;
-    ok = ok && run_phase(&load, SL_PHASE_SOURCES, look_at_sources, &error);
+    ok = ok && clear_journal(config, &error) &&
+         run_phase(&load, SL_PHASE_SOURCES, look_at_sources, &error);
     ok = ok &&
          sl_work_directory_make(config, NULL, load.ledger.work_directory, &load.ledger.lock,
                                 &error) &&

@@ -63,7 +63,7 @@ typedef struct tables {
     bool single;            /* all become one collection, or none */
     size_t left_out;        /* files of folders that have no data of a known format */
     unsigned loaded_before; /* tables that are stored, and were not loaded again */
-    _Atomic bool anew; /* the load has begun in the directory, and resumes no other */
+    _Atomic bool anew;      /* the load has begun in the directory, and resumes no other */
     _Atomic bool stopped, running;
 } tables;
 
@@ -488,7 +488,7 @@ static bool remove_journals(const tables *all, sl_error *error) {
             if (removes && access(path, F_OK) == 0)
                 ok = sl_error_set(error, SL_EXIT_RESOURCES, "cannot remove %s", path);
             path[length] = '\0';
-            ok = ok && (removes || sl_resume_may_begin(path, error));
+            ok = ok && (removes || sl_resume_may_begin(path, false, error));
         }
     }
     if (folder)
