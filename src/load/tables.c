@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -602,6 +603,52 @@ static bool check_refusals(const tables *all, sl_error *error) {
     return ok;
 }
 
+/* Drops the collection of a table of which the dump has no rows, if loads have stored its
+ * documents. */
+static bool drop_without_rows(const tables *all, sl_connection *connection, const char *name,
+                              sl_error *error) {
+    const sl_target target = {.database = all->config->database, .collection = name};
+    sl_registry *registry = NULL;
+    uint32_t last = 0;
+    bool empty = true;
+    bool ok = sl_collection_is_empty(connection, &target, &empty, error) &&
+              (empty || (sl_registry_open(connection, &target, &registry, error) &&
+                         sl_registry_last(registry, &last, error)));
+    sl_registry_close(registry);
+    if (!ok || empty)
+        return ok;
+    if (last == 0 || all->config->resume) {
+        sl_log_warning("the dump has no rows of the table %s: the documents of %s.%s stay", name,
+                       target.database, name);
+        return true;
+    }
+    sl_log_result("%s.%s: dropped; the dump has no rows of this table", target.database, name);
+    return sl_drop_target(connection, &target, error);
+}
+
+/* With --drop, no documents of an earlier dump stay, also where a table has no rows any more. */
+static bool drop_tables_without_rows(const tables *all, sl_error *error) {
+    sl_connection *connection = NULL;
+    bool ok = true;
+    for (size_t i = 0; all->config->drop && i < all->count; i++) {
+        for (const sl_sql_table *one = all->items[i].owned; ok && one; one = one->next) {
+            size_t k = 0;
+            while (k < all->count && strcmp(all->items[k].name, one->name) != 0)
+                k++;
+            if (k < all->count ||
+                (all->config->include && fnmatch(all->config->include, one->name, 0) != 0))
+                continue;
+            if (!connection)
+                connection =
+                    sl_load_open_connection(all->config, SL_FOR_WRITING, "shardload", 1, error);
+            ok = connection && drop_without_rows(all, connection, one->name, error);
+        }
+    }
+    if (connection)
+        sl_connection_close(connection);
+    return ok;
+}
+
 static sl_exit run_one(tables *all, size_t index, sl_table_run *run, void *context) {
     table *item = &all->items[index];
     sl_load_config config = config_of(all, item);
@@ -813,7 +860,8 @@ sl_exit sl_tables_run(const sl_load_config *config, bool loads, sl_table_run *ru
          (!config->resume || !all.directory[0] || check_begun(&all, &error)) &&
          (loads || single || !config->work_directory ||
           sl_work_directory_make(config, NULL, all.directory, &all.lock, &error)) &&
-         (!loads || single || check_refusals(&all, &error));
+         (!loads || single ||
+          (check_refusals(&all, &error) && drop_tables_without_rows(&all, &error)));
     atomic_store(&all.running, true);
     if (ok)
         code = single ? run_single(&all, run, context, &error) : run_all(&all, loads, run, context);
