@@ -384,33 +384,33 @@ class Dumps(support.ClusterCase):
     def test_other_files_of_a_folder(self):
         """Files that are no tables are refused before anything is loaded, or left out by --skip-other; their names do
         not conflict with those of tables."""
-        for name, content in (("a.csv", "id\n1\n"), ("a.md", "This table\nhas ids.\n"), ("x.png", "\x89PNG\r\n"),
+        for name, content in (("a.csv", "id,x\n1,2\n"), ("a.md", "This table\nhas ids.\n"), ("x.png", "\x89PNG\r\n"),
                               ("empty.csv", "")):
             self.file(f"d/{name}", content.encode("latin-1"))
         outcome = self.run_load(self.scratch / "d", code=support.EXIT_SOURCE, message="2 files or archive entries")
         self.assertIn("--skip-other", outcome.err)
         self.assertEqual(self.collections(), [])
         self.run_load("--skip-other", self.scratch / "d", message="not loaded: ")
-        self.assertEqual(self.found("a"), [{"id": 1}])
+        self.assertEqual(self.found("a"), [{"id": 1, "x": 2}])
         self.shardload("verify", "--uri", self.uri, "-d", self.database_name, "--skip-other", self.scratch / "d")
 
     def test_the_last_line_names_the_command_that_works(self):
         """The line of the load itself, with --skip-other; one without it, which fails again, followed as the last."""
-        path = self.file("r.zip", making.zip_of([("a.csv", "id\n1\n"), ("b.json", '{"x": 1}\n')]))
+        path = self.file("r.zip", making.zip_of([("a.csv", "id,x\n1,2\n"), ("b.json", '{"x": 1}\n')]))
         text = self.run_load(path, code=support.EXIT_SOURCE, message="with --skip-other --resume --work-dir").text
         self.assertEqual(text.count("--resume"), 1, text)
 
     def test_include_selects_entries_of_an_archive(self):
         """Without --collection, too: entries that the user has excluded were stored, with exit status 0."""
         entries = [("a.csv", "id,x\n1,2\n3,4\n"), ("b.csv", "id,x\n5,6\n")]
-        path, other = self.file("r.zip", making.zip_of(entries)), self.file("plain.csv", "id\n1\n")
+        path, other = self.file("r.zip", making.zip_of(entries)), self.file("plain.csv", "id,x\n7,8\n")
         self.run_load("--include", "a.csv", path, other)
         self.assertEqual([one["id"] for one in self.found("r")], [1, 3])
-        self.assertEqual(self.found("plain"), [{"id": 1}])
+        self.assertEqual(self.found("plain"), [{"id": 7, "x": 8}])
         self.shardload("verify", "--uri", self.uri, "-d", self.database_name, "--content", "--include", "a.csv", path)
         mixed = self.file("notes.tgz", gzip.compress(making.tar([("read.txt", "no table\n"), *entries])))
         self.run_load(mixed, code=support.EXIT_SOURCE, message="--include")
-        self.run_load("--include", "b.csv", mixed)
+        self.run_load("--drop", "--include", "b.csv", mixed)
         self.assertEqual(self.found("notes"), [{"id": 5, "x": 6}])
 
     def test_no_copy_of_a_refused_pipe_is_left(self):
@@ -439,7 +439,7 @@ class Dumps(support.ClusterCase):
 
     def test_verify_keeps_the_problems_of_each_table(self):
         """In a folder for each, as a load: the files of one table were overwritten by those of the next."""
-        paths = [self.file(f"{name}.csv", "id\n1\n2\n") for name in "ab"]
+        paths = [self.file(f"{name}.csv", "id,x\n1,1\n2,1\n") for name in "ab"]
         self.run_load("--id-field", "id", *paths)
         self.database.a.delete_one({"_id": 1})
         words = ("verify", "--uri", self.uri, "-d", self.database_name, "--content", "--id-field", "id", *paths)
@@ -451,7 +451,7 @@ class Dumps(support.ClusterCase):
 
     def test_a_changed_rate_limit_is_that_of_the_next_table(self):
         """A limit that was set while the first table was loaded ended with that table."""
-        text, work = "id\n" + "1\n" * 300, self.scratch / "work"
+        text, work = "id,x\n" + "1,2\n" * 300, self.scratch / "work"
         running = self.start("shardload", "load", "--uri", self.uri, "-d", self.database_name, "--work-dir", work,
                              "--progress", "none", "-j", 1, "--batch-size", 10, "--rate-limit", 20,
                              self.file("a.csv", text), self.file("b.csv", text))
@@ -485,7 +485,7 @@ class Dumps(support.ClusterCase):
                       through=["sh", "-c", 'ulimit -f 64; exec "$0" "$@"'])
 
     def test_same_name(self):
-        self.file("d/a.csv", "x\n1\n")
+        self.file("d/a.csv", "x,y\n1,2\n")
         self.file("d/a.json", '{"x": 1}\n')
         self.run_load(self.scratch / "d", code=support.EXIT_USAGE, message="would both become the collection a")
         (self.scratch / "dump").mkdir()
@@ -1029,7 +1029,7 @@ class Dumps(support.ClusterCase):
 
     def test_an_interrupt_before_a_table_begins(self):
         """The tables before it are loaded, and the message names the command that loads the others."""
-        ids = "id\n" + "".join(f"{key}\n" for key in range(1000, 2000))
+        ids = "id,x\n" + "".join(f"{key},1\n" for key in range(1000, 2000))
         records = self.file("records.csv", "id,v\n" + "".join(f"{key},2\n" for key in range(1000, 2000)) * 2000)
         first, second, work = self.file("first.csv", ids), self.file("second.csv", ids), self.scratch / "work"
         words = ("load", "--uri", self.uri, "-d", self.database_name, "--work-dir", work, "--progress", "none",
@@ -1076,12 +1076,12 @@ class Dumps(support.ClusterCase):
 
     def test_a_file_that_grows_before_its_turn(self):
         """It is no dump: nothing of it has been read, so no message says that only --drop helps."""
-        self.file("d/a.csv", "id\n" + "".join(f"{number}\n" for number in range(20000)))
-        grows, work = self.file("d/b.csv", "id\n1\n"), self.scratch / "work"
+        self.file("d/a.csv", "id,x\n" + "".join(f"{number},1\n" for number in range(20000)))
+        grows, work = self.file("d/b.csv", "id,x\n1,1\n"), self.scratch / "work"
         running = self.start("shardload", "load", "--uri", self.uri, "-d", self.database_name, "--work-dir", work,
                              "--progress", "none", "-j", 1, "--rate-limit", 4000, self.scratch / "d")
         self.wait_for(lambda: self.database.a.estimated_document_count() > 0, "the first file")
-        grows.write_text("id\n1\n2\n", "utf-8")
+        grows.write_text("id,x\n1,1\n2,1\n", "utf-8")
         running.wait().expect(support.EXIT_OK)
         self.assertEqual([one["id"] for one in self.found("b")], [1, 2])
 
