@@ -385,7 +385,7 @@ class Refused(support.Case):
 
     def test_a_forged_record_without_a_key_is_refused(self):
         """A length below that of its head was taken for 4 GiB, and one of the key led beyond the record."""
-        self.file("i.csv", "k,w\n,2\n")
+        self.file("i.csv", "k,w\n,2\n1,3\n")
         words = ["load", "--sink", "null", "--work-dir", "w", "--embed", "i=i.csv", "--on", "k",
                  self.file("o.csv", "k,v\n1,a\n")]
         self.assertIn("1 record of i.csv is in no document: see",
@@ -394,7 +394,7 @@ class Refused(support.Case):
         good = path.read_bytes()
         for at, value in ((0, 8), (0, 23), (4, 0xFF), (24, 9)):
             path.write_bytes(good[:at] + bytes([value]) + good[at + 1:])
-            self.assertIn("it is damaged", self.shardload(*words, code=support.EXIT_USAGE).err)
+            self.assertIn("it is damaged", self.shardload(*words, code=support.EXIT_RESOURCES).err)
 
     def test_a_dump_of_two_tables_is_no_second_source(self):
         """The advice was an option that does not apply to the second source."""
