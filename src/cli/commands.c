@@ -709,8 +709,8 @@ static void clear_inputs(inputs *in) {
     free(in->names);
 }
 
-/* The usual names of records. */
-static const char *const common[] = {SL_WORK_RECORD, SL_WORK_TUNE, SL_WORK_RELOAD, "plan.json"};
+/* The usual names of records. In the folder of a drill or a tuning, run.json is that of a part. */
+static const char *const common[] = {SL_WORK_RELOAD, SL_WORK_TUNE, SL_WORK_RECORD, "plan.json"};
 
 /* The path, or that of the record in this folder; NULL without memory. */
 static char *file_of_record(const char *path) {

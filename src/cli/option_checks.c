@@ -108,11 +108,14 @@ static bson_t *parse_index(const char *text) {
 }
 
 /* Can the field be part of an index, or of a shard key? No part of its dotted path may be empty or
- * begin with $, except the last one of a wildcard index. */
+ * begin with $, except, in an index, the last part of a wildcard and the fields of a DBRef. */
 static bool is_key_path(const char *name, bool of_index) {
     for (const char *part = name;; part++) {
         size_t length = strcspn(part, ".");
-        if (length == 0 || (part[0] == '$' && !(of_index && strcmp(part, "$**") == 0)))
+        bool known = of_index &&
+                     (strcmp(part, "$**") == 0 ||
+                      (part > name && sl_list_has("$ref|$id|$db", '|', (sl_text){part, length})));
+        if (length == 0 || (part[0] == '$' && !known))
             return false;
         part += length;
         if (!*part)

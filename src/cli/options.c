@@ -1470,12 +1470,13 @@ int sl_options_main(const sl_program *program, int count, char **words) {
     }
     int code = 0;
     sl_options_set_verbosity(options);
-    if (sl_option_files_check(options, &error))
+    if (sl_option_files_check(options, &error)) {
         code = sl_options_command(options)->run(options);
-    else
-        code = (int)error.code,
+        say_why(code);
+    } else {
+        code = (int)error.code;
         sl_print_to(stderr, "%s: " SL_LINES "\n", program->name, error.message);
+    }
     sl_options_destroy(options);
-    say_why(code);
     return checked_output(program, code);
 }

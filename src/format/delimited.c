@@ -374,6 +374,14 @@ static bool parse_text(sl_parser *parser, sl_marks *m) {
 
 #define KEPT_LOOKS 64 /* at quotes of a block: in some texts they are data, in each line */
 
+/* A block begins with a record, and quotes within a quoted field are doubled. */
+static bool is_within_quotes(const sl_dialect *d, const char *text, const char *at) {
+    size_t count = 0;
+    for (; d->quote && (text = memchr(text, d->quote, (size_t)(at - text))) != NULL; text++)
+        count++;
+    return count % 2 != 0;
+}
+
 /* Reports the block's first field that is between quotes although quotes are data. The beginning of
  * the text and the sample of it have shown none, or the user was warned then. */
 static void doubt_kept_quotes(const sl_parser *parser, const sl_plan *plan) {
@@ -393,11 +401,12 @@ static void doubt_kept_quotes(const sl_parser *parser, const sl_plan *plan) {
             const char *stop = at + 1;
             while (stop < end && *stop != d->delimiter && *stop != '\n' && *stop != '\r')
                 stop++;
-            known = stop > at + 1 && stop[-1] == *quote;
+            known = stop > at + 1 && stop[-1] == *quote && !is_within_quotes(d, text, at);
             if (!known)
                 continue;
             char shown[SL_QUOTED_ROOM];
-            sl_reject record = {.offset = parser->block->offset + (uint64_t)(at - text),
+            sl_reject record = {.once = true,
+                                .offset = parser->block->offset + (uint64_t)(at - text),
                                 .line = (uint32_t)sl_line_feeds(text, at)};
             snprintf(record.reason, sizeof record.reason,
                      "%s: this value has quotes, which are kept, as none were at the beginning of "

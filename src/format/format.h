@@ -94,6 +94,7 @@ typedef struct sl_reject {
     uint32_t line;      /* number of the block's lines before the record, or one of the above */
     const char *column; /* the column's published name; NULL: the record as such is invalid */
     char reason[600];   /* a message for people */
+    bool once;          /* of a doubt: one such record is shown, not the first few */
     bool misread;       /* the lines after this one would be misread as records: the load must end.
                            Not counted as a record; parse then returns false */
     sl_text record;     /* without its line end; valid during the call only */

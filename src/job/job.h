@@ -107,6 +107,7 @@ typedef struct sl_job {
     pthread_cond_t entries_known;
     bool entries_failed;      /* under entries_lock */
     unsigned doubts;          /* guarded by entries_lock: records that may hold others; sources.c */
+    bool doubted_once;        /* guarded by entries_lock: a doubt with `once` was shown */
     uint64_t untyped_entries; /* guarded by entries_lock: archive entries with columns that were not
                                  in the sample, loaded as text */
 } sl_job;

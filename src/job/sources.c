@@ -142,7 +142,8 @@ bool sl_line_ends_error(const sl_job *job, const sl_source_block *block, const s
 void sl_line_ends_doubt(sl_job *job, const sl_source_block *block, const sl_reject *record) {
     sl_error where;
     pthread_mutex_lock(&job->entries_lock);
-    unsigned shown = ++job->doubts;
+    unsigned shown = !record->once ? ++job->doubts : job->doubted_once ? DOUBTS_SHOWN + 1 : 1;
+    job->doubted_once = job->doubted_once || record->once;
     pthread_mutex_unlock(&job->entries_lock);
     if (shown > DOUBTS_SHOWN)
         return;

@@ -592,9 +592,11 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
         code = SL_EXIT_REJECTS;
     if (began && code == SL_EXIT_REJECTS)
         log_correction(load, &counts);
+    const char *directory = load->ledger.work_directory;
     if (began && rejects > 0 && sl_context_is_quiet())
-        sl_log_error("%s of %s rejected: see %s/" SL_WORK_REJECTS, sl_human_count(rejects, human),
-                     sl_plural(counts.records, "record"), load->ledger.work_directory);
+        sl_log_error("%s of %s rejected%s%s%s", sl_human_count(rejects, human),
+                     sl_plural(counts.records, "record"), *directory ? ": see " : "", directory,
+                     *directory ? "/" SL_WORK_REJECTS : "");
     sl_record_tail(record, code);
 
     if (load->job.config->run_record)

@@ -229,7 +229,7 @@ static bool is_table(tables *all, const char *path, bool *left_out, sl_error *er
     config.include = NULL;
     if (sl_source_is_recognised(&config, left_out, &empty, error))
         return true;
-    if (*left_out && empty) { /* that is no reason to refuse a folder */
+    if (*left_out && empty && !all->config->drop) { /* that is no reason to refuse a folder */
         sl_log_warning("%s: empty; nothing to load", path);
         *error = (sl_error){0};
     } else if (*left_out) {
@@ -342,7 +342,9 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
         dump = ok ? sl_stream_dump(stream) : NULL;
     } else if (pipe) {
         ok = sl_error_set(error, SL_EXIT_USAGE,
-                          "%s: a pipe has no name for a collection: give --collection",
+                          all->config->resume && access(copy, F_OK) == 0
+                              ? "%s: the pipe has no dump; --resume needs the dump of the first run"
+                              : "%s: a pipe has no name for a collection: give --collection",
                           source->shown);
     }
     if (ok) {
@@ -603,45 +605,28 @@ static bool check_refusals(const tables *all, sl_error *error) {
     return ok;
 }
 
-/* Drops the collection of a table of which the dump has no rows, if loads have stored its
- * documents. */
-static bool drop_without_rows(const tables *all, sl_connection *connection, const char *name,
-                              sl_error *error) {
-    const sl_target target = {.database = all->config->database, .collection = name};
-    sl_registry *registry = NULL;
-    uint32_t last = 0;
-    bool empty = true;
-    bool ok = sl_collection_is_empty(connection, &target, &empty, error) &&
-              (empty || (sl_registry_open(connection, &target, &registry, error) &&
-                         sl_registry_last(registry, &last, error)));
-    sl_registry_close(registry);
-    if (!ok || empty)
-        return ok;
-    if (last == 0 || all->config->resume) {
-        sl_log_warning("the dump has no rows of the table %s: the documents of %s.%s stay", name,
-                       target.database, name);
-        return true;
-    }
-    sl_log_result("%s.%s: dropped; the dump has no rows of this table", target.database, name);
-    return sl_drop_target(connection, &target, error);
-}
-
-/* With --drop, no documents of an earlier dump stay, also where a table has no rows any more. */
-static bool drop_tables_without_rows(const tables *all, sl_error *error) {
+/* With --drop: warns of documents of tables of which the dump has no rows. They may be those of an
+ * earlier dump, or the dump was made without these rows. */
+static bool warn_of_tables_without_rows(const tables *all, sl_error *error) {
+    const sl_load_config *config = all->config;
     sl_connection *connection = NULL;
-    bool ok = true;
-    for (size_t i = 0; all->config->drop && i < all->count; i++) {
+    bool ok = true, empty = true;
+    for (size_t i = 0; config->drop && i < all->count; i++) {
         for (const sl_sql_table *one = all->items[i].owned; ok && one; one = one->next) {
+            const sl_target target = {.database = config->database, .collection = one->name};
             size_t k = 0;
             while (k < all->count && strcmp(all->items[k].name, one->name) != 0)
                 k++;
-            if (k < all->count ||
-                (all->config->include && fnmatch(all->config->include, one->name, 0) != 0))
+            if (k < all->count || (config->include && fnmatch(config->include, one->name, 0) != 0))
                 continue;
             if (!connection)
-                connection =
-                    sl_load_open_connection(all->config, SL_FOR_WRITING, "shardload", 1, error);
-            ok = connection && drop_without_rows(all, connection, one->name, error);
+                connection = sl_load_open_connection(config, SL_FOR_WRITING, "shardload", 1, error);
+            ok = connection && sl_collection_is_empty(connection, &target, &empty, error);
+            if (ok && !empty)
+                sl_log_warning("the dump has no rows of the table %s: the documents of %s.%s stay. "
+                               "If they are those of an earlier dump, remove them: mongosh "
+                               "db.getSiblingDB('%s').getCollection('%s').drop()",
+                               one->name, target.database, one->name, target.database, one->name);
         }
     }
     if (connection)
@@ -861,7 +846,7 @@ sl_exit sl_tables_run(const sl_load_config *config, bool loads, sl_table_run *ru
          (loads || single || !config->work_directory ||
           sl_work_directory_make(config, NULL, all.directory, &all.lock, &error)) &&
          (!loads || single ||
-          (check_refusals(&all, &error) && drop_tables_without_rows(&all, &error)));
+          (check_refusals(&all, &error) && warn_of_tables_without_rows(&all, &error)));
     atomic_store(&all.running, true);
     if (ok)
         code = single ? run_single(&all, run, context, &error) : run_all(&all, loads, run, context);

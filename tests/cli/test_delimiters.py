@@ -4,6 +4,7 @@ stored in values, and moves fields to other columns."""
 import csv
 import io
 import random
+import re
 import shutil
 import subprocess
 
@@ -39,6 +40,13 @@ class Delimiters(support.Case):
             path = self.file("late." + end, delimiter.join(("id", "name", "note")) + "\n" + "\n".join(rows) + "\n")
             outcome, _ = self.parse(path)
             self.assertRegex(outcome.err, f"late.{end}, line 250002, byte .*: this value has quotes, which are kept")
+            if delimiter == ",":   # in a quoted field, they are text; nor do they hide other warnings
+                rows[100_000:100_100] = [f"{n},\"in ('a','b','c')\",x" for n in range(100)]
+                rows[10] = '10,"two\nlines",x'
+                rows[-9:] = ['1,"open,x', *(f"{n},b,x" for n in range(7)), '9,27",x']
+                err = self.parse(self.file("lists.csv", "id,name,note\n" + "\n".join(rows) + "\n"), code=None)[0].err
+                self.assertEqual(len(re.findall("line 250003, .*has quotes, which are kept", err)), 1, err)
+                self.assertIn("is a quote not closed?", err)
             for quote in "none", "'":
                 self.assertNotIn("has quotes", self.parse("--quote", quote, path, code=None)[0].err)
 

@@ -62,6 +62,7 @@ TEST(keys_of_indexes) {
                                        "{\"key\": {\"a\": 1}, \"partialFilterExpression\": {\"a\": "
                                        "{\"$gt\": 1}}}",
                                        "{\"a.b.$**\": 1}",
+                                       "{\"owner.$id\": 1}",
                                        "{\"$**\": 1}"};
     static const char *const bad[] = {"{}",
                                       "{\"Kunden-Nr.\": 1}",
