@@ -261,6 +261,13 @@ class Standalone(Restoring):
                          rejects)
         self.assertEqual([(int(row["offset"])) for row in rejects["damaged"]], [one])
         self.assertEqual([(int(row["offset"])) for row in rejects["twice"]], [len(data)])
+        for words in ([], ["--content"]): # what cannot be read is not shown to be equal
+            outcome = self.verify(dump, *words, "--ns-exclude", "*.twice", code=support.EXIT_SOURCE)
+            for name, why in (("damaged", "damaged: "), ("cut", "truncated: ")):
+                self.assertRegex(outcome.err, rf"/{name}.bson, byte \d+: rejected: {why}")
+                self.assertIn(f".{name}: 1 record of the dump cannot be read or stored, and was not compared",
+                              outcome.err)
+            self.assertIn("0 of 2 namespaces are equal to the dump", outcome.out)
 
     def test_killed_and_resumed(self):
         made = {name: documents(4000, 10 ** 5 * number)
