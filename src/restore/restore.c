@@ -875,6 +875,7 @@ static bool open_archive(sl_restore *restore, sl_error *error) {
 bool sl_restore_open_dump(sl_restore *restore, sl_error *error) {
     const sl_restore_config *config = restore->config;
     restore->dump.replay_oplog = config->oplog_replay;
+    restore->dump.skip_other = config->load->skip_other;
     if (!(sl_restore_is_in_place(restore)
               ? sl_dump_open_in_place(&restore->dump, config->dump, &config->names, error)
               : open_archive(restore, error)))
@@ -1028,13 +1029,46 @@ static void start_status(sl_restore *restore) {
     });
 }
 
+/* With --drop: can the documents that replace a collection be read? Otherwise nothing is dropped. */
+static bool check_data(const sl_restore *restore, sl_error *error) {
+    const sl_load_config *load = restore->config->load;
+    char name[2 * SL_NAME_ROOM], word[SL_WORD_ROOM(sizeof name)];
+    char *head = malloc(SL_AT_ONCE_BYTES);
+    size_t length;
+    bool whole, ok = head || sl_error_memory(error, "reading a dump");
+    for (size_t i = 0; ok && load->drop && i < restore->dump.count; i++) {
+        const sl_namespace *item = &restore->dump.items[i];
+        const bool damaged = (item->damaged || restore->dump.damaged) && !load->skip_other;
+        if (item->left_out || sl_interrupt_requested())
+            continue;
+        sl_shell_word(sl_namespace_name(item, name), word, sizeof word);
+        if (damaged)
+            ok = sl_error_set(
+                error, SL_EXIT_SOURCE,
+                "%s: its documents in %s are not complete (see the warnings), so --drop is "
+                "refused, and nothing was changed on the server. To replace it by what could be "
+                "read, add --skip-other, and --resume --work-dir %s; --ns-exclude %s leaves it out",
+                name, restore->config->dump, restore->directory, word);
+        else if (item->data && !item->unpacked)
+            ok = sl_dump_head(item->data, head,
+                              item->data_bytes > SL_AT_ONCE_BYTES ? 64 : SL_AT_ONCE_BYTES, &length,
+                              &whole, error) ||
+                 sl_error_prefix(error,
+                                 "%s cannot be read, so --drop is refused, and nothing was changed "
+                                 "on the server (--ns-exclude %s leaves it out)",
+                                 name, word);
+    }
+    free(head);
+    return ok;
+}
+
 static sl_exit run(sl_restore *restore) {
     sl_error error = {0};
     int64_t started = sl_wall_clock_ms();
     bool first = restore->config->dry_run || sl_restore_is_in_place(restore);
     /* A folder is read before the work directory is created; an archive is read later, because it
      * is unpacked into the work directory. */
-    bool ok = !first || sl_restore_open_dump(restore, &error);
+    bool ok = !first || (sl_restore_open_dump(restore, &error) && check_data(restore, &error));
     if (ok && restore->config->dry_run) {
         restore_print_plan(restore);
         return sl_restore_all_known(restore, &error)
@@ -1047,9 +1081,9 @@ static sl_exit run(sl_restore *restore) {
     }
     if (ok)
         start_status(restore);
-    ok = ok && (first ||
-                (sl_restore_open_dump(restore, &error) && check_server(restore, &error) &&
-                 sl_restore_same_dump(restore, &error) && sl_restore_write_list(restore, &error)));
+    ok = ok && (first || (sl_restore_open_dump(restore, &error) && check_server(restore, &error) &&
+                          sl_restore_same_dump(restore, &error) &&
+                          sl_restore_write_list(restore, &error) && check_data(restore, &error)));
     if (!ok) {
         sl_log_error(SL_LINES, error.message);
         if (error.code == SL_EXIT_INTERRUPTED)

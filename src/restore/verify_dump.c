@@ -238,7 +238,7 @@ static sl_exit compare(comparison *c, bool content, uint64_t problems_shown) {
     sl_error error = {0};
     sl_exit code = SL_EXIT_OK;
     if (sl_kinds[c->item->kind].merged_by) {
-        if (sl_dump_each_document(c->item->data, compare_user, c, &error))
+        if (!c->item->data || sl_dump_each_document(c->item->data, compare_user, c, &error))
             return c->differs ? SL_EXIT_VERIFICATION : SL_EXIT_OK;
         sl_log_error(SL_LINES, error.message);
         return error.code;
@@ -325,17 +325,18 @@ static sl_exit compare_all(sl_restore *restore, bool content, uint64_t problems_
         sl_exit one = compare(&c, content, problems_shown);
         if (c.item->unpacked && c.item->data)
             sl_private_file_remove(c.item->data);
+        const bool equal = one == SL_EXIT_OK && !c.item->damaged && !restore->dump.damaged;
         sl_print("%s: %s\n", c.name,
-                 one == SL_EXIT_OK             ? "equal to the dump"
+                 equal                         ? "equal to the dump"
                  : one == SL_EXIT_VERIFICATION ? "differs"
                                                : "not compared completely");
         sl_record_begin_item(&array, count++, &one_item);
         BSON_APPEND_UTF8(&one_item, "dumpNamespace", sl_namespace_name(c.item, name));
         BSON_APPEND_UTF8(&one_item, "namespace", c.name);
         BSON_APPEND_UTF8(&one_item, "kind", sl_kinds[c.item->kind].name);
-        BSON_APPEND_BOOL(&one_item, "equal", one == SL_EXIT_OK);
+        BSON_APPEND_BOOL(&one_item, "equal", equal);
         bson_append_document_end(&array, &one_item);
-        differing += one != SL_EXIT_OK;
+        differing += !equal;
         code = code == SL_EXIT_OK || code == SL_EXIT_VERIFICATION ? (one ? one : code) : code;
     }
     bson_append_array_end(record, &array);

@@ -595,17 +595,26 @@ class Standalone(Restoring):
                 (bytes(flipped), (3000, 2000), ["do not match the CRC"]),
                 (bytes(broken), (2900, 2000), [f"byte {at} of the uncompressed archive, "
                                                f"{self.db}.a", "do not match the CRC"])):
-            outcome, rows = self.restore(self.file("damaged", damaged), "--drop",
-                                         code=support.EXIT_SOURCE)
+            damaged = self.file("damaged", damaged)
+            before = [self.database[name].insert_one({}) and self.database[name].count_documents({})
+                      for name in "ab"]
+            work = self.scratch / f"work-{next(self._counter)}"
+            outcome, _ = self.restore(damaged, "--drop", work=work, code=support.EXIT_SOURCE,
+                                      message="--drop is refused, and nothing was changed")
+            self.assertEqual([self.database[name].count_documents({}) for name in "ab"], before)
             for message in messages:
                 self.assertIn(message, outcome.err)
+            _, rows = self.restore(damaged, "--drop", "--resume", "--skip-other", work=work)
             stored = [self.database[name].count_documents({}) for name in "ab"]
             if counts:
                 self.assertEqual(stored, list(counts))
             else:
                 self.assertGreater(min(stored), 1500)
                 self.assertEqual(stored, [rows[name]["inserted"] for name in "ab"])
-            self.restore(self.scratch / "damaged", "--drop", "--skip-other")
+            outcome = self.verify(damaged, "--content", "--work-dir", self.scratch / "verified",
+                                  code=support.EXIT_SOURCE)
+            self.assertIn(f"{self.db}.a: not compared completely", outcome.out)
+            self.restore(damaged, code=support.EXIT_SOURCE)
         listed = bson.encode({"db": self.db, "collection": "b",
                               "metadata": namespaces[1].metadata(),
                               "size": len(namespaces[1].data), "type": "collection"})
@@ -613,6 +622,30 @@ class Standalone(Restoring):
         self.restore(self.file("unlisted", data.replace(listed, b"")), "--drop",
                      code=support.EXIT_SOURCE,
                      message=f"{self.db}.b: documents of a collection that the archive does not list")
+
+    def test_nothing_is_dropped_for_documents_that_cannot_be_read(self):
+        """A nightly copy by a pipe whose first program fails; a dump written by another user."""
+        for name in ("a", "b"):
+            self.database[name].insert_one({"_id": "kept"})
+        to_a = ("--drop", "-d", self.db, "-c", "a")
+        for words in (to_a, to_a[1:]):
+            self.restore("-", *words, code=support.EXIT_SOURCE, stdin=b"",
+                         message="has the program that writes them failed")
+        dump = self.dump_folder(self.namespace("a", documents(3)), self.namespace("b", documents(3)),
+                                zipped=True)
+        (dump / self.db / "b.bson.gz").write_bytes(b"\x1f\x8b\x08garbage" + bytes(30))
+        work = self.scratch / "work"
+        for words in ([], ["--dry-run"]):
+            self.restore(dump, "--drop", *words, code=support.EXIT_SOURCE, work=work,
+                         message=f"{self.db}.b cannot be read, so --drop is refused")
+        self.assertFalse(work.exists())
+        for name in ("a", "b"):
+            self.check(name, [{"_id": "kept"}])
+        self.restore("-", *to_a, "--skip-other", stdin=b"")
+        self.assertEqual(self.database.a.count_documents({}), 0)
+        empty = self.dump_folder(self.namespace("b", []))
+        self.restore(empty, "--drop")  # a folder's file without documents is a dump of none
+        self.assertEqual(self.database.b.count_documents({}), 0)
 
     def test_a_killed_restore_of_a_pipe_needs_no_pipe_to_be_resumed(self):
         made = documents(4000)
@@ -653,6 +686,8 @@ class Standalone(Restoring):
         outcome = self.verify(archive, "--content", "--work-dir", work)
         self.assertIn("6 of 6 namespaces", outcome.out)
         self.assertFalse((work / "unpacked").exists())
+        admin = making.Namespace("admin", "system.roles", [])
+        self.verify(self.archive(admin, namespaces[1]), "--content", "--work-dir", work)
         changes = (
             (lambda: self.database.t.update_one({"n": 3}, {"$set": {"s": "new"}},
                                                 bypass_document_validation=True),
