@@ -269,9 +269,10 @@ static bool again(const sl_run *run, unsigned *attempt, const sl_error *why) {
 
 /* Verification of documents with their own _id, which form no intervals: the documents of a block
  * are looked up by their _ids, with the same comparison as re-sent batches (duplicates.h). A record
- * whose document equals that of an earlier record is missing, since a load rejects it: those of the
- * same slice are listed. Extra documents are detected by counting; with --content a record that
- * repeats an _id must not hide one, so all stored _ids are read, and compared in sums. */
+ * whose document equals that of an earlier record is missing, since a load rejects it (a restore
+ * does not): those of the same slice are listed. Extra documents are detected by counting; with
+ * --content a record that repeats an _id must not hide one, so all stored _ids are read, and
+ * compared in sums. */
 
 #define ID_SUMS_LOG2 18
 
@@ -350,12 +351,12 @@ static bool verify_slice_by_id(sl_verification *verification, mongoc_client_t *c
     ok = ok && look_up(verification, client, &duplicates, pointers, count, error);
     for (uint32_t i = 0; ok && i < count; i++) {
         const char *difference = duplicates.difference[i];
-        if (duplicates.missing[i] || duplicates.repeated[i]) {
+        const bool repeated = duplicates.repeated[i] && !verification->job.config->unregistered;
+        if (duplicates.missing[i] || repeated) {
             atomic_fetch_add(&totals->missing, 1);
             add_problem(verification, block, SL_MISSING, offsets[i], pointers[i],
-                        duplicates.repeated[i]
-                            ? "an earlier record has an identical document, which is stored"
-                            : NULL);
+                        repeated ? "an earlier record has an identical document, which is stored"
+                                 : NULL);
             continue;
         }
         atomic_fetch_add(&totals->found, 1);
@@ -439,6 +440,8 @@ static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
                                  error))
         return false;
     found -= repeated;
+    if (job->config->unregistered) /* a restore takes a document that occurs twice as stored */
+        repeated = 0;
     uint64_t less = !verification->content && all < found ? found - all : 0;
     for (size_t i = 0; i < job->range_count; i++) { /* which range lacks them is not known */
         const uint64_t has = atomic_load(&verification->ranges[i].found),
@@ -1279,10 +1282,6 @@ static bool on_first_signal(void *context) {
     return false;
 }
 
-static void on_second_signal(void *context) {
-    (void)context;
-}
-
 /* ---- phases ---- */
 
 /* A pipe has no fingerprint by which the registry could identify it. */
@@ -1451,8 +1450,7 @@ sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t probl
     pthread_mutex_init(&verification.lock, NULL);
     verification.record = sl_run_record_create();
     bool ok = verification.record || sl_error_memory(&error, "starting");
-    bool listening =
-        ok && sl_interrupt_listen(on_first_signal, on_second_signal, &verification.run, &error);
+    bool listening = ok && sl_interrupt_listen(on_first_signal, NULL, &verification.run, &error);
     ok = listening;
     if (ok)
         sl_record_start(verification.record, config, "verify");

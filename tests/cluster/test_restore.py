@@ -216,6 +216,20 @@ class Standalone(Restoring):
             self.check("t", documents(5))
             self.check("t.sources", documents(3))
 
+    def test_a_document_that_occurs_twice(self):
+        """Near the first one, in the same batch, and far from it; also in a collection that is restored at once."""
+        made = documents(3000)
+        dump = self.dump_folder(self.namespace("near", [*made[:9], *made], indexes=INDEXES[:1]),
+                                self.namespace("far", [*made, made[0]], indexes=INDEXES[:1]),
+                                self.namespace("few", [*made[:9], made[0]]))
+        outcome, rows = self.restore(dump)
+        self.assertEqual({name: (row["inserted"], row["alreadyStored"]) for name, row in rows.items()},
+                         {"near": (3000, 9), "far": (3000, 1), "few": (9, 1)})
+        self.assertNotIn("missing", outcome.err)
+        self.verify(dump, "--content")
+        self.database.far.insert_one({})
+        self.assertIn("far: differs", self.verify(dump, "--content", code=support.EXIT_VERIFICATION).out)
+
     def test_an_index_that_cannot_be_built(self):
         made = documents(50)
         dump = self.dump_folder(
