@@ -216,6 +216,18 @@ class Standalone(Restoring):
             self.check("t", documents(5))
             self.check("t.sources", documents(3))
 
+    def test_a_collection_of_which_all_documents_are_rejected(self):
+        """A restore into a living database, whose `counters` has one document: its indexes are built like those of
+        others, and the oplog is replayed."""
+        dump = self.dump_folder(*(self.namespace(name, [{"_id": n, "a": 1} for n in range(count)], indexes=INDEXES[:1])
+                                  for name, count in (("one", 1), ("two", 2))))
+        for name in ("one", "two"):
+            self.database[name].insert_one({"_id": 0, "a": 2})
+        _, rows = self.restore(dump, code=support.EXIT_REJECTS)
+        self.assertEqual([(row["rejected"], row["exitCode"]) for row in rows.values()], [(1, support.EXIT_REJECTS)] * 2)
+        for name in ("one", "two"):
+            self.assertIn(INDEXES[0]["name"], self.facts(name)[2])
+
     def test_a_document_that_occurs_twice(self):
         """Near the first one, in the same batch, and far from it; also in a collection that is restored at once."""
         made = documents(3000)
