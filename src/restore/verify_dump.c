@@ -59,17 +59,21 @@ static bool is_default(const bson_iter_t *value) {
     return found;
 }
 
-/* Are the values equal? The order of the fields of an object means nothing, except in the key of an
- * index and in the pipeline of a view. */
+/* Are the values equal? Numbers of several types may be: servers before 5.0 keep the doubles of old
+ * clients. The order of the fields of an object means nothing, except in the key of an index. */
 static bool same_value(const bson_iter_t *one, const bson_iter_t *other) {
     bson_t a, b;
     bson_iter_t of_a, of_b;
-    const char *key = bson_iter_key(one);
-    bool ordered = strcmp(key, "key") == 0 || strcmp(key, "pipeline") == 0;
-    if (!ordered && sl_document_at(one, &a) && sl_document_at(other, &b)) {
-        bool same = bson_count_keys(&a) == bson_count_keys(&b);
+    const bool ordered = strcmp(bson_iter_key(one), "key") == 0;
+    if (BSON_ITER_HOLDS_NUMBER(one) && BSON_ITER_HOLDS_NUMBER(other))
+        return bson_iter_as_double(one) == bson_iter_as_double(other);
+    if (sl_document_at(one, &a) && sl_document_at(other, &b)) {
+        bool same = bson_count_keys(&a) == bson_count_keys(&b) && bson_iter_init(&of_b, &b);
         for (bool more = bson_iter_init(&of_a, &a); same && more && bson_iter_next(&of_a);)
-            same = bson_iter_init_find(&of_b, &b, bson_iter_key(&of_a)) && same_value(&of_a, &of_b);
+            same = (ordered ? bson_iter_next(&of_b) &&
+                                  strcmp(bson_iter_key(&of_a), bson_iter_key(&of_b)) == 0
+                            : bson_iter_init_find(&of_b, &b, bson_iter_key(&of_a))) &&
+                   same_value(&of_a, &of_b);
         return same;
     }
     char *here = sl_json_value(one), *there = sl_json_value(other);

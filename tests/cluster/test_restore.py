@@ -727,6 +727,10 @@ class Standalone(Restoring):
              "option viewOn: in the dump"),
             (lambda: self.database.drop_collection("series"), [], "kind: in the dump timeseries"),
         )
+        # Numbers as old clients sent them, which old servers keep, are those of newer servers.
+        for seconds, code in ((1e8, 0), (1e8 + 1, support.EXIT_VERIFICATION)):
+            old = {**INDEXES[1], "key": {"when": 1.0}, "expireAfterSeconds": seconds}
+            self.verify(self.dump_folder(self.namespace("t", made, options=VALIDATOR, indexes=[old])), code=code)
         for change, words, message in changes:
             change()
             outcome = self.verify(dump, *words, code=support.EXIT_VERIFICATION)
