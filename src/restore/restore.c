@@ -504,12 +504,12 @@ static const char *options_of(const sl_namespace *item, char out[400]) {
     return out;
 }
 
-/* Prints the dump (--dry-run). */
 static void print_table(sl_text_table *table) {
     sl_text_table_rule(table, NULL);
     sl_text_table_print(table, sl_output(), 0);
 }
 
+/* Prints the dump (--dry-run). */
 static void restore_print_plan(const sl_restore *restore) {
     static const sl_text_column columns[] = {{"namespace", .left = true},
                                              {"kind", .left = true, .least = 11},
@@ -788,10 +788,9 @@ bool sl_restore_is_in_place(const sl_restore *restore) {
     return sl_dump_is_in_place(restore->config->dump, &restore->config->names);
 }
 
-/* The file `restore` marks a work directory, and names the dump. It is written last. */
+/* The file `restore` marks a work directory. It is written last. */
 static bool begin_or_resume(sl_restore *restore, sl_error *error) {
-    char path[600], resolved[4096];
-    const char *dump = realpath(restore->config->dump, resolved) ? resolved : restore->config->dump;
+    char path[600];
     bool begun = access(file_of(restore, SL_WORK_RESTORE, path), F_OK) == 0;
     bool resume = restore->config->load->resume;
     if (resume && !begun)
@@ -804,24 +803,23 @@ static bool begin_or_resume(sl_restore *restore, sl_error *error) {
                             "%s holds the files of another restore: complete it with --resume, or "
                             "name another --work-dir",
                             restore->directory);
-    if (begun) {
-        char text[4096] = "";
-        FILE *file = sl_private_file_stream(path, O_RDONLY, NULL);
-        bool read = file && fgets(text, sizeof text, file);
-        if (file)
-            fclose(file);
-        text[strcspn(text, "\n")] = '\0';
-        if (!read || strcmp(text, dump) != 0)
-            return sl_error_set(error, SL_EXIT_USAGE, "--resume: %s is a restore of %s, not of %s",
-                                restore->directory, text, dump);
+    if (begun)
         return sl_resume_check_options(restore->directory, restore->config->load, error) &&
                sl_restore_same_dump(restore, error);
-    }
-    char line[4100];
-    int length = snprintf(line, sizeof line, "%s\n", dump);
     return sl_resume_write_options(restore->directory, restore->config->load, error) &&
            (!sl_restore_is_in_place(restore) || sl_restore_write_list(restore, error)) &&
-           sl_private_file_replace(path, line, (size_t)length, error);
+           sl_private_file_replace(path, "", 0, error);
+}
+
+/* If nothing of an archive was unpacked, the work directory becomes as it was before. */
+static void abandon(const sl_restore *restore, const sl_error *error) {
+    char path[600];
+    sl_private_folder_remove(file_of(restore, SL_WORK_UNPACKED, path));
+    if (restore->config->load->resume || access(path, F_OK) == 0)
+        return;
+    sl_status_stop(restore->status, error->code, error->message, false);
+    sl_private_file_remove(file_of(restore, SL_WORK_RESTORE, path));
+    sl_work_directory_abandon(restore->directory, &restore->lock);
 }
 
 /* ---- the phases ---- */
@@ -1088,6 +1086,8 @@ static sl_exit run(sl_restore *restore) {
         sl_log_error(SL_LINES, error.message);
         if (error.code == SL_EXIT_INTERRUPTED)
             log_how_to_complete(restore);
+        else if (restore->status)
+            abandon(restore, &error);
         return error.code;
     }
     log_unsharded(restore);

@@ -446,6 +446,8 @@ class Standalone(Restoring):
                        "nowhere/r.json", dump, code=support.EXIT_USAGE)
         self.shardload("restore", "--uri", self.uri, "--work-dir", "empty", "--resume", dump,
                        code=support.EXIT_USAGE)
+        self.shardload("restore", "--uri", self.uri, "--work-dir", "new", self.file("x", b"no archive"),
+                       code=support.EXIT_SOURCE)
         archive = self.archive(self.namespace("a", documents(4)))
         for source in (dump, archive):
             self.shardload("verify", "--uri", f"mongodb://127.0.0.1:{support.free_port()}/",

@@ -148,7 +148,7 @@ class Standalone(Restoring):
             with self.subTest(zipped=zipped):
                 dump = self.interrupted(zipped=zipped)
                 kept = dump.rename(self.scratch / "kept")
-                shutil.copytree(kept, dump)     # with the times of the files
+                dump = shutil.copytree(kept, self.scratch / "elsewhere")  # with the times of the files
                 self.assertIn("6 of the files of the dump have been copied",
                               self.resumed(dump).err)
                 for name in (*NAMES, "v"):
