@@ -421,14 +421,33 @@ static bool may_begin(const sl_earlier_run *earlier, const char *folder, sl_erro
                         folder);
 }
 
-bool sl_resume_may_begin(const char *directory, sl_error *error) {
-    sl_earlier_run earlier = {0};
-    sl_journal_handlers handlers = {on_document, on_entry, &earlier};
+/* Reads the journal of a folder. Clear `earlier` in any case. */
+static bool read_journal(const char *directory, sl_earlier_run *earlier, sl_error *error) {
+    const sl_journal_handlers handlers = {on_document, on_entry, earlier};
     sl_journal *journal = NULL;
     bool empty, ok = sl_journal_open(directory, &handlers, &journal, &empty, error) &&
-                     (!earlier.no_memory || sl_error_memory(error, "reading the journal")) &&
-                     may_begin(&earlier, directory, error);
+                     (!earlier->no_memory || sl_error_memory(error, "reading the journal"));
     sl_journal_close(journal);
+    return ok;
+}
+
+bool sl_resume_may_begin(const char *directory, sl_error *error) {
+    sl_earlier_run earlier = {0};
+    bool ok = read_journal(directory, &earlier, error) && may_begin(&earlier, directory, error);
+    earlier_clear(&earlier);
+    return ok;
+}
+
+static void sort_entries(sl_earlier_run *earlier);
+
+bool sl_resume_entries(const char *directory, sl_journal_entry **entries, size_t *count,
+                       sl_error *error) {
+    sl_earlier_run earlier = {0};
+    bool ok = read_journal(directory, &earlier, error);
+    sort_entries(&earlier);
+    *entries = earlier.entries;
+    *count = earlier.count;
+    earlier.entries = NULL;
     earlier_clear(&earlier);
     return ok;
 }
