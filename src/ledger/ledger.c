@@ -438,20 +438,6 @@ bool sl_resume_may_begin(const char *directory, sl_error *error) {
     return ok;
 }
 
-static void sort_entries(sl_earlier_run *earlier);
-
-bool sl_resume_entries(const char *directory, sl_journal_entry **entries, size_t *count,
-                       sl_error *error) {
-    sl_earlier_run earlier = {0};
-    bool ok = read_journal(directory, &earlier, error);
-    sort_entries(&earlier);
-    *entries = earlier.entries;
-    *count = earlier.count;
-    earlier.entries = NULL;
-    earlier_clear(&earlier);
-    return ok;
-}
-
 /* Decides from the journal's contents whether the load may begin, or be resumed. */
 static bool judge(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *error) {
     sl_earlier_run *earlier = ledger->earlier;
@@ -775,6 +761,18 @@ static void sort_entries(sl_earlier_run *earlier) {
         return;
     qsort(earlier->entries, earlier->count, sizeof *earlier->entries, reading_order);
     earlier->count = drop_repeated(earlier->entries, earlier->count);
+}
+
+bool sl_resume_entries(const char *directory, sl_journal_entry **entries, size_t *count,
+                       sl_error *error) {
+    sl_earlier_run earlier = {0};
+    bool ok = read_journal(directory, &earlier, error);
+    sort_entries(&earlier);
+    *entries = earlier.entries;
+    *count = earlier.count;
+    earlier.entries = NULL;
+    earlier_clear(&earlier);
+    return ok;
 }
 
 bool sl_resume_compare_begin(sl_job *job, sl_ledger *ledger, sl_error *error) {

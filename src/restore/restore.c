@@ -452,6 +452,7 @@ static bool restore_at_once(sl_restore *restore) {
     struct sl_restore_team *team = create(restore, count);
     if (!team) {
         sl_log_error("out of memory");
+        restore->oplog_code = SL_EXIT_RESOURCES;
         return false;
     }
     sl_status_restore(restore->status, namespaces, restore->bytes);
@@ -1027,7 +1028,7 @@ static void start_status(sl_restore *restore) {
     });
 }
 
-/* With --drop: can the documents that replace a collection be read? Otherwise nothing is dropped. */
+/* With --drop: can the documents that replace the collections be read? Else nothing is dropped. */
 static bool check_data(const sl_restore *restore, sl_error *error) {
     const sl_load_config *load = restore->config->load;
     char name[2 * SL_NAME_ROOM], word[SL_WORD_ROOM(sizeof name)];

@@ -296,15 +296,17 @@ static bool prepare(sl_restore *restore, sl_error *error) {
 
 /* Removes the folder into which an archive was unpacked, and what is left in it. */
 static void remove_unpacked(const sl_restore *restore) {
-    char folder[SL_WORK_DIRECTORY_ROOM + 16];
-    for (size_t i = 0; i < restore->dump.count; i++) {
-        const sl_namespace *item = &restore->dump.items[i];
-        if (item->unpacked && item->data)
-            sl_private_file_remove(item->data);
+    char folder[SL_WORK_DIRECTORY_ROOM + 16], file[sizeof folder + 16];
+    if (!restore->lock.held) /* there is no work directory, or it is another command's */
+        return;
+    for (size_t i = 0;; i++) { /* also what a run left that was killed */
+        snprintf(file, sizeof file, "%s/" SL_WORK_UNPACKED "/%06zu.bson", restore->directory, i);
+        if (i > restore->dump.count && access(file, F_OK) != 0)
+            break;
+        sl_private_file_remove(file);
     }
     snprintf(folder, sizeof folder, "%s/" SL_WORK_UNPACKED, restore->directory);
-    if (restore->lock.held) /* otherwise there is no work directory, or it is another command's */
-        sl_private_folder_remove(folder);
+    sl_private_folder_remove(folder);
 }
 
 static sl_exit compare_all(sl_restore *restore, bool content, uint64_t problems_shown,

@@ -426,7 +426,7 @@ typedef struct sl_parcel {
 } sl_parcel;
 
 /* An equal document that is stored does not come from an earlier attempt if the document, with its
- * own _id, had not been sent before it was refused. In a restore it counts as stored in any case. */
+ * own _id, had not been sent before it was refused. In a restore it counts as stored anyway. */
 static void report_duplicate(const sl_outlet *outlet, const sl_piece *piece,
                              const sl_writer_listener *listener, uint32_t index,
                              const sl_duplicates *duplicates, uint32_t place) {

@@ -59,8 +59,9 @@ static bool forget_target(const sl_load_config *config, sl_error *error) {
         sl_registry_drop(connection, &target, error);
     if (ok)
         sl_log_result(count ? "%s.%s: its registry of %s is removed; its documents stay"
-                            : "%s.%s: there is no registry to remove (%s)",
-                      target.database, target.collection, sl_plural(count, "source"));
+                            : "%s.%s: %s is registered: nothing is left of its registry",
+                      target.database, target.collection,
+                      count ? sl_plural(count, "source") : "no source");
     for (size_t i = 0; ok && i < sizeof kinds / sizeof kinds[0]; i++)
         ok = sl_throwaway_begin(connection, target.database, target.collection, kinds[i], false,
                                 error);
