@@ -812,7 +812,7 @@ static bool begin_or_resume(sl_restore *restore, sl_error *error) {
            sl_private_file_replace(path, "", 0, error);
 }
 
-/* If nothing of an archive was unpacked, the work directory becomes as it was before. */
+/* Nothing has been changed: the work directory becomes as it was, unless it has an archive. */
 static void abandon(const sl_restore *restore, const sl_error *error) {
     char path[600];
     sl_private_folder_remove(file_of(restore, SL_WORK_UNPACKED, path));
@@ -820,6 +820,7 @@ static void abandon(const sl_restore *restore, const sl_error *error) {
         return;
     sl_status_stop(restore->status, error->code, error->message, false);
     sl_private_file_remove(file_of(restore, SL_WORK_RESTORE, path));
+    sl_private_file_remove(file_of(restore, SL_WORK_DUMP_FILES, path));
     sl_work_directory_abandon(restore->directory, &restore->lock);
 }
 

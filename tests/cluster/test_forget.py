@@ -45,7 +45,8 @@ class Forget(support.ClusterCase):
                        self.file("d.bson", support.bson.encode({"_id": 1})))
         self.shardload("verify", "--uri", self.uri, "--work-dir", "wv", "-d", self.database_name, "-c", "r", "--dump",
                        "d.bson")
-        self.forget("wl", "wt", "wr", "wv")
+        self.file(f"wr/admin.system.users-{0:016x}/merged", "shardload-restore-1")
+        self.assertIn("admin.shardload-restore-1 may hold users", self.forget("wl", "wt", "wr", "wv").err)
         self.assertEqual([name for name in ("wl", "wt", "wr", "wv") if (self.scratch / name).exists()], [])
 
     def test_a_restore_that_drops(self):
