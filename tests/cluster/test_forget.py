@@ -29,7 +29,7 @@ class Forget(support.ClusterCase):
         self.assertEqual(self.database.list_collection_names(), ["t"])
         self.assertEqual(self.database.t.count_documents({}), 500)
         self.assertEqual([path.name for path in work.iterdir()], ["mine.txt"])
-        self.assertIn("t: no source is registered: nothing is left of its registry", self.forget(*self.target()).out)     # again
+        self.assertIn("t: no source is registered: nothing is left of its registry", self.forget(*self.target()).out)
 
     def test_a_collection_of_the_environment_is_not_meant(self):
         _, work = self.load(self.source, code=support.EXIT_REJECTS)
