@@ -63,6 +63,10 @@ static const struct index_option {
                      {"collation", DOCUMENT},
                      {"weights", DOCUMENT},
                      {"default_language", TEXT},
+                     {"language_override", TEXT},
+                     {"min", NUMBER}, /* of 2d */
+                     {"max", NUMBER},
+                     {"bits", NUMBER},
                      {"wildcardProjection", DOCUMENT}};
 
 /* Is the option known, with a value of its kind? */
@@ -284,8 +288,7 @@ bool sl_check_part(const char *text, char *problem, size_t room) {
     unsigned part, parts;
     return sl_option_parse_part(text, &part, &parts) ||
            wrong(problem, room,
-                 "\"%s\" is not a part; write it like 2/4, the second of four parts (%d at "
-                 "most)",
+                 "\"%s\" is not a part; write it like 2/4, the second of four parts (%d at most)",
                  text, SL_PARTS_MAX);
 }
 

@@ -263,12 +263,14 @@ bool sl_collection_drop_index(sl_connection *connection, const sl_target *target
 }
 
 bool sl_collection_shard_key(sl_connection *connection, const sl_target *target, bson_t *key,
-                             sl_error *error) {
+                             bool *unique, sl_error *error) {
     sl_sharding sharding;
     bool ok = sl_sharding_read(connection, target, &sharding, error);
     bson_init(key);
     ok = ok && (!sharding.sharded || bson_concat(key, &sharding.key) ||
                 sl_error_memory(error, "reading a shard key"));
+    if (unique)
+        *unique = ok && sharding.sharded && sl_look_flag(&sharding.document, "unique");
     sl_sharding_clear(&sharding);
     return ok;
 }
@@ -813,7 +815,7 @@ static bool check_unique_indexes(sl_connection *connection, const sl_target *tar
         ok = sl_error_set(error, SL_EXIT_USAGE,
                           "--index %.500s: %s.%s is sharded by %.300s, %s. For a new collection, "
                           "the shard key can be unique itself: --shard-key with this value instead "
-                          "of --index",
+                          "of --index; or leave it unsharded: --shard-key none",
                           index, target->database, target->collection, shown,
                           same ? "which has an index that is not unique"
                                : "and servers build a unique index of it only if the index begins "
@@ -825,15 +827,58 @@ static bool check_unique_indexes(sl_connection *connection, const sl_target *tar
     return ok;
 }
 
+static bool same_value(const bson_iter_t *a, const bson_iter_t *b);
+
+/* Has the document or array `a` all fields of `b`, with the same values? */
+static bool includes(const bson_iter_t *a, const bson_iter_t *b) {
+    bson_iter_t in_a, in_b;
+    bool same = bson_iter_recurse(b, &in_b);
+    while (same && bson_iter_next(&in_b))
+        same = bson_iter_recurse(a, &in_a) && bson_iter_find(&in_a, bson_iter_key(&in_b)) &&
+               same_value(&in_a, &in_b);
+    return same;
+}
+
+/* Numbers of all types are compared: shells store 1 as an integer or as a double. */
+static bool same_value(const bson_iter_t *a, const bson_iter_t *b) {
+    if (BSON_ITER_HOLDS_NUMBER(a) && BSON_ITER_HOLDS_NUMBER(b))
+        return bson_iter_as_double(a) == bson_iter_as_double(b);
+    if (bson_iter_type(a) != bson_iter_type(b))
+        return false;
+    if (BSON_ITER_HOLDS_DOCUMENT(a) || BSON_ITER_HOLDS_ARRAY(a))
+        return includes(a, b) && includes(b, a);
+    bson_t one = BSON_INITIALIZER, other = BSON_INITIALIZER;
+    const bool same = bson_append_iter(&one, "", 0, a) && bson_append_iter(&other, "", 0, b) &&
+                      bson_equal(&one, &other);
+    bson_destroy(&one);
+    bson_destroy(&other);
+    return same;
+}
+
+static bool is_false(const bson_iter_t *option) {
+    return BSON_ITER_HOLDS_BOOL(option) && !bson_iter_bool(option);
+}
+
+/* `b` is given by the user: listIndexes shows more fields of a collation than are given. */
 static bool same_option(const bson_t *a, const bson_t *b, const char *name) {
     bson_iter_t in_a, in_b;
-    bson_t document_a, document_b;
     bool has_a = bson_iter_init_find(&in_a, a, name), has_b = bson_iter_init_find(&in_b, b, name);
     if (!has_a || !has_b)
-        return !(has_a && bson_iter_as_bool(&in_a)) && !(has_b && bson_iter_as_bool(&in_b));
-    if (sl_look_inside(a, name, &document_a) && sl_look_inside(b, name, &document_b))
-        return bson_equal(&document_a, &document_b);
-    return bson_iter_as_int64(&in_a) == bson_iter_as_int64(&in_b);
+        return !(has_a && !is_false(&in_a)) && !(has_b && !is_false(&in_b));
+    return strcmp(name, "collation") == 0 ? includes(&in_a, &in_b) : same_value(&in_a, &in_b);
+}
+
+bool sl_index_has_options(const bson_t *found, const bson_t *given) {
+    static const char ignored[] = "key|v|ns|name|background|textIndexVersion|2dsphereIndexVersion";
+    const bson_t *both[] = {found, given};
+    bson_iter_t at;
+    bool same = true;
+    for (size_t i = 0; i < 2; i++) {
+        for (bool more = bson_iter_init(&at, both[i]); same && more && bson_iter_next(&at);)
+            same = sl_list_has(ignored, '|', sl_text_of(bson_iter_key(&at))) ||
+                   same_option(found, given, bson_iter_key(&at));
+    }
+    return same;
 }
 
 /* An existing index beside which the server builds another one. */
@@ -944,8 +989,8 @@ bool sl_create_index(sl_connection *connection, const sl_target *target, const b
  * hold the document. Otherwise the router would refuse the statement, or send it to all shards, and
  * an upsert could store a second document of the same fields on another shard.
  * - The fields contain _id, or all fields of a unique index. Then one document at most matches.
- *   Otherwise a delete that is sent twice would remove two documents, and two upserts at the same
- *   time would insert two. */
+ *   Otherwise two upserts at the same time would insert two; in a mode that does not insert, the
+ *   writer finds out which records several documents match, and rejects these (writer.c). */
 
 /* Writes the fields of the key that are not among `fields`, separated by commas. Returns their
  * number. */
@@ -1207,13 +1252,21 @@ static bool not_unique(sl_connection *connection, const sl_target *target, const
                  dropped);
     sl_error_set(
         error, SL_EXIT_USAGE,
-        "--match-fields %s: %.255s.%.255s %s, so several documents could match, and "
-        "a batch that is sent again after a failure could change a second document. %s%s%s%s",
+        "--match-fields %s: %.255s.%.255s %s, so a record could be inserted twice, when a batch is "
+        "sent again after a failure. %s%s%s%s%s%s%s",
         list(match->fields, match->count, given, sizeof given), target->database,
         target->collection,
         *incomplete ? incomplete
         : exists    ? "has no unique index of these fields"
                     : "is new",
+        exists ? "To leave the indexes as they are, give --mode " : "",
+        !exists                    ? ""
+        : match->mode->sets_fields ? "update"
+                                   : "replace",
+        exists
+            ? ": records that match no document are then rejected, and can be loaded with --mode "
+              "insert. Otherwise the collection needs a unique index. "
+            : "",
         *before  ? before
         : by_key ? "Give "
                  : "Add ",
@@ -1224,7 +1277,27 @@ static bool not_unique(sl_connection *connection, const sl_target *target, const
     return false;
 }
 
-bool sl_check_match(sl_connection *connection, const sl_target *target, const sl_matching *match,
+/* Warns if no index begins with a match field, so that each statement reads all documents. */
+static bool look_for_index(const sl_target *target, const bson_t *indexes,
+                           const sl_matching *match) {
+    bson_t key;
+    bson_iter_t first;
+    char given[300];
+    bool found = false;
+    for (sl_walk walk = sl_walk_of(indexes); !found && sl_walk_next(&walk);)
+        found = sl_look_inside(&walk.item, "key", &key) && bson_iter_init(&first, &key) &&
+                bson_iter_next(&first) &&
+                sl_is_listed(bson_iter_key(&first), match->fields, match->count);
+    if (!found)
+        sl_log_warning(
+            "no index of %s.%s begins with one of the match fields, %s, so for each record "
+            "the server reads all documents",
+            target->database, target->collection,
+            list(match->fields, match->count, given, sizeof given));
+    return true;
+}
+
+bool sl_check_match(sl_connection *connection, sl_target *target, const sl_matching *match,
                     sl_error *error) {
     sl_sharding sharding;
     char incomplete[300] = "";
@@ -1232,7 +1305,7 @@ bool sl_check_match(sl_connection *connection, const sl_target *target, const sl
     bson_t indexes = BSON_INITIALIZER;
     if (!sl_target_exists(connection, target, &exists, error))
         return false;
-    if (!exists && match->must_exist)
+    if (!exists && !match->mode->creates)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "%.255s.%.255s does not exist: there are no documents to match",
                             target->database, target->collection);
@@ -1250,7 +1323,11 @@ bool sl_check_match(sl_connection *connection, const sl_target *target, const sl
     if (ok && exists && !unique)
         ok = has_unique_index(connection, target, sharded, &indexes, match, &unique, incomplete,
                               error);
-    ok = ok && (unique || not_unique(connection, target, match, key, exists, incomplete, error));
+    target->ambiguous = !unique;
+    if (ok && !unique)
+        ok = match->mode->creates
+                 ? not_unique(connection, target, match, key, exists, incomplete, error)
+                 : look_for_index(target, &indexes, match);
     bson_destroy(&indexes);
     sl_sharding_clear(&sharding);
     return ok;
@@ -1262,7 +1339,7 @@ bool sl_check_match_again(sl_connection *connection, const sl_target *target,
     char incomplete[300] = "", given[300];
     bool unique = sl_is_listed("_id", match->fields, match->count);
     bson_t indexes = BSON_INITIALIZER;
-    if (unique)
+    if (unique || target->ambiguous)
         return true;
     bool ok = sl_sharding_read(connection, target, &sharding, error) &&
               sl_collection_indexes(connection, target, &indexes, error) &&

@@ -201,7 +201,7 @@ static sl_matching matching_of(sl_job *job) {
     const sl_key_fields *keys = job->keys;
     return (sl_matching){.fields = (const char *const *)keys->match.names,
                          .count = keys->match.count,
-                         .must_exist = !sl_modes[keys->mode].creates,
+                         .mode = &sl_modes[keys->mode],
                          .indexes = job->config->indexes,
                          .index_count = job->config->index_count,
                          .records_have = records_have,
@@ -209,7 +209,7 @@ static sl_matching matching_of(sl_job *job) {
 }
 
 /* With another mode than insert: can the documents be matched by the fields? */
-static bool may_match(sl_job *job, const sl_destination *destination, sl_error *error) {
+static bool may_match(sl_job *job, sl_destination *destination, sl_error *error) {
     if (!matches(job))
         return true;
     const sl_matching match = matching_of(job);
@@ -313,11 +313,8 @@ static bool refuse_ids(const sl_job *job, const sl_destination *destination, con
 
 static bool check_ids(sl_job *job, const sl_destination *destination, sl_error *error) {
     char origin[ORIGIN_ROOM];
-    bool exists;
-    bson_t known = BSON_INITIALIZER;
-    bool ok =
-        sl_target_exists(destination->connection, &destination->target, &exists, error) &&
-        (!exists || sl_registry_list(destination->registry, SL_REGISTRY_IDS, &known, NULL, error));
+    bson_t known;
+    bool ok = sl_registry_list(destination->registry, SL_REGISTRY_IDS, &known, NULL, error);
     if (ok && !bson_empty(&known) && origin_of(job, origin) && contradicts(&known, origin)) {
         job->other_ids = job->config->again;
         ok = job->config->again || refuse_ids(job, destination, &known, origin, error);
@@ -333,11 +330,9 @@ bool sl_ids_record(const sl_job *job, const sl_destination *destination, sl_erro
     bool done = none || !sl_load_mode(job->config)->creates || !origin_of(job, origin), ok = true;
     for (unsigned attempt = 0; ok && !done; attempt++) {
         bson_t was, now = BSON_INITIALIZER, item;
-        const bool anew = destination->target_gone && destination->created;
         bool listed = false;
         ok = sl_registry_list(destination->registry, SL_REGISTRY_IDS, &was, &done, error);
-        done = done && !anew;
-        if (ok && !anew)
+        if (ok)
             bson_concat(&now, &was);
         for (sl_walk walk = sl_walk_of(&now); sl_walk_next(&walk);)
             listed = listed || strcmp(sl_look_string(&walk.item, "from"), origin) == 0;
@@ -441,16 +436,18 @@ static bool has_key(const bson_t *indexes, const bson_t *key) {
 
 /* What --drop would remove for good: the collection has it, and the command does not name it. */
 typedef struct lost {
-    char shown[900];
-    size_t used;
+    bson_t items;      /* texts, such as "--index '{...}'" */
     bool key, options; /* a shard key; options that no load gives a collection */
     bool known;        /* another --shard-key is given */
 } lost;
 
 static void add_lost(lost *l, const char *what, const char *value) {
-    char word[400];
-    l->used += sl_print_text(l->shown + l->used, sizeof l->shown - l->used, "%s%s %s",
-                             l->used ? ", " : "", what, sl_shell_word(value, word, sizeof word));
+    const size_t room = SL_WORD_ROOM(strlen(value));
+    char *word = bson_malloc(room);
+    char *item = bson_strdup_printf("%s %s", what, sl_shell_word(value, word, room));
+    BSON_APPEND_UTF8(&l->items, "", item);
+    bson_free(item);
+    bson_free(word);
 }
 
 static void add_lost_json(lost *l, const char *what, const bson_t *value) {
@@ -462,22 +459,28 @@ static void add_lost_json(lost *l, const char *what, const bson_t *value) {
 static void find_lost_indexes(const sl_job *job, const sl_destination *destination,
                               const bson_t *shard_key, lost *l) {
     const sl_load_config *config = job->config;
-    const bson_t *given = destination->target.shard_key;
+    const sl_target *target = &destination->target;
     bson_t indexes, key, shown;
     sl_error ignored;
-    sl_collection_indexes(destination->connection, &destination->target, &indexes, &ignored);
+    sl_collection_indexes(destination->connection, target, &indexes, &ignored);
     for (sl_walk walk = sl_walk_of(&indexes); sl_walk_next(&walk);) {
-        bool named = !sl_look_inside(&walk.item, "key", &key) || sl_key_is_id(&key) ||
-                     sl_keys_equal(&key, shard_key) || (given && sl_keys_equal(&key, given));
+        if (!sl_look_inside(&walk.item, "key", &key) || sl_key_is_id(&key) ||
+            sl_keys_equal(&key, shard_key))
+            continue;
+        const bool of_given = target->shard_key && sl_keys_equal(&key, target->shard_key);
+        bool named = of_given && (target->shard_key_unique || !sl_look_flag(&walk.item, "unique"));
         for (size_t i = 0; !named && i < config->index_count; i++) {
             bson_t own;
-            named = sl_look_inside(config->indexes[i], "key", &own) && sl_keys_equal(&own, &key);
+            named = sl_look_inside(config->indexes[i], "key", &own) && sl_keys_equal(&own, &key) &&
+                    sl_index_has_options(&walk.item, config->indexes[i]);
         }
         if (named)
             continue;
         bson_init(&shown);
-        bson_copy_to_excluding_noinit(&walk.item, &shown, "v", "ns", "name", NULL);
-        add_lost_json(l, "--index", bson_count_keys(&shown) == 1 ? &key : &shown);
+        bson_copy_to_excluding_noinit(&walk.item, &shown, "v", "ns", "name", "background",
+                                      "textIndexVersion", "2dsphereIndexVersion", NULL);
+        add_lost_json(l, of_given ? "--shard-key" : "--index",
+                      bson_count_keys(&shown) == 1 ? &key : &shown);
         bson_destroy(&shown);
     }
     bson_destroy(&indexes);
@@ -487,9 +490,11 @@ static void find_lost_indexes(const sl_job *job, const sl_destination *destinati
 static void find_lost(const sl_job *job, const sl_destination *destination, lost *l) {
     const sl_target *target = &destination->target;
     sl_collection_facts facts;
-    bson_t key;
+    bson_t key, shown = BSON_INITIALIZER;
     bson_iter_t at;
+    bool unique;
     sl_error ignored;
+    bson_init(&l->items);
     sl_collection_read(destination->connection, target, &facts, &ignored);
     for (bool more = bson_iter_init(&at, &facts.options); more && bson_iter_next(&at);) {
         const char *name = bson_iter_key(&at);
@@ -499,12 +504,15 @@ static void find_lost(const sl_job *job, const sl_destination *destination, lost
         l->options = true;
     }
     sl_collection_facts_clear(&facts);
-    sl_collection_shard_key(destination->connection, target, &key, &ignored);
-    l->key = !l->known && !bson_empty(&key) &&
-             !(target->shard_key && sl_keys_equal(&key, target->shard_key));
+    sl_collection_shard_key(destination->connection, target, &key, &unique, &ignored);
+    const bool same = target->shard_key && sl_keys_equal(&key, target->shard_key);
+    l->key = !bson_empty(&key) && (same ? unique && !target->shard_key_unique : !l->known);
+    BSON_APPEND_DOCUMENT(&shown, "key", &key);
+    BSON_APPEND_BOOL(&shown, "unique", true);
     if (l->key)
-        add_lost_json(l, "--shard-key", &key);
+        add_lost_json(l, "--shard-key", unique ? &shown : &key);
     find_lost_indexes(job, destination, &key, l);
+    bson_destroy(&shown);
     bson_destroy(&key);
 }
 
@@ -513,36 +521,54 @@ static void find_lost(const sl_job *job, const sl_destination *destination, lost
 static bool may_be_dropped(const sl_job *job, const sl_destination *destination, sl_error *error) {
     const sl_target *target = &destination->target;
     lost l = {.known = target->shard_key_given};
+    char list[400] = "", more[90] = "";
+    size_t used = 0, left_out = 0;
     uint32_t last = 0;
+    bson_iter_t at;
     if (!target->drop || job->config->part_of_trial)
         return true;
     find_lost(job, destination, &l);
-    if (l.used > 0 && !l.options && !sl_registry_last(destination->registry, &last, error))
+    for (bool next = bson_iter_init(&at, &l.items); next && bson_iter_next(&at);) {
+        const char *item = bson_iter_utf8(&at, NULL);
+        if (used + strlen(item) + 2 < sizeof list)
+            used += sl_print_text(list + used, sizeof list - used, "%s%s", used ? ", " : "", item);
+        else
+            left_out++;
+    }
+    if (left_out > 0)
+        snprintf(more, sizeof more, "%s%zu that getIndexes() in mongosh shows",
+                 used ? ", and " : "", left_out);
+    const bool lost_any = !bson_empty(&l.items);
+    bson_destroy(&l.items);
+    if (lost_any && !l.options && !sl_registry_last(destination->registry, &last, error))
         return false;
-    return l.used == 0 || last > 0 ||
+    return !lost_any || last > 0 ||
            sl_error_set(error, SL_EXIT_USAGE,
                         "--drop would remove %s.%s, which other programs have set up, with what "
-                        "this command does not name: %s. To keep it, remove its documents "
+                        "this command does not name: %s%s. To keep it, remove its documents "
                         "(deleteMany in mongosh), and load without --drop; or add the options of "
                         "this list that begin with --. If nothing of it is needed any more, give "
                         "mongosh db.getSiblingDB('%s').getCollection('%s').drop()",
-                        target->database, target->collection, l.shown, target->database,
+                        target->database, target->collection, list, more, target->database,
                         target->collection);
 }
 
-/* Of a collection that loads have created. */
+/* Of a collection into which loads have loaded. Each item has a line: it is nowhere else. */
 static void warn_of_lost(const sl_job *job, const sl_destination *destination) {
     const sl_target *target = &destination->target;
-    lost l = {.used = 0};
+    lost l = {.key = false};
+    bson_iter_t at;
     if (job->config->part_of_trial)
         return;
     find_lost(job, destination, &l);
-    if (l.used > 0)
-        sl_log_warning("--drop removes %s.%s%s; to have them again, give %s", target->database,
+    if (!bson_empty(&l.items))
+        sl_log_warning("--drop removes %s.%s%s; to have them again, give", target->database,
                        target->collection,
                        l.key ? ", which has another shard key, with its zones, options and indexes"
-                             : " with indexes that this command does not name",
-                       l.shown);
+                             : " with indexes that this command does not name");
+    for (bool more = bson_iter_init(&at, &l.items); more && bson_iter_next(&at);)
+        sl_log_warning("  %s", bson_iter_utf8(&at, NULL));
+    bson_destroy(&l.items);
 }
 
 bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, sl_error *error) {
@@ -555,6 +581,8 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
            (destination->registry ||
             sl_registry_open(connection, target, &destination->registry, error)) &&
            may_be_dropped(job, destination, error) &&
+           (target->drop || sl_registry_settle(destination->registry, target, SL_SETTLE_LOOK,
+                                               config->again || job->resumed, error)) &&
            sl_sources_find_parts(job, destination, error) &&
            (job->resumed || target->drop ||
             (check_names(job, destination, view->exists, error) &&
@@ -564,7 +592,7 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
            sl_parts_find_shards(job, destination, error) && may_match(job, destination, error) &&
            sl_indexes_may_be_built(connection, target, view->exists, config->indexes,
                                    config->index_count, error) &&
-           sl_sources_look_for_target(job, destination, error);
+           sl_sources_refuse_loaded(job, destination, error);
 }
 
 void sl_ids_warn(const sl_job *job, const sl_target *target, const bson_t *key) {
@@ -703,12 +731,15 @@ static bool warn_of_blanks(const sl_job *job, const sl_job_source *source) {
             !sl_key_names_have(&job->keys->match, d->columns[k].key))
             continue;
         for (size_t i = 0; i < layout->count; i++) {
-            if (!layout->columns[i].blanks || strcmp(layout->columns[i].name, name) != 0)
+            const sl_typed_column *column = &layout->columns[i];
+            if (!(column->blanks || column->unbroken) || strcmp(column->name, name) != 0)
                 continue;
             sl_text_printable(sl_text_of(name), shown, sizeof shown);
-            sl_log_warning("values of %s, by which documents are identified, have blanks at their "
-                           "ends, and do not match values without: --trim removes them",
-                           shown);
+            sl_log_warning("values of %s, by which documents are identified, have %s at their "
+                           "ends, and do not match values without: %s",
+                           shown, column->unbroken ? "no-break spaces" : "blanks",
+                           column->unbroken ? "remove them in the file (--trim removes blanks)"
+                                            : "--trim removes them");
             return true;
         }
     }

@@ -41,16 +41,14 @@ bool sl_join_parse(const char *text, sl_join *join, sl_error *error) {
     return true;
 }
 
-static void join_clear(sl_join *join) {
-    free(join->text);
-    *join = (sl_join){0};
-}
-
 void sl_embed_destroy(sl_embed *embed) {
     if (!embed)
         return;
+    for (size_t i = 0; i < SL_JOIN_FIELDS_MAX; i++)
+        free(embed->keys[i]);
+    sl_job_clear(&embed->records);
     sl_store_close(embed->store);
-    join_clear(&embed->join);
+    free(embed->join.text);
     free(embed);
 }
 
@@ -88,7 +86,7 @@ typedef struct sl_completion {
     uint8_t *bytes;
     size_t room;
     uint64_t offsets[BUFFER_DOCUMENTS];
-    uint64_t documents, embedded, keyless, parsed, refused;
+    uint64_t documents, embedded, keyless, refused;
     bool stopped; /* `to` takes no more documents, or no memory is left */
 } sl_completion;
 
@@ -111,7 +109,7 @@ static const sl_group *group_of(sl_completion *completion, const bson_t *documen
     uint8_t key[SL_JOIN_KEY_ROOM];
     sl_embed *embed = completion->embed;
     size_t length = sl_join_key_of(document, completion->keys.names, embed->join.count, key);
-    completion->keyless += length == 0;
+    completion->keyless += embed->counting && length == 0;
     return length > 0 ? sl_store_find(embed->store, key, length) : NULL;
 }
 
@@ -150,7 +148,6 @@ static bool complete(sl_completion *completion, const uint8_t *bytes, size_t len
     char reason[300];
     if (!bson_init_static(&document, bytes, length))
         return true; /* the parser writes no such document */
-    completion->parsed++;
     if (bson_iter_init_find(&iter, &document, embed->field)) {
         snprintf(reason, sizeof reason,
                  "the document already has a field %.100s; give --embed another field name",
@@ -169,7 +166,7 @@ static bool complete(sl_completion *completion, const uint8_t *bytes, size_t len
     }
     if (!write_document(completion, bytes, length, group, offset))
         return false;
-    if (group) {
+    if (group && embed->counting) {
         sl_store_use(embed->store, group);
         completion->documents++;
         completion->embedded += group->records;
@@ -259,7 +256,6 @@ bool sl_embed_parse(sl_embed *embed, const sl_format *format, const sl_plan *pla
     atomic_fetch_add_explicit(&embed->documents, completion->documents, memory_order_relaxed);
     atomic_fetch_add_explicit(&embed->embedded, completion->embedded, memory_order_relaxed);
     atomic_fetch_add_explicit(&embed->keyless, completion->keyless, memory_order_relaxed);
-    atomic_fetch_add_explicit(&embed->parsed, completion->parsed, memory_order_relaxed);
     free(completion->bytes);
     ok = ok && !completion->stopped;
     free(completion);
@@ -329,6 +325,11 @@ static bool write_unused(sl_unmatched *unmatched) {
     return ok;
 }
 
+static bool damaged(const sl_unmatched *unmatched, const char *path) {
+    return sl_error_set(unmatched->error, SL_EXIT_USAGE,
+                        "%s: it is damaged; start the load again, with another --work-dir", path);
+}
+
 /* Writes the records of the partition "apart", each as one line. */
 static bool write_apart(sl_unmatched *unmatched, FILE *from, const char *path) {
     uint8_t *record = NULL;
@@ -337,6 +338,10 @@ static bool write_apart(sl_unmatched *unmatched, FILE *from, const char *path) {
     bool ok = true;
     while (ok && fread(&head, sizeof head, 1, from) == 1) {
         size_t rest = head.length - sizeof head;
+        if (head.length < sizeof head || head.key_length > rest) {
+            ok = damaged(unmatched, path);
+            break;
+        }
         if (rest > room) {
             uint8_t *more = realloc(record, rest);
             if (!more) {
@@ -348,7 +353,9 @@ static bool write_apart(sl_unmatched *unmatched, FILE *from, const char *path) {
         }
         bson_t document, array = BSON_INITIALIZER;
         ok = fread(record, rest, 1, from) == 1 || cannot(unmatched, "read", path);
-        ok = ok && bson_init_static(&document, record + head.key_length, rest - head.key_length) &&
+        ok = ok &&
+             (bson_init_static(&document, record + head.key_length, rest - head.key_length) ||
+              damaged(unmatched, path)) &&
              BSON_APPEND_DOCUMENT(&array, "0", &document) &&
              write_group(unmatched, record, head.key_length, &array, 1);
         bson_destroy(&array);

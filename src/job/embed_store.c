@@ -333,8 +333,6 @@ bool sl_partition_flush(sl_partition_writer *writer, sl_error *error) {
 
 /* ---- the store ---- */
 
-#define PATH_ROOM 640
-
 struct sl_store {
     sl_store_facts facts;
     const uint8_t *groups;
@@ -356,7 +354,7 @@ static bool damaged(const char *path, const char *why, sl_error *error) {
 }
 
 bool sl_store_read_facts(const char *folder, bool *there, sl_store_facts *facts, sl_error *error) {
-    char path[PATH_ROOM];
+    char path[SL_PARTITION_PATH];
     bson_t *document;
     snprintf(path, sizeof path, "%s/complete", folder);
     *there = access(path, F_OK) == 0;
@@ -378,7 +376,6 @@ bool sl_store_read_facts(const char *folder, bool *there, sl_store_facts *facts,
                               .groups_check = (uint64_t)sl_look_int64(document, "groupsCheck", 0),
                               .index_check = (uint64_t)sl_look_int64(document, "indexCheck", 0)};
     snprintf(facts->identity, sizeof facts->identity, "%s", sl_look_string(document, "identity"));
-    snprintf(facts->letters, sizeof facts->letters, "%s", sl_look_string(document, "letters"));
     bson_destroy(document);
     if (facts->format != SL_STORE_FORMAT)
         *facts = (sl_store_facts){.format = facts->format};
@@ -391,7 +388,7 @@ bool sl_store_read_facts(const char *folder, bool *there, sl_store_facts *facts,
 /* Maps a file of exactly this length. Returns NULL with error, or when the length is 0. */
 static void *map_file(const char *folder, const char *name, uint64_t length, int protection,
                       sl_error *error) {
-    char path[PATH_ROOM];
+    char path[SL_PARTITION_PATH];
     struct stat facts;
     snprintf(path, sizeof path, "%s/%s", folder, name);
     bool writable = (protection & PROT_WRITE) != 0;
@@ -415,7 +412,7 @@ static void *map_file(const char *folder, const char *name, uint64_t length, int
 /* Writes the file "used" with all bits 0. Its blocks are allocated, because a mapped file cannot
  * report that the disk is full. */
 static bool create_used(const char *folder, size_t length, sl_error *error) {
-    char path[PATH_ROOM];
+    char path[SL_PARTITION_PATH];
     snprintf(path, sizeof path, "%s/used", folder);
     sl_private_file_remove(path);
     int file = sl_private_file_open(path, O_RDWR, error);
@@ -641,8 +638,7 @@ static bool put_group(sl_store_builder *builder, const uint8_t *record, size_t a
                             .key_length = head.key_length,
                             .array_length = (uint32_t)array_length,
                             .records = records};
-    if (facts->keys++ == 0)
-        sl_join_key_letters(key_of(record), head.key_length, facts->letters);
+    facts->keys++;
     static const uint8_t zeros[8];
     size_t padding = -(head.key_length + array_length) & 7;
     return index_up_to(builder, facts->bits ? head.hash >> (64 - facts->bits) : 0) &&
@@ -842,7 +838,6 @@ static bool write_facts(const char *folder, const sl_store_facts *facts, sl_erro
     bson_t document = BSON_INITIALIZER;
     BSON_APPEND_INT32(&document, "format", SL_STORE_FORMAT);
     BSON_APPEND_UTF8(&document, "identity", facts->identity);
-    BSON_APPEND_UTF8(&document, "letters", facts->letters);
     BSON_APPEND_INT64(&document, "records", (int64_t)facts->records);
     BSON_APPEND_INT64(&document, "rejects", (int64_t)facts->rejects);
     BSON_APPEND_INT64(&document, "notLoaded", (int64_t)facts->not_loaded);
@@ -870,7 +865,6 @@ bool sl_store_build(const char *folder, size_t sorted_at_once, sl_store_facts *f
     facts->format = SL_STORE_FORMAT;
     facts->keys = facts->too_many = facts->group_bytes = facts->bits = 0;
     facts->groups_check = facts->index_check = 0;
-    facts->letters[0] = '\0';
     while (facts->bits < 40 && facts->records >> facts->bits > GROUPS_PER_ENTRY)
         facts->bits++;
     builder.groups = open_stream(&builder, "groups", false);

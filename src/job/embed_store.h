@@ -135,12 +135,10 @@ static inline const uint8_t *sl_group_array(const sl_group *group) {
 }
 
 /* The content of "complete". */
-#define SL_STORE_FORMAT 5
+#define SL_STORE_FORMAT 6
 typedef struct sl_store_facts {
     uint64_t format;      /* with another one than SL_STORE_FORMAT, the other facts are not known */
     char identity[160];   /* of the options that the store was made with */
-    char letters[16];     /* sl_join_key_letters of one of the keys; "": no key. The size leaves no
-                             padding: two of these are compared as bytes */
     uint64_t records;     /* of the sources, without rejects */
     uint64_t rejects;     /* of the sources */
     uint64_t not_loaded;  /* files and archive entries of the sources, skipped by --skip-other */
@@ -153,7 +151,6 @@ typedef struct sl_store_facts {
     uint64_t group_bytes;
     uint64_t groups_check, index_check; /* CRC-32 of the files */
 } sl_store_facts;
-_Static_assert(SL_JOIN_FIELDS_MAX < 16, "sl_store_facts.letters has room for all keys");
 
 /* Makes the store in `folder` from the partitions in `folder`/records, and removes the partitions
  * except "apart". The caller sets identity, records and rejects of the facts; the function sets the

@@ -161,6 +161,7 @@ size_t sl_job_range_of(const sl_job *job, int64_t id);
 void sl_not_loaded_add(sl_job *job, size_t source, const char *entry, const char *reason);
 /* False with SL_EXIT_SOURCE if the list is not empty and --skip-other is not given. */
 bool sl_not_loaded_check(sl_job *job, sl_error *error);
+bool sl_not_loaded_allowed(const sl_load_config *config, uint64_t count, sl_error *error);
 /* Appends the section "notLoaded", unless the list is empty. */
 void sl_not_loaded_record(const sl_job *job, bson_t *record);
 
@@ -180,7 +181,6 @@ typedef struct sl_destination {
     sl_registry *registry;
     sl_shard_map *map;
     sl_direct *direct; /* NULL: through the routers */
-    bool target_gone;  /* the collection did not exist, although its registry did */
     bool created;      /* this load has created the collection */
     bool numbered;     /* the registry may list the sources as started by this load */
     bool doubt_logged; /* the warning was logged that the owners could not be confirmed */

@@ -51,6 +51,7 @@ typedef struct sl_load_config {
     sl_sink_kind sink;
     const char *sink_path;      /* for SL_SINK_BSON */
     struct sl_divided *divided; /* for SL_SINK_DIVIDED */
+    const bson_t *types;        /* of the columns, by sl_types_append; NULL: they are inferred */
     struct sl_id_search
         *search;             /* for SL_SINK_NULL: its documents are searched (verify_counts.h) */
     const char *embed_field; /* --embed: the field of the array; NULL: nothing is embedded */
@@ -131,6 +132,7 @@ typedef struct sl_load_config {
                            the caller, or NULL */
     bool *no_resume; /* set if the load failed, and --resume with the same options and sources would
                         fail again; or NULL */
+    bool *how_logged;        /* set when the load has logged how it is completed; or NULL */
     unsigned *loaded_before; /* counts the loads of a command that are refused because their sources
                                 are stored; only the first one logs that; or NULL */
 } sl_load_config;

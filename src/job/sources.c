@@ -360,8 +360,7 @@ static bool check_key_fields(const sl_job *job, const sl_format *format, const s
         if (format->key_of && made && ids == 0)
             return sl_error_set(error, SL_EXIT_USAGE,
                                 "%s: its records have no _id by which stored documents could "
-                                "be matched: name the columns with --id-field or "
-                                "--match-fields",
+                                "be matched: name the columns with --id-field or --match-fields",
                                 shown);
         sl_text_printable(sl_text_of(name), column, sizeof column);
         const char *key = made || !format->key_of ? name : format->key_of(dialect, name);
@@ -674,9 +673,11 @@ static bool take_copy(sl_job *job, size_t first, size_t second, size_t copy, sl_
                             "byte %llu: one collection cannot hold both; rename one of them",
                             a, b, (unsigned long long)where);
     if (job->copies++ < SL_COPIES_SHOWN)
-        sl_log_warning("%s is a copy of %s, with the same name and content: both are loaded. If "
-                       "only one of them is wanted, name it",
-                       b, a);
+        sl_log_warning("%s is a copy of %s, with the same name and content: %s", b, a,
+                       job->config->again
+                           ? "with --again, as many such files as earlier loads have stored count "
+                             "as stored; rename those to be loaded beside them"
+                           : "both are loaded. If only one of them is wanted, name it");
     snprintf(fingerprint + length, SL_FINGERPRINT_ROOM - length, "-%zu", copy);
     return true;
 }
@@ -931,7 +932,8 @@ static bool infer_types(sl_job *job, sl_error *error) {
     return ok;
 }
 
-bool sl_sources_open(sl_job *job, sl_error *error) {
+/* Finds the sources, and allocates what their recognition needs; `*head` is freed by the caller. */
+static bool begin_recognition(sl_job *job, char **head, sl_error *error) {
     size_t formats = 0;
     while (sl_formats[formats])
         formats++;
@@ -944,13 +946,34 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
     job->own_ids = job->keys != NULL;
     if (!find_sources(job, error))
         return false;
-    sl_source_set_report_skipped(job->set, on_passed_over, job);
-    size_t count = sl_source_set_count(job->set);
-    job->sources = calloc(count, sizeof *job->sources);
-    char *head = malloc(SL_SNIFF_BYTES + SL_SLACK);
-    bool ok = job->sources && head;
-    if (!ok)
-        sl_error_memory(error, "examining the sources");
+    job->sources = calloc(sl_source_set_count(job->set), sizeof *job->sources);
+    *head = malloc(SL_SNIFF_BYTES + SL_SLACK);
+    return (job->sources && *head) || sl_error_memory(error, "examining the sources");
+}
+
+bool sl_source_is_recognised(const sl_load_config *config, bool *other, bool *empty,
+                             sl_error *error) {
+    const sl_log_level shown = sl_log_set_level(SL_LOG_ERROR); /* the load logs it again */
+    sl_job job;
+    char *head = NULL;
+    bool damaged = true;
+    *empty = false;
+    sl_job_init(&job, config);
+    const bool ok =
+        begin_recognition(&job, &head, error) && recognise(&job, 0, head, &damaged, empty, error);
+    *other = !ok && error->code == SL_EXIT_SOURCE && !damaged;
+    free(head);
+    sl_job_clear(&job);
+    sl_log_set_level(shown);
+    return ok;
+}
+
+bool sl_sources_open(sl_job *job, sl_error *error) {
+    char *head = NULL;
+    bool ok = begin_recognition(job, &head, error);
+    const size_t count = ok ? sl_source_set_count(job->set) : 0;
+    if (ok)
+        sl_source_set_report_skipped(job->set, on_passed_over, job);
     int64_t logged = sl_clock_ns();
     for (size_t i = 0; ok && i < count; i++) {
         if (sl_seconds_since(logged) > 2) {

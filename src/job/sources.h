@@ -9,6 +9,10 @@
  * Whatever it returns, sl_job_clear closes the sources. */
 bool sl_sources_open(sl_job *job, sl_error *error);
 void sl_sources_close(sl_job *job);
+/* Does a format recognise the only source of the config? `*other`: it has another kind of data, or
+ * none (`*empty`), so that it may be left out. */
+bool sl_source_is_recognised(const sl_load_config *config, bool *other, bool *empty,
+                             sl_error *error);
 /* The first source that is loaded; NULL if all are skipped. */
 const sl_job_source *sl_sources_first(const sl_job *job);
 const sl_plan *sl_sources_plan_of(const sl_job *job, const sl_job_source *source);

@@ -421,19 +421,23 @@ static bool may_begin(const sl_earlier_run *earlier, const char *folder, sl_erro
                         folder);
 }
 
-/* Reads the journal of a folder. Clear `earlier` in any case. */
-static bool read_journal(const char *directory, sl_earlier_run *earlier, sl_error *error) {
+/* Reads the journal of a folder. Close `*journal` and clear `earlier` in any case. */
+static bool read_journal(const char *directory, sl_journal **journal, sl_earlier_run *earlier,
+                         sl_error *error) {
     const sl_journal_handlers handlers = {on_document, on_entry, earlier};
-    sl_journal *journal = NULL;
-    bool empty, ok = sl_journal_open(directory, &handlers, &journal, &empty, error) &&
-                     (!earlier->no_memory || sl_error_memory(error, "reading the journal"));
-    sl_journal_close(journal);
-    return ok;
+    bool empty;
+    *journal = NULL;
+    return sl_journal_open(directory, &handlers, journal, &empty, error) &&
+           (!earlier->no_memory || sl_error_memory(error, "reading the journal"));
 }
 
-bool sl_resume_may_begin(const char *directory, sl_error *error) {
+bool sl_resume_may_begin(const char *directory, bool clears, sl_error *error) {
     sl_earlier_run earlier = {0};
-    bool ok = read_journal(directory, &earlier, error) && may_begin(&earlier, directory, error);
+    sl_journal *journal;
+    bool ok = read_journal(directory, &journal, &earlier, error) &&
+              may_begin(&earlier, directory, error) &&
+              (!clears || sl_journal_begin(journal, error));
+    sl_journal_close(journal);
     earlier_clear(&earlier);
     return ok;
 }
@@ -448,9 +452,8 @@ static bool judge(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *erro
     if (!job->config->resume || (job->config->resume_or_begin && !earlier->begun)) {
         if (!may_begin(earlier, folder, error))
             return false;
-        ledger->begin_later = earlier->finished != NULL;
         earlier_clear(earlier);
-        return ledger->begin_later || write_begun(job, ledger, error);
+        return write_begun(job, ledger, error);
     }
     if (!earlier->begun)
         return sl_error_set(error, SL_EXIT_USAGE,
@@ -492,12 +495,6 @@ bool sl_resume_open(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *er
 sl_exit sl_resume_completed_code(const sl_ledger *ledger) {
     bool rejects = sl_look_int64(ledger->earlier->finished, "rejects", 0) > 0;
     return rejects ? SL_EXIT_REJECTS : SL_EXIT_OK;
-}
-
-bool sl_resume_begin(const sl_job *job, sl_ledger *ledger, sl_error *error) {
-    bool ok = !ledger->begin_later || write_begun(job, ledger, error);
-    ledger->begin_later = false;
-    return ok;
 }
 
 bool sl_resume_decide_drop(const sl_job *job, sl_destination *destination, const sl_ledger *ledger,
@@ -766,7 +763,9 @@ static void sort_entries(sl_earlier_run *earlier) {
 bool sl_resume_entries(const char *directory, sl_journal_entry **entries, size_t *count,
                        sl_error *error) {
     sl_earlier_run earlier = {0};
-    bool ok = read_journal(directory, &earlier, error);
+    sl_journal *journal;
+    bool ok = read_journal(directory, &journal, &earlier, error);
+    sl_journal_close(journal);
     sort_entries(&earlier);
     *entries = earlier.entries;
     *count = earlier.count;

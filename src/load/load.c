@@ -115,6 +115,12 @@ static void stop_status(const sl_load *load) {
                    may_be_resumed(load, &(sl_error){0}));
 }
 
+void sl_log_how_to_resume(const char *directory) {
+    char folder[SL_WORD_ROOM(SL_WORK_DIRECTORY_ROOM)];
+    sl_log_warning("to complete this load, give the same command with --resume --work-dir %s",
+                   sl_shell_word(directory, folder, sizeof folder));
+}
+
 /* Logs the command that completes a load which ended early. */
 static void log_how_to_complete(const sl_load *load, const sl_error *why) {
     const sl_load_config *config = load->job.config;
@@ -130,6 +136,8 @@ static void log_how_to_complete(const sl_load *load, const sl_error *why) {
     bool changed = load->job.set && sl_source_set_has_changed(load->job.set);
     if (changed && config->map && config->map->table) /* other tables of the dump are loaded too */
         return;
+    if (config->how_logged)
+        *config->how_logged |= !why->afresh;
     char folder[SL_WORD_ROOM(SL_WORK_DIRECTORY_ROOM)];
     if (why->afresh)
         sl_log_warning("--resume cannot complete this load, because its source or its options must "
@@ -165,7 +173,7 @@ static void warn_of_drop(const sl_load *load, const sl_error *why) {
     bool advised = strstr(why->message, "--drop") ||
                    (load->job.set && sl_source_set_has_changed(load->job.set));
     if (advised && config->sink == SL_SINK_CLUSTER && !config->drop && !config->part_of_trial &&
-        !destination->created && !destination->target_gone)
+        !destination->created)
         sl_log_warning("--drop removes all documents of %s.%s, also those of other loads and "
                        "programs",
                        config->database, config->collection);
@@ -190,7 +198,11 @@ static bool on_first_request(void *context) {
     if (load->job.config->part_of_trial && !atomic_load(&load->run.begun))
         return false;                     /* the load checks for an interrupt before it begins */
     if (!atomic_load(&load->run.begun)) { /* a program need not wait for a server or a pipe */
-        sl_log_warning("interrupted before anything was loaded");
+        const char *resumed_in = load->job.config->resumed_in;
+        sl_log_warning("interrupted before anything was loaded%s%s", resumed_in ? " into " : "",
+                       resumed_in ? load->job.config->collection : "");
+        if (resumed_in)
+            sl_log_how_to_resume(resumed_in);
         log_embedded_records(load);
         stop_status(load);
         sl_work_directory_abandon(load->ledger.work_directory, &load->ledger.lock);
@@ -362,8 +374,7 @@ static bool prepare(sl_load *load, sl_error *error) {
     if (!sl_route_open(job, destination, load->run.threads, error))
         return false;
     if (!sl_sources_refuse_same_text(job, error) ||
-        !sl_sources_refuse_copies(job, destination, error) ||
-        !sl_resume_begin(job, &load->ledger, error))
+        !sl_sources_refuse_copies(job, destination, error))
         return false;
     sl_decision_log(job, destination, &view);
     atomic_store(&load->run.begun, true);
@@ -371,9 +382,14 @@ static bool prepare(sl_load *load, sl_error *error) {
         return false;
     if (!sl_target_begin(job, destination, error) ||
         !sl_resume_record_drop(destination, &load->ledger, error) ||
+        (destination->target.drop &&
+         !sl_registry_settle(destination->registry, &destination->target, SL_SETTLE_DROP, false,
+                             error)) ||
         !sl_prepare_target(connection, &destination->target, &destination->created, error) ||
         !sl_target_identify(connection, &destination->target, error) ||
         !sl_target_check_shards(destination, NULL, error) ||
+        !sl_registry_settle(destination->registry, &destination->target, SL_SETTLE_WRITE,
+                            job->config->again || job->resumed, error) ||
         !sl_types_record(job, destination, false, error) ||
         !sl_ids_record(job, destination, error) ||
         !sl_sources_number_by_registry(job, destination, load->ledger.work_directory, error) ||
@@ -411,7 +427,8 @@ static bool prepare(sl_load *load, sl_error *error) {
 /* Numbers the sources of a load into another sink. */
 static bool prepare_offline(sl_load *load, sl_error *error) {
     load->job.shards = 1;
-    sl_types_log(&load->job);
+    if (!load->job.config->types)
+        sl_types_log(&load->job);
     sl_types_log_names(&load->job);
     return sl_sources_number_offline(&load->job, error) &&
            sl_ranges_lay_out(&load->job, &load->destination, error);
@@ -619,7 +636,9 @@ static bool run_phase(sl_load *load, const char *name, phase_function *function,
 }
 
 static bool look_at_sources(sl_load *load, sl_error *error) {
-    if (!sl_sources_open(&load->job, error) || !sl_not_loaded_check(&load->job, error))
+    const bson_t *types = load->job.config->types;
+    if (!sl_sources_open(&load->job, error) || !sl_not_loaded_check(&load->job, error) ||
+        (types && !sl_types_restore(&load->job, types, error)))
         return false;
     if (load->job.own_ids && load->job.config->only_shards)
         return sl_error_set(
@@ -706,6 +725,8 @@ static bool load_documents(sl_load *load, sl_error *error) {
         .rejects = recovered->counts.rejects + recovered->server_rejects,
         .text_bytes = recovered->text_bytes};
     sl_status_run(load->status, &load->run, &load->destination);
+    if (load->job.embed)
+        load->job.embed->counting = true;
     int64_t start = sl_clock_ns();
     sl_ticking ticking = {load, sl_progress_start(&load->run, &load->destination, load->record),
                           start, start};
@@ -812,7 +833,8 @@ static bool prepare_embedding(sl_load *load, sl_error *error) {
     sl_store_keys keys = begun ? SL_STORE_CONTINUED : SL_STORE_UNUSED;
     if (!load->job.config->embed_field)
         return true;
-    if (!sl_embedding_open(&load->job, load->ledger.work_directory, keys, error) ||
+    if (!sl_embedding_open(&load->job, &load->destination, load->ledger.work_directory, keys,
+                           error) ||
         !sl_resume_embed(&load->job, &load->ledger, error))
         return false;
     load->ledger.store = load->job.embed->store;
@@ -832,8 +854,8 @@ static bool run_phases(sl_load *load, sl_error *error) {
         bool embed_only;
         bool change; /* the phase as a unit changes the cluster: see sl_interrupt_begin_change */
     } phases[] = {
-        {SL_PHASE_EMBED, prepare_embedding, .embed_only = true},
         {SL_PHASE_CONNECT, connect_cluster, .cluster_only = true},
+        {SL_PHASE_EMBED, prepare_embedding, .embed_only = true},
         {SL_PHASE_PREPARE, prepare, .cluster_only = true, .change = true},
         {SL_PHASE_PREPARE, prepare_offline, .offline_only = true},
         {SL_PHASE_LOAD, .function = load_documents}, /* each batch is a separate change */
@@ -926,6 +948,18 @@ static uint64_t rejects_of(const sl_load *load) {
            (embed ? embed->facts.rejects + embed->unmatched : 0);
 }
 
+/* Before anything that takes time: a load that begins in the work directory of a completed one
+ * empties its journal. If this load is killed before it has begun, --resume must not take the other
+ * one for it. */
+static bool clear_journal(const sl_load_config *config, sl_error *error) {
+    char path[SL_WORK_DIRECTORY_ROOM + 32];
+    const char *directory = config->work_directory;
+    if (config->resume || !directory || config->sink != SL_SINK_CLUSTER)
+        return true;
+    snprintf(path, sizeof path, "%s/" SL_WORK_JOURNAL, directory);
+    return access(path, F_OK) != 0 || sl_resume_may_begin(directory, true, error);
+}
+
 static void start_status(sl_load *load) {
     const sl_load_config *config = load->job.config;
     char target[300] = "";
@@ -974,7 +1008,8 @@ sl_exit sl_load_run(const sl_load_config *config) {
         sl_record_start(load.record, config, "load");
     /* The sources come first: their errors are reported before anything is created. */
     bool finished = false;
-    ok = ok && run_phase(&load, SL_PHASE_SOURCES, look_at_sources, &error);
+    ok = ok && clear_journal(config, &error) &&
+         run_phase(&load, SL_PHASE_SOURCES, look_at_sources, &error);
     ok = ok &&
          sl_work_directory_make(config, NULL, load.ledger.work_directory, &load.ledger.lock,
                                 &error) &&

@@ -9,4 +9,7 @@
 /* Runs the load and logs its progress, summary and errors. Returns the exit code. */
 sl_exit sl_load_run(const sl_load_config *config);
 
+/* Logs the command that completes a load of several tables. */
+void sl_log_how_to_resume(const char *directory);
+
 #endif

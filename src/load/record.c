@@ -130,9 +130,11 @@ static sl_load_counts sum_counts(const sl_load *load, const sl_run_totals *total
         sum.sources_left_out = sl_source_set_count(load->job.set) - load->job.active;
     sum.not_loaded = load->job.not_loaded.count;
     const sl_embed *embed = load->job.embed;
-    if (embed) {
+    if (embed && sum.earlier_records == 0) { /* the journal does not keep them */
         sum.embedding_documents = atomic_load(&embed->documents);
         sum.embedded = atomic_load(&embed->embedded);
+    }
+    if (embed) {
         sum.unmatched = embed->unmatched;
         sum.embed_rejects = embed->facts.rejects;
         sum.embed_left_out = embed->facts.left_out;

@@ -560,6 +560,10 @@ sl_status *sl_status_start(const sl_status_setup *setup) {
     if (code == 0)
         return made;
     sl_log_warning("no thread for %s: %s", SL_WORK_STATUS, strerror(code));
+    if (made->directory[0]) { /* it would show a running load for ever */
+        snprintf(path, sizeof path, "%s/" SL_WORK_STATUS, made->directory);
+        sl_private_file_remove(path);
+    }
     pthread_cond_destroy(&made->changed);
     pthread_mutex_destroy(&made->lock);
     free(made);

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -14,10 +15,13 @@
 
 #include "cluster/cluster.h"
 #include "format/notation.h"
+#include "job/preview.h"
+#include "job/sources.h"
 #include "ledger/ledger.h"
 #include "ledger/work_directory.h"
 #include "report/json.h"
 #include "report/lookup.h"
+#include "send/rate_limit.h"
 #include "source/source.h"
 #include "source/sql_dump.h"
 #include "util/context.h"
@@ -28,6 +32,9 @@
 #include "util/text.h"
 #include "util/text_table.h"
 
+#include "load.h"
+
+#define LEFT_OUT_SHOWN 20u
 #define FOLDER_ROOM 140u /* of the name of a table's work directory */
 #define UNPACKED_MAX ((uint64_t)16 << 40)
 #define PATH_ROOM 4096u /* of a text beside which its CREATE TABLE may be */
@@ -52,8 +59,12 @@ typedef struct tables {
     size_t count, room;
     char directory[SL_WORK_DIRECTORY_ROOM];
     sl_work_directory_lock lock;
+    sl_rate_limit limit;    /* of all loads: `shardload status --rate-limit` changes it */
+    bool how_logged;        /* a load has logged how it is completed */
     bool single;            /* all become one collection, or none */
+    size_t left_out;        /* files of folders that have no data of a known format */
     unsigned loaded_before; /* tables that are stored, and were not loaded again */
+    _Atomic bool anew;      /* the load has begun in the directory, and resumes no other */
     _Atomic bool stopped, running;
 } tables;
 
@@ -201,8 +212,35 @@ static void name_of_file(const char *path, char *name, size_t room) {
         *dot = '\0';
 }
 
+/* Leaves out a file of a folder that has no data of a known format. */
+static bool leave_out(tables *all, sl_error *error) {
+    sl_log(all->left_out++ < LEFT_OUT_SHOWN ? SL_LOG_WARNING : SL_LOG_DETAIL,
+           "not loaded: " SL_LINES, error->message);
+    *error = (sl_error){0};
+    return true;
+}
+
+/* Does this file of a folder become a table? */
+static bool is_table(tables *all, const char *path, bool *left_out, sl_error *error) {
+    sl_load_config config = *all->config;
+    bool empty;
+    config.paths = &path;
+    config.path_count = 1;
+    config.include = NULL;
+    if (sl_source_is_recognised(&config, left_out, &empty, error))
+        return true;
+    if (*left_out && empty) { /* that is no reason to refuse a folder */
+        sl_log_warning("%s: empty; nothing to load", path);
+        *error = (sl_error){0};
+    } else if (*left_out) {
+        leave_out(all, error);
+    }
+    return false;
+}
+
 /* mysqldump --tab writes CREATE TABLE into NAME.sql beside NAME.txt. */
-static bool add_file(tables *all, const char *path, sl_error *error) {
+static bool add_file(tables *all, const sl_source *source, sl_error *error) {
+    const char *path = source->path;
     char name[300], definition[PATH_ROOM + 4];
     const size_t length = strlen(path);
     const sl_sql_table *defined = NULL;
@@ -211,7 +249,7 @@ static bool add_file(tables *all, const char *path, sl_error *error) {
     sl_stream *stream = NULL;
     sl_input *rows;
     struct stat facts;
-    bool not_text, ok = true;
+    bool not_text, left_out = false, ok = true;
     name_of_file(path, name, sizeof name);
     snprintf(definition, sizeof definition, "%.*ssql", (int)length - 3, path);
     if (!all->config->format_options.schema_text && length > 4 && length < PATH_ROOM &&
@@ -223,6 +261,7 @@ static bool add_file(tables *all, const char *path, sl_error *error) {
     ok = ok && (!dump || sl_sql_dump_next(dump, &rows, &times, error));
     if (ok && dump && !rows)
         schema = sl_sql_dump_tab_schema(dump, &defined);
+    ok = ok && (source->named || schema || is_table(all, path, &left_out, error));
     table *item = ok ? add(all, schema ? defined->name : name, path, error) : NULL;
     if (item) {
         const char *key = schema ? defined->primary_key : NULL;
@@ -232,7 +271,7 @@ static bool add_file(tables *all, const char *path, sl_error *error) {
         free(schema);
     }
     sl_stream_close(stream);
-    return item != NULL;
+    return item || left_out;
 }
 
 /* Copies the dump that a pipe holds into the work directory, unpacked. */
@@ -244,11 +283,26 @@ static bool copy_pipe(sl_stream *stream, const char *path, sl_error *error) {
         return false;
     sl_log_info("the dump is copied to %s, because its tables are loaded one after the other",
                 path);
-    bool ok = sl_sql_dump_copy(sl_stream_dump(stream), file, part, error);
+    bool ok = sl_sql_dump_copy(sl_stream_dump(stream), file, NULL, part, error);
     ok = ok && (fsync(file) == 0 || sl_error_errno(error, SL_EXIT_USAGE, "%s", path)) &&
          sl_private_file_rename(part, SL_WORK_STDIN, error);
     close(file);
     return ok;
+}
+
+/* With --resume: the pipe must have the dump that was copied. */
+static bool compare_copy(sl_stream *stream, const char *path, sl_error *error) {
+    bool same;
+    int file = sl_private_file_open(path, O_RDONLY, error); /* whose is it? */
+    if (file < 0)
+        return false;
+    bool ok = sl_sql_dump_copy(sl_stream_dump(stream), file, &same, path, error);
+    close(file);
+    return ok && (same || sl_error_set(error, SL_EXIT_SOURCE,
+                                       "--resume: the pipe has another dump than the first run, "
+                                       "which copied its dump to %s: give that dump again, or load "
+                                       "this one without --resume, with another --work-dir",
+                                       path));
 }
 
 /* The offsets of the tables of a dump are those of the file that was opened, as it was then. */
@@ -270,35 +324,23 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
     sl_stream *stream = NULL;
     bool special = source->kind == SL_SOURCE_NOT_TEXT, not_text = special, ok = true;
     snprintf(copy, sizeof copy, "%s/" SL_WORK_STDIN, all->directory);
-    bool copied = pipe && all->directory[0] && access(copy, F_OK) == 0;   /* with --resume */
-    int file = copied ? sl_private_file_open(copy, O_RDONLY, error) : -1; /* whose is it? */
-    if (copied && file < 0)
-        return false;
-    if (copied)
-        close(file);
-    const char *path = copied ? copy : source->path;
+    const char *path = source->path;
     if (special)
         sl_error_set(error, SL_EXIT_SOURCE, "%s: a pipe, a device or a link to no file",
                      source->shown);
-    if (special || !sl_stream_open(path, copied ? copy : source->shown, include, false,
-                                   &all->stopped, &not_text, &stream, error)) {
-        bool left_out = not_text && !source->named && all->config->skip_other;
-        if (left_out) {
-            sl_log_warning("%s: not loaded", error->message);
-            *error = (sl_error){0};
-        }
-        return left_out;
-    }
+    if (special || !sl_stream_open(path, source->shown, include, false, &all->stopped, &not_text,
+                                   &stream, error))
+        return not_text && !source->named && leave_out(all, error);
     sl_sql_dump *dump = sl_stream_dump(stream);
-    if (pipe && !copied && dump && all->directory[0]) {
-        ok = copy_pipe(stream, copy, error);
+    if (pipe && dump && all->directory[0]) {
+        ok = (access(copy, F_OK) == 0 ? compare_copy : copy_pipe)(stream, copy, error);
         sl_stream_close(stream);
         stream = NULL;
         path = copy;
         ok = ok &&
              sl_stream_open(copy, copy, include, false, &all->stopped, &not_text, &stream, error);
         dump = ok ? sl_stream_dump(stream) : NULL;
-    } else if (pipe && !copied) {
+    } else if (pipe) {
         ok = sl_error_set(error, SL_EXIT_USAGE,
                           "%s: a pipe has no name for a collection: give --collection",
                           source->shown);
@@ -306,10 +348,14 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
     if (ok) {
         const size_t first = all->count;
         const sl_source_identity opened = sl_source_identity_of(sl_stream_file(stream));
-        ok = (dump ? add_tables(all, dump, path, error) : add_file(all, path, error)) &&
+        ok = (dump ? add_tables(all, dump, path, error) : add_file(all, source, error)) &&
              check_listed(path, sl_stream_file(stream), &opened, error);
-        for (size_t i = first; i < all->count; i++)
-            all->items[i].map.identity = opened;
+        for (size_t i = first; ok && i < all->count; i++) {
+            table *item = &all->items[i];
+            item->map.identity = opened;
+            if (include && !dump && sl_stream_kind(stream) == SL_SOURCE_ARCHIVE)
+                ok = (item->include = strdup(include)) || sl_error_memory(error, "listing tables");
+        }
     }
     sl_stream_close(stream);
     return ok;
@@ -326,16 +372,22 @@ static bool check_types(const tables *all, sl_error *error) {
     return true;
 }
 
-/* With --id-field primary-key, each table needs one. */
-static bool check_keys(const tables *all, sl_error *error) {
-    char list[500] = "";
+/* Writes the names of all tables, or of those without a primary key. */
+static const char *names_of(const tables *all, bool without_key, char list[500]) {
     size_t used = 0;
-    for (size_t i = 0; i < all->count && wants_primary_key(all->config); i++) {
-        if (!all->items[i].id_fields)
-            used += sl_print_text(list + used, sizeof list - used, "%s%s", used ? ", " : "",
+    list[0] = '\0';
+    for (size_t i = 0; i < all->count; i++) {
+        if (!without_key || !all->items[i].id_fields)
+            used += sl_print_text(list + used, 500 - used, "%s%s", used ? ", " : "",
                                   all->items[i].name);
     }
-    return used == 0 ||
+    return list;
+}
+
+/* With --id-field primary-key, each table needs one. */
+static bool check_keys(const tables *all, sl_error *error) {
+    char list[500];
+    return !wants_primary_key(all->config) || !*names_of(all, true, list) ||
            sl_error_set(error, SL_EXIT_USAGE,
                         "--id-field " SL_PRIMARY_KEY ": these tables have no primary key, or none "
                         "is known: %s. Load them separately, with --include, and with the names of "
@@ -347,10 +399,20 @@ static bool list_tables(tables *all, sl_error *error) {
     const sl_load_config *config = all->config;
     sl_source_set *set = NULL;
     bool ok = sl_source_set_create(config->paths, config->path_count, config->include, &set, error);
+    /* The work directory keeps the copy of one pipe. */
+    for (size_t i = 0, pipes = 0; ok && i < sl_source_set_count(set); i++) {
+        pipes += sl_source_set_at(set, i)->kind == SL_SOURCE_PIPE;
+        ok = pipes < 2 ||
+             sl_error_set(error, SL_EXIT_USAGE,
+                          "%s: a second pipe: without --collection, one command loads the tables "
+                          "of one pipe: load each with a command of its own",
+                          sl_source_set_at(set, i)->shown);
+    }
     for (size_t i = 0; ok && i < sl_source_set_count(set); i++)
         ok = add_source(all, sl_source_set_at(set, i), error);
     sl_source_set_destroy(set);
-    return ok && check_types(all, error) && check_keys(all, error) &&
+    return ok && sl_not_loaded_allowed(config, all->left_out, error) && check_types(all, error) &&
+           check_keys(all, error) &&
            (all->count > 0 ||
             sl_error_set(error, SL_EXIT_SOURCE, "nothing to load: no table with rows%s%s",
                          config->include ? " matches --include " : " was found",
@@ -361,22 +423,20 @@ static bool list_tables(tables *all, sl_error *error) {
 
 /* With --collection, the tables of dumps become one collection, and must have the same columns. */
 static bool check_alike(const tables *all, sl_error *error) {
-    char list[500] = "";
-    size_t used = 0;
+    char list[500];
     bool alike = true;
     for (size_t i = 0; i < all->count; i++) {
         const table *item = &all->items[i];
         alike = alike && (!item->of_dump || strcmp(item->schema, all->items[0].schema) == 0) &&
                 (!wants_primary_key(all->config) ||
                  strcmp(item->id_fields, all->items[0].id_fields) == 0);
-        used +=
-            sl_print_text(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", item->name);
     }
     return alike || sl_error_set(error, SL_EXIT_USAGE,
                                  "these tables have different columns%s: %s. Select one with "
                                  "--include, or leave out --collection: then each table becomes a "
                                  "collection of its name",
-                                 wants_primary_key(all->config) ? " or primary keys" : "", list);
+                                 wants_primary_key(all->config) ? " or primary keys" : "",
+                                 names_of(all, false, list));
 }
 
 /* ---- the loads ---- */
@@ -429,7 +489,7 @@ static bool remove_journals(const tables *all, sl_error *error) {
             if (removes && access(path, F_OK) == 0)
                 ok = sl_error_set(error, SL_EXIT_RESOURCES, "cannot remove %s", path);
             path[length] = '\0';
-            ok = ok && (removes || sl_resume_may_begin(path, error));
+            ok = ok && (removes || sl_resume_may_begin(path, false, error));
         }
     }
     if (folder)
@@ -437,9 +497,18 @@ static bool remove_journals(const tables *all, sl_error *error) {
     return ok;
 }
 
+static void remove_copy(const tables *all) {
+    static const char *const names[] = {SL_WORK_STDIN, SL_WORK_STDIN SL_WORK_PART};
+    char path[SL_WORK_DIRECTORY_ROOM + 40];
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", all->directory, names[i]);
+        sl_private_file_remove(path);
+    }
+}
+
 /* Begins a new load in the work directory, or compares the options of the load to complete: tables
  * that have not been begun would be loaded with others. (Earlier versions kept no options.) */
-static bool begin_or_resume(const tables *all, sl_error *error) {
+static bool begin_or_resume(tables *all, sl_error *error) {
     char path[SL_WORK_DIRECTORY_ROOM + 32];
     if (all->config->resume) {
         snprintf(path, sizeof path, "%s/" SL_WORK_OPTIONS, all->directory);
@@ -453,8 +522,8 @@ static bool begin_or_resume(const tables *all, sl_error *error) {
                             all->directory);
     if (!remove_journals(all, error))
         return false;
-    snprintf(path, sizeof path, "%s/" SL_WORK_STDIN, all->directory);
-    sl_private_file_remove(path); /* the copy of another dump */
+    remove_copy(all); /* of another dump */
+    atomic_store(&all->anew, true);
     return sl_resume_write_options(all->directory, all->config, error);
 }
 
@@ -482,10 +551,11 @@ static bool check_begun(const tables *all, sl_error *error) {
                         begun - listed, begun, all->directory);
 }
 
-/* A dump that is replaced between two tables would give tables of different times. */
+/* A dump that is replaced between two tables would give tables of different times. (Another file is
+ * opened by the load of its only table.) */
 static bool check_unchanged(const table *item, sl_error *error) {
     sl_source_identity now = sl_source_identity_at(item->path);
-    return sl_source_same_identity(&item->map.identity, &now) ||
+    return !item->of_dump || sl_source_same_identity(&item->map.identity, &now) ||
            sl_error_set(error, SL_EXIT_SOURCE,
                         "%s was replaced or changed before the table %s was loaded: load the file "
                         "again, with another --work-dir and --drop",
@@ -496,20 +566,11 @@ static bool is_complete(sl_exit code) {
     return code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
 }
 
-static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run, void *context) {
-    table *item = &all->items[index];
+/* The configuration of a table's load. */
+static sl_load_config config_of(const tables *all, const table *item) {
     sl_load_config config = *all->config;
-    sl_error error = {0};
-    bson_t record = BSON_INITIALIZER, *earlier = NULL;
-    const char *path = item->path;
-    char folder[SL_WORK_DIRECTORY_ROOM + FOLDER_ROOM + 16] = "", file[sizeof folder + 16];
-    if (!check_unchanged(item, &error)) {
-        sl_log_error(SL_LINES, error.message);
-        item->no_resume = true;
-        return error.code;
-    }
     set_id_fields(item, &config);
-    config.paths = &path;
+    config.paths = (const char *const *)&item->path;
     config.path_count = 1;
     config.include = item->include;
     config.map = &item->map;
@@ -520,7 +581,86 @@ static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run,
         if (!config.format_options.notation)
             config.format_options.notation = sl_notation_named("mysql");
     }
-    if (loads && all->directory[0]) {
+    return config;
+}
+
+/* With --drop: a load that would be refused is found before any collection is dropped. */
+static bool check_refusals(const tables *all, sl_error *error) {
+    const bool drops = all->config->drop && !all->config->resume && all->count > 1;
+    const sl_log_level shown = sl_log_set_level(SL_LOG_ERROR); /* the loads log it again */
+    bool ok = true;
+    for (size_t i = 0; drops && ok && i < all->count && !sl_interrupt_requested(); i++) {
+        const sl_load_config config = config_of(all, &all->items[i]);
+        sl_preview *preview;
+        ok = sl_preview_create(&config, 1, 0, &preview, error);
+        if (ok && preview->refusal.code) {
+            *error = preview->refusal;
+            ok = false;
+        }
+        sl_preview_destroy(preview);
+    }
+    sl_log_set_level(shown);
+    return ok;
+}
+
+/* Drops the collection of a table of which the dump has no rows, if loads have stored its
+ * documents. */
+static bool drop_without_rows(const tables *all, sl_connection *connection, const char *name,
+                              sl_error *error) {
+    const sl_target target = {.database = all->config->database, .collection = name};
+    sl_registry *registry = NULL;
+    uint32_t last = 0;
+    bool empty = true;
+    bool ok = sl_collection_is_empty(connection, &target, &empty, error) &&
+              (empty || (sl_registry_open(connection, &target, &registry, error) &&
+                         sl_registry_last(registry, &last, error)));
+    sl_registry_close(registry);
+    if (!ok || empty)
+        return ok;
+    if (last == 0 || all->config->resume) {
+        sl_log_warning("the dump has no rows of the table %s: the documents of %s.%s stay", name,
+                       target.database, name);
+        return true;
+    }
+    sl_log_result("%s.%s: dropped; the dump has no rows of this table", target.database, name);
+    return sl_drop_target(connection, &target, error);
+}
+
+/* With --drop, no documents of an earlier dump stay, also where a table has no rows any more. */
+static bool drop_tables_without_rows(const tables *all, sl_error *error) {
+    sl_connection *connection = NULL;
+    bool ok = true;
+    for (size_t i = 0; all->config->drop && i < all->count; i++) {
+        for (const sl_sql_table *one = all->items[i].owned; ok && one; one = one->next) {
+            size_t k = 0;
+            while (k < all->count && strcmp(all->items[k].name, one->name) != 0)
+                k++;
+            if (k < all->count ||
+                (all->config->include && fnmatch(all->config->include, one->name, 0) != 0))
+                continue;
+            if (!connection)
+                connection =
+                    sl_load_open_connection(all->config, SL_FOR_WRITING, "shardload", 1, error);
+            ok = connection && drop_without_rows(all, connection, one->name, error);
+        }
+    }
+    if (connection)
+        sl_connection_close(connection);
+    return ok;
+}
+
+static sl_exit run_one(tables *all, size_t index, sl_table_run *run, void *context) {
+    table *item = &all->items[index];
+    sl_load_config config = config_of(all, item);
+    sl_error error = {0};
+    bson_t record = BSON_INITIALIZER, *earlier = NULL;
+    char folder[SL_WORK_DIRECTORY_ROOM + FOLDER_ROOM + 16] = "", file[sizeof folder + 16];
+    if (!check_unchanged(item, &error)) {
+        sl_log_error(SL_LINES, error.message);
+        item->no_resume = true;
+        return error.code;
+    }
+    if (all->directory[0]) {
         folder_of(all, index, folder, sizeof folder);
         snprintf(file, sizeof file, "%s/" SL_WORK_JOURNAL, folder);
         config.work_directory = folder;
@@ -528,11 +668,13 @@ static sl_exit run_one(tables *all, size_t index, bool loads, sl_table_run *run,
         config.resumed_in = all->directory;
     }
     config.run_record = &record;
+    config.shared_limit = &all->limit;
     config.no_resume = &item->no_resume;
+    config.how_logged = &all->how_logged;
     config.loaded_before = &all->loaded_before;
     const unsigned before = all->loaded_before;
     sl_exit code = run(&config, context);
-    if (item->of_dump && !is_complete(code) && !check_unchanged(item, &error))
+    if (!is_complete(code) && !check_unchanged(item, &error))
         item->no_resume = true; /* nor its other tables */
     item->loaded_before = all->loaded_before > before;
     snprintf(file, sizeof file, "%s/" SL_WORK_RECORD, folder);
@@ -601,7 +743,7 @@ static sl_exit run_all(tables *all, bool loads, sl_table_run *run, void *context
         table *item = &all->items[i];
         item->begun = true;
         sl_log_info("%zu of %zu: %s", i + 1, all->count, item->name);
-        item->code = run_one(all, i, loads, run, context);
+        item->code = run_one(all, i, run, context);
         code = worse(code, item->code);
     }
     if (!loads)
@@ -611,7 +753,6 @@ static sl_exit run_all(tables *all, bool loads, sl_table_run *run, void *context
         sl_log_error("%u of %zu tables have been loaded before; the message of the first one says "
                      "how to load them again",
                      all->loaded_before, all->count);
-    char folder[SL_WORD_ROOM(SL_WORK_DIRECTORY_ROOM)];
     bool resume = false;
     for (size_t i = 0; i < all->count; i++)
         resume = resume || (!is_complete(all->items[i].code) && !all->items[i].no_resume) ||
@@ -623,9 +764,9 @@ static sl_exit run_all(tables *all, bool loads, sl_table_run *run, void *context
                        "the messages name%s",
                        all->config->work_directory ? ", and with another --work-dir" : "");
         sl_work_directory_abandon(all->directory, &all->lock); /* unless it has tables */
-    } else
-        sl_log_warning("to complete this load, give the same command with --resume --work-dir %s",
-                       sl_shell_word(all->directory, folder, sizeof folder));
+    } else if (!all->how_logged) {
+        sl_log_how_to_resume(all->directory);
+    }
     return code;
 }
 
@@ -640,14 +781,25 @@ static void clear(tables *all) {
         free(item->id_fields);
     }
     free(all->items);
+    sl_rate_limit_clear(&all->limit);
     sl_work_directory_release(&all->lock);
+}
+
+/* Removes what a load leaves that has not begun. */
+static void abandon(tables *all) {
+    if (atomic_load(&all->anew))
+        remove_copy(all);
+    sl_work_directory_abandon(all->directory, &all->lock);
 }
 
 /* While the list is made, the process may end at once. */
 static bool on_first_request(void *context) {
     tables *all = context;
     atomic_store(&all->stopped, true);
-    return !atomic_load(&all->running);
+    if (atomic_load(&all->running))
+        return false;
+    abandon(all);
+    return true;
 }
 
 static bool has_pipe(const sl_load_config *config) {
@@ -694,22 +846,28 @@ sl_exit sl_tables_run(const sl_load_config *config, bool loads, sl_table_run *ru
     tables all = {.config = config, .single = single};
     sl_error error = {0};
     sl_exit code = SL_EXIT_OK;
+    sl_rate_limit_init(&all.limit, config->rate_limit);
     bool listening = sl_interrupt_listen(on_first_request, NULL, &all, &error);
     bool ok = listening;
     if (ok && !single && (config->report || config->html || config->metrics))
         ok = sl_error_set(&error, SL_EXIT_USAGE,
                           "--report, --html and --metrics are for one collection: without "
-                          "--collection each table has its run.json in the work directory");
+                          "--collection each table has its %s in the work directory",
+                          loads ? SL_WORK_RECORD : SL_WORK_VERIFY);
     ok = ok && (!loads || single ||
                 sl_work_directory_make(config, config->database, all.directory, &all.lock, &error));
     ok = ok && (!all.directory[0] || begin_or_resume(&all, &error)) && list_tables(&all, &error) &&
-         (!config->resume || !all.directory[0] || check_begun(&all, &error));
+         (!config->resume || !all.directory[0] || check_begun(&all, &error)) &&
+         (loads || single || !config->work_directory ||
+          sl_work_directory_make(config, NULL, all.directory, &all.lock, &error)) &&
+         (!loads || single ||
+          (check_refusals(&all, &error) && drop_tables_without_rows(&all, &error)));
     atomic_store(&all.running, true);
     if (ok)
         code = single ? run_single(&all, run, context, &error) : run_all(&all, loads, run, context);
     if (error.code) {
         sl_log_error(SL_LINES, error.message);
-        sl_work_directory_abandon(all.directory, &all.lock);
+        abandon(&all);
         code = error.code;
     }
     if (listening)

@@ -359,8 +359,7 @@ bool sl_verify_total(const sl_job *job, const sl_destination *destination, sl_le
             job->parts == 0)
             sl_log_warning(
                 "%s identical to another record of the sources, or stored "
-                "before this load; or %s missing: shardload verify --content shows "
-                "which",
+                "before this load; or %s missing: shardload verify --content shows which",
                 sl_plural(most - now, "of the documents that were already stored [is|are]"),
                 sl_plural(most - now, "document[s] [is|are]"));
         return true;

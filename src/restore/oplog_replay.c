@@ -309,7 +309,7 @@ static bool know(replay *r, size_t item, sl_error *error) {
     p->strict = p->capped = exists && sl_look_flag(&facts.options, "capped");
     sl_collection_facts_clear(&facts);
     bson_destroy(&p->key);
-    ok = sl_collection_shard_key(r->connection, &target, &p->key, error) && ok;
+    ok = sl_collection_shard_key(r->connection, &target, &p->key, NULL, error) && ok;
     if (!exists || !ok)
         return ok;
     ok = sl_collection_indexes(r->connection, &target, &indexes, error);

@@ -238,8 +238,7 @@ static const char *not_text_advice(const unsigned char *bytes, size_t length) {
         {0, BYTES("%PDF"), "a PDF document, not text"},
         {0, BYTES("\x1E{"),
          "a JSON text sequence (RFC 7464); pipe it in without its separators: tr -d '\\036' < FILE "
-         "| "
-         "shardload load ... -"},
+         "| shardload load ... -"},
         {0, BYTES("PAR1\x15"),
          "a Parquet file; pipe it in: duckdb -json -c \"FROM 'FILE'\" | shardload load ... -"},
         {0, BYTES("Obj\x01"),
@@ -441,7 +440,8 @@ static bool check_schema(sl_stream *stream, sl_error *error) {
         return true;
     sl_error_set(error, SL_EXIT_SOURCE,
                  "%s: the table %s has other columns than the tables before it: select tables with "
-                 "--include, or leave out --collection: then each table becomes a collection",
+                 "--include, or leave out --collection: then each table becomes a collection. For "
+                 "--embed, export the table alone (mysqldump DATABASE TABLE, pg_dump -t TABLE)",
                  stream->file.name, sl_sql_dump_shown(stream->dump));
     error->no_resume = true;
     return false;

@@ -383,6 +383,27 @@ class Refused(support.Case):
             (self.scratch / "w/embed/complete").write_text(json.dumps({**facts, name: value}))
             self.assertIn("its numbers are wrong", self.shardload(*words, code=support.EXIT_USAGE).err)
 
+    def test_a_forged_record_without_a_key_is_refused(self):
+        """A length below that of its head was taken for 4 GiB, and one of the key led beyond the record."""
+        self.file("i.csv", "k,w\n,2\n")
+        words = ["load", "--sink", "null", "--work-dir", "w", "--embed", "i=i.csv", "--on", "k",
+                 self.file("o.csv", "k,v\n1,a\n")]
+        self.assertIn("1 record of i.csv is in no document: see",
+                      self.shardload(*words, code=support.EXIT_REJECTS).err)
+        path = self.scratch / "w/embed/records/apart"
+        good = path.read_bytes()
+        for at, value in ((0, 8), (0, 23), (4, 0xFF), (24, 9)):
+            path.write_bytes(good[:at] + bytes([value]) + good[at + 1:])
+            self.assertIn("it is damaged", self.shardload(*words, code=support.EXIT_USAGE).err)
+
+    def test_a_dump_of_two_tables_is_no_second_source(self):
+        """The advice was an option that does not apply to the second source."""
+        dump = self.file("d.sql", "CREATE TABLE a (k int);\nINSERT INTO a VALUES (1);\n"
+                                  "CREATE TABLE b (k int, w int);\nINSERT INTO b VALUES (1, 2);\n")
+        error = self.refused("--embed", f"i={dump}", "--on", "k", self.file("o.csv", "k,v\n1,a\n"),
+                             code=support.EXIT_SOURCE)
+        self.assertIn("export the table alone (mysqldump DATABASE TABLE", error)
+
     def test_damaged_records_to_embed_end_the_load(self):
         damaged = gzip.compress(b"k,v\n" + b"1,2\n" * 100000)[:-9]
         error = self.refused("--embed", f"i={self.file('items.csv.gz', damaged)}", "--on", "k",

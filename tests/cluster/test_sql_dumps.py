@@ -3,6 +3,7 @@
 import contextlib
 import datetime
 import gzip
+import json
 import os
 import pathlib
 import re
@@ -284,6 +285,35 @@ class Dumps(support.ClusterCase):
         text = text.replace("tuesday", "friday")        # the copy of an unfinished start is not used
         self.run_load("--drop", "-", "--resume", stdin=text.encode(), work=self.scratch / "nightly")
         self.assertEqual(self.database.t.find_one()["b"], "friday")
+        for sent, message in (text.replace("friday", "sunday"), "the pipe has another dump"), (text, ""):
+            self.run_load("--drop", "-", "--resume", stdin=sent.encode(), work=self.scratch / "nightly",
+                          code=support.EXIT_SOURCE if message else 0, message=message)
+
+    def test_a_refused_table_of_a_dump_is_found_before_another_one_is_dropped(self):
+        """The first tables were dropped and loaded when the last one was refused, because a user had set it up."""
+        path = self.file("d.sql", "".join(f"CREATE TABLE {name} (id int);\nINSERT INTO {name} VALUES (1);\n"
+                                          for name in "abc"))
+        self.database.a.insert_one({"_id": "kept"})
+        self.database.create_collection("c", validator={"id": {"$ne": 9}})
+        self.run_load("--drop", path, code=support.EXIT_USAGE, message=f"--drop would remove {self.database_name}.c")
+        self.assertEqual([one["_id"] for one in self.database.a.find()], ["kept"])
+        self.assertEqual(self.collections(), ["a", "c"])
+        self.database.c.drop()
+        self.run_load("--drop", path)
+
+    def test_drop_leaves_no_documents_of_a_table_that_has_no_rows_any_more(self):
+        """Yesterday's rows of a table that is empty today stayed beside today's rows of the others."""
+        tables = "CREATE TABLE `cart` (`id` int);\nCREATE TABLE `other` (`id` int);\n" + MYSQL_ROWS
+        words = "load", "--uri", self.uri, "-d", self.database.name, "--drop"
+        path = self.file("s.sql", tables + "INSERT INTO `cart` VALUES (1),(2);\n")
+        self.shardload(*words, path)
+        self.database.other.insert_one({"mine": 1})
+        self.file("s.sql", tables)
+        outcome = self.shardload(*words, "--include", "g*", path)
+        self.assertEqual(self.collections(), ["cart", "cart.sources", "goods", "goods.sources", "other"])
+        outcome = self.shardload(*words, path, message="table other: the documents of")
+        self.assertIn("cart: dropped; the dump has no rows of this table", outcome.text)
+        self.assertEqual(self.collections(), ["goods", "goods.sources", "other"])
 
     def test_a_dump_that_arrives_in_pieces(self):
         """A pipe, or a file that was compressed in pieces, is recognised by 64 KiB of text, not by its first piece."""
@@ -332,7 +362,7 @@ class Dumps(support.ClusterCase):
         self.file("work/shardload.log", "an earlier load\n")
         if os.geteuid() == 0:
             os.chown(self.file("work/standard-input.sql", POSTGRES), support.NOBODY, support.NOBODY)
-            self.run_load("--resume", "-", stdin=b"", work=self.scratch / "work", code=support.EXIT_USAGE,
+            self.run_load("--resume", "-", stdin=POSTGRES.encode(), work=self.scratch / "work", code=support.EXIT_USAGE,
                           message="standard-input.sql: it belongs to another user")
         self.assertEqual(self.collections(), [])
 
@@ -351,6 +381,54 @@ class Dumps(support.ClusterCase):
         self.assertEqual(self.found("goods"),
                          [{"id": 1, "name": "a\tb", "b": b"\0x\\", "at": moment(2024, 1, 1)}, {}])
 
+    def test_other_files_of_a_folder(self):
+        """Files that are no tables are refused before anything is loaded, or left out by --skip-other; their names do
+        not conflict with those of tables."""
+        for name, content in (("a.csv", "id,x\n1,2\n"), ("a.md", "This table\nhas ids.\n"), ("x.png", "\x89PNG\r\n"),
+                              ("empty.csv", "")):
+            self.file(f"d/{name}", content.encode("latin-1"))
+        outcome = self.run_load(self.scratch / "d", code=support.EXIT_SOURCE, message="2 files or archive entries")
+        self.assertIn("--skip-other", outcome.err)
+        self.assertEqual(self.collections(), [])
+        self.run_load("--skip-other", self.scratch / "d", message="not loaded: ")
+        self.assertEqual(self.found("a"), [{"id": 1, "x": 2}])
+        self.shardload("verify", "--uri", self.uri, "-d", self.database_name, "--skip-other", self.scratch / "d")
+
+    def test_the_last_line_names_the_command_that_works(self):
+        """The line of the load itself, with --skip-other; one without it, which fails again, followed as the last."""
+        path = self.file("r.zip", making.zip_of([("a.csv", "id,x\n1,2\n"), ("b.json", '{"x": 1}\n')]))
+        text = self.run_load(path, code=support.EXIT_SOURCE, message="with --skip-other --resume --work-dir").text
+        self.assertEqual(text.count("--resume"), 1, text)
+
+    def test_include_selects_entries_of_an_archive(self):
+        """Without --collection, too: entries that the user has excluded were stored, with exit status 0."""
+        entries = [("a.csv", "id,x\n1,2\n3,4\n"), ("b.csv", "id,x\n5,6\n")]
+        path, other = self.file("r.zip", making.zip_of(entries)), self.file("plain.csv", "id,x\n7,8\n")
+        self.run_load("--include", "a.csv", path, other)
+        self.assertEqual([one["id"] for one in self.found("r")], [1, 3])
+        self.assertEqual(self.found("plain"), [{"id": 7, "x": 8}])
+        self.shardload("verify", "--uri", self.uri, "-d", self.database_name, "--content", "--include", "a.csv", path)
+        mixed = self.file("notes.tgz", gzip.compress(making.tar([("read.txt", "no table\n"), *entries])))
+        self.run_load(mixed, code=support.EXIT_SOURCE, message="--include")
+        self.run_load("--drop", "--include", "b.csv", mixed)
+        self.assertEqual(self.found("notes"), [{"id": 5, "x": 6}])
+
+    def test_no_copy_of_a_refused_pipe_is_left(self):
+        """The unpacked dump stayed in the work directory, and no message named it."""
+        work = self.scratch / "work"
+        for words in ("--types", "text"), ("--include", "no*"), ("--id-field", "primary-key"):
+            self.run_load(*words, "-", stdin=POSTGRES.replace("PRIMARY KEY (a)", "b int").encode(), work=work, code=None)
+            self.assertFalse(work.exists(), words)
+
+    def test_a_second_pipe_is_refused(self):
+        """Of two dumps only the first was read: the work directory has room for the copy of one."""
+        pipes = []
+        for name in ("none", "goods"):
+            pipes.append(self.scratch / name)
+            os.mkfifo(pipes[-1])
+        self.run_load(*pipes, self.file("plain.csv", "id\n1\n"), code=support.EXIT_USAGE, message="a second pipe")
+        self.assertEqual(self.collections(), [])
+
     def test_the_status_of_a_table(self):
         path = self.file("t.sql", "CREATE TABLE a (x int);\nINSERT INTO a VALUES (1);\nCREATE TABLE b (x int);\n"
                                   "INSERT INTO b VALUES (1);\n")
@@ -358,6 +436,30 @@ class Dumps(support.ClusterCase):
         outcome = self.shardload("status", "w", code=support.EXIT_USAGE)
         (name,) = re.findall(r"load of several tables, .* such as (w/\S+)", outcome.err)
         self.assertIn(": finished", self.shardload("status", name).out)
+
+    def test_verify_keeps_the_problems_of_each_table(self):
+        """In a folder for each, as a load: the files of one table were overwritten by those of the next."""
+        paths = [self.file(f"{name}.csv", "id,x\n1,1\n2,1\n") for name in "ab"]
+        self.run_load("--id-field", "id", *paths)
+        self.database.a.delete_one({"_id": 1})
+        words = ("verify", "--uri", self.uri, "-d", self.database_name, "--content", "--id-field", "id", *paths)
+        self.shardload(*words, "--work-dir", "v", code=support.EXIT_VERIFICATION)
+        codes = [json.loads((self.scratch / "v" / name / "verify.json").read_text())["exitCode"] for name in "ab"]
+        self.assertEqual(codes, [support.EXIT_VERIFICATION, support.EXIT_OK])
+        self.assertEqual((self.scratch / "v/a/problems.tsv").read_text().count("\n"), 2)
+        self.shardload(*words, "--report", "r.json", code=support.EXIT_USAGE, message="its verify.json")
+
+    def test_a_changed_rate_limit_is_that_of_the_next_table(self):
+        """A limit that was set while the first table was loaded ended with that table."""
+        text, work = "id,x\n" + "1,2\n" * 300, self.scratch / "work"
+        running = self.start("shardload", "load", "--uri", self.uri, "-d", self.database_name, "--work-dir", work,
+                             "--progress", "none", "-j", 1, "--batch-size", 10, "--rate-limit", 20,
+                             self.file("a.csv", text), self.file("b.csv", text))
+        self.wait_for(lambda: "a" in self.collections() and self.database.a.estimated_document_count() > 0, "a")
+        self.shardload("status", "--rate-limit", 90000, work / "a")
+        running.wait().expect(support.EXIT_OK)
+        status = json.loads(self.shardload("status", "--json", work / "b").out)
+        self.assertEqual(status["limit"]["documentsPerSecond"], 90000)
 
     def test_tables_that_were_loaded_before(self):
         """They are reported once, and no work directory is left."""
@@ -383,7 +485,7 @@ class Dumps(support.ClusterCase):
                       through=["sh", "-c", 'ulimit -f 64; exec "$0" "$@"'])
 
     def test_same_name(self):
-        self.file("d/a.csv", "x\n1\n")
+        self.file("d/a.csv", "x,y\n1,2\n")
         self.file("d/a.json", '{"x": 1}\n')
         self.run_load(self.scratch / "d", code=support.EXIT_USAGE, message="would both become the collection a")
         (self.scratch / "dump").mkdir()
@@ -925,6 +1027,19 @@ class Dumps(support.ClusterCase):
         self.assertEqual([self.database[f"t{table}"].count_documents({}) for table in range(3)], [20000] * 3)
         self.run_load("--resume", path, work=work)
 
+    def test_an_interrupt_before_a_table_begins(self):
+        """The tables before it are loaded, and the message names the command that loads the others."""
+        ids = "id,x\n" + "".join(f"{key},1\n" for key in range(1000, 2000))
+        records = self.file("records.csv", "id,v\n" + "".join(f"{key},2\n" for key in range(1000, 2000)) * 2000)
+        first, second, work = self.file("first.csv", ids), self.file("second.csv", ids), self.scratch / "work"
+        words = ("load", "--uri", self.uri, "-d", self.database_name, "--work-dir", work, "--progress", "none",
+                 "--embed", f"v={records}", "--on", "id", first, second)
+        running = self.start("shardload", *words)
+        self.wait_for(lambda: (work / "second" / "embed").exists(), "the second table")
+        running.interrupt("interrupted before anything was loaded into second")
+        self.assertIn(f"--resume --work-dir {work}", running.text())
+        self.assertNotIn("second", self.collections())
+
     def test_resume_in_the_work_directory_of_an_earlier_load(self):
         """Its finished tables are not taken for those of the second load."""
         running, path, work = self.begin_three_tables()
@@ -958,6 +1073,17 @@ class Dumps(support.ClusterCase):
         self.assertNotIn("t2", self.collections())
         self.assertIn("--resume cannot complete this load", running.text())
         self.assertNotIn("with --resume", running.text())
+
+    def test_a_file_that_grows_before_its_turn(self):
+        """It is no dump: nothing of it has been read, so no message says that only --drop helps."""
+        self.file("d/a.csv", "id,x\n" + "".join(f"{number},1\n" for number in range(20000)))
+        grows, work = self.file("d/b.csv", "id,x\n1,1\n"), self.scratch / "work"
+        running = self.start("shardload", "load", "--uri", self.uri, "-d", self.database_name, "--work-dir", work,
+                             "--progress", "none", "-j", 1, "--rate-limit", 4000, self.scratch / "d")
+        self.wait_for(lambda: self.database.a.estimated_document_count() > 0, "the first file")
+        grows.write_text("id,x\n1,1\n2,1\n", "utf-8")
+        running.wait().expect(support.EXIT_OK)
+        self.assertEqual([one["id"] for one in self.found("b")], [1, 2])
 
     def test_a_dump_that_is_replaced_while_its_tables_are_listed(self):
         """The offsets of its tables are those of the file that was opened; the new file has others."""
