@@ -17,13 +17,11 @@ def uuid_of(collection):
 class Namespace:
     """`documents`: dicts or bytes; None: no data file. `options`: those of listCollections."""
 
-    def __init__(self, database, collection, documents=(), options=None, indexes=(), kind=None,
-                 metadata=True):
+    def __init__(self, database, collection, documents=(), options=None, indexes=(), kind=None, metadata=True):
         self.database, self.collection = database, collection
         self.options, self.indexes = options or {}, [ID_INDEX, *indexes]
         view = "viewOn" in self.options
-        self.kind = kind or ("view" if view else
-                             "timeseries" if "timeseries" in self.options else "collection")
+        self.kind = kind or ("view" if view else "timeseries" if "timeseries" in self.options else "collection")
         self.has_metadata = metadata
         self.data = None if view or documents is None else b"".join(
             one if isinstance(one, bytes) else encode(one) for one in documents)
@@ -49,8 +47,7 @@ def text(value):
 
 
 def escaped(name):
-    return "".join(c if c.isalnum() or c in "._-$" else "".join(f"%{b:02X}" for b in c.encode())
-                   for c in name)
+    return "".join(c if c.isalnum() or c in "._-$" else "".join(f"%{b:02X}" for b in c.encode()) for c in name)
 
 
 def folder(path, namespaces, zipped=False):
@@ -109,8 +106,7 @@ def split(data):
 
 
 def header(one, end=False, crc=0):
-    return encode({"db": one.database, "collection": one.stored_as, "EOF": end,
-                   "CRC": Int64(crc)})
+    return encode({"db": one.database, "collection": one.stored_as, "EOF": end, "CRC": Int64(crc)})
 
 
 def archive(namespaces, chunk=3):

@@ -421,14 +421,22 @@ static bool may_begin(const sl_earlier_run *earlier, const char *folder, sl_erro
                         folder);
 }
 
+/* Reads the journal of a folder. Close `*journal` and clear `earlier` in any case. */
+static bool read_journal(const char *directory, sl_journal **journal, sl_earlier_run *earlier,
+                         sl_error *error) {
+    const sl_journal_handlers handlers = {on_document, on_entry, earlier};
+    bool empty;
+    *journal = NULL;
+    return sl_journal_open(directory, &handlers, journal, &empty, error) &&
+           (!earlier->no_memory || sl_error_memory(error, "reading the journal"));
+}
+
 bool sl_resume_may_begin(const char *directory, bool clears, sl_error *error) {
     sl_earlier_run earlier = {0};
-    sl_journal_handlers handlers = {on_document, on_entry, &earlier};
-    sl_journal *journal = NULL;
-    bool empty, ok = sl_journal_open(directory, &handlers, &journal, &empty, error) &&
-                     (!earlier.no_memory || sl_error_memory(error, "reading the journal")) &&
-                     may_begin(&earlier, directory, error) &&
-                     (!clears || sl_journal_begin(journal, error));
+    sl_journal *journal;
+    bool ok = read_journal(directory, &journal, &earlier, error) &&
+              may_begin(&earlier, directory, error) &&
+              (!clears || sl_journal_begin(journal, error));
     sl_journal_close(journal);
     earlier_clear(&earlier);
     return ok;
@@ -750,6 +758,20 @@ static void sort_entries(sl_earlier_run *earlier) {
         return;
     qsort(earlier->entries, earlier->count, sizeof *earlier->entries, reading_order);
     earlier->count = drop_repeated(earlier->entries, earlier->count);
+}
+
+bool sl_resume_entries(const char *directory, sl_journal_entry **entries, size_t *count,
+                       sl_error *error) {
+    sl_earlier_run earlier = {0};
+    sl_journal *journal;
+    bool ok = read_journal(directory, &journal, &earlier, error);
+    sl_journal_close(journal);
+    sort_entries(&earlier);
+    *entries = earlier.entries;
+    *count = earlier.count;
+    earlier.entries = NULL;
+    earlier_clear(&earlier);
+    return ok;
 }
 
 bool sl_resume_compare_begin(sl_job *job, sl_ledger *ledger, sl_error *error) {

@@ -98,6 +98,10 @@ bool sl_resume_open(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *er
  * documents and has not been completed. `clears`: the journal becomes empty. */
 bool sl_resume_may_begin(const char *directory, bool clears, sl_error *error);
 
+/* The entries of the journal in a folder, in the order of sources and blocks; for free(). */
+bool sl_resume_entries(const char *directory, sl_journal_entry **entries, size_t *count,
+                       sl_error *error);
+
 /* The exit code of the completed load: SL_EXIT_OK or SL_EXIT_REJECTS. */
 sl_exit sl_resume_completed_code(const sl_ledger *ledger);
 

@@ -561,14 +561,11 @@ static bool keep_failure(sl_reject_files *rejects, bool ok, sl_error *error) {
 
 static bool pass_to_journal(sl_reject_files *rejects, const sl_journal_entry *entry,
                             sl_error *error) {
-    if (rejects->for_journal_count == rejects->for_journal_room) {
-        size_t room = 2 * rejects->for_journal_room + 16;
-        sl_journal_entry *more = realloc(rejects->for_journal, room * sizeof *more);
-        if (!more)
-            return sl_error_memory(error, "keeping the journal");
-        rejects->for_journal = more;
-        rejects->for_journal_room = room;
-    }
+    sl_journal_entry *entries = sl_grow(rejects->for_journal, rejects->for_journal_count,
+                                        &rejects->for_journal_room, sizeof *entries);
+    if (!entries)
+        return sl_error_memory(error, "keeping the journal");
+    rejects->for_journal = entries;
     rejects->for_journal[rejects->for_journal_count++] = *entry;
     return true;
 }

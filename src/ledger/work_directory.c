@@ -219,6 +219,7 @@ bool sl_work_directory_make(const sl_load_config *config, const char *label,
         directory[0] = '\0';
         return false;
     }
+    sl_log_debug("the work directory is %s", directory); /* `forget` knows a log by its lines */
     return true;
 }
 

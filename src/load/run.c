@@ -314,10 +314,10 @@ bool sl_rejects_pass_limit(sl_run *run, const sl_ledger *ledger, bool at_end, sl
 bool sl_rejects_are_all(sl_run *run, const sl_ledger *ledger, sl_error *error) {
     sl_rejected sum = rejected_so_far(run, ledger);
     char reasons[SL_REJECT_KINDS_ROOM];
-    /* A part of a shared load may have only a few records, all rejected, while other parts have
-     * valid records. */
+    /* A part of a shared load, or a collection of a restore, may have only a few records, all
+     * rejected, while the others have valid records. */
     if (sum.records == 0 || sum.by_parser + sum.by_server < sum.records ||
-        sl_load_is_shared(run->job->config))
+        sl_load_is_shared(run->job->config) || run->job->config->equal_is_stored)
         return false;
     atomic_store(&run->ended_by, SL_ENDED_ALL_REJECTED);
     sl_reject_kinds_text(&ledger->reject_kinds, reasons);

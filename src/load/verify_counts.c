@@ -355,7 +355,8 @@ bool sl_verify_total(const sl_job *job, const sl_destination *destination, sl_le
     BSON_APPEND_BOOL(&section, "ok", !missing && (!extra || job->config->allow_other_writers));
     bson_append_document_end(record, &section);
     if (!missing && !extra) {
-        if (now < most && !job->config->again && !mode->matches && job->parts == 0)
+        if (now < most && !job->config->again && !job->config->equal_is_stored && !mode->matches &&
+            job->parts == 0)
             sl_log_warning(
                 "%s identical to another record of the sources, or stored "
                 "before this load; or %s missing: shardload verify --content shows which",

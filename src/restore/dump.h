@@ -65,6 +65,7 @@ typedef struct sl_namespace {
     char *conversions;          /* what was changed for current servers; NULL: nothing */
     bool capped, collated;      /* collated: the collection has a default collation */
     bool left_out;              /* by a filter */
+    bool damaged;               /* its documents in the archive are not complete, or changed */
     bool oplog_only;            /* the dump does not have it, but its oplog */
     bool apart;                 /* ... and the dump restores nothing of its database */
     bool made;                  /* the oplog creates it, or renames another one to it */
@@ -99,8 +100,10 @@ typedef struct sl_dump {
     sl_dump_note *notes;
     size_t note_count, note_room;
     size_t kept;         /* bytes, of sl_dump_keep */
+    bool damaged;        /* a part of an archive, with documents of some collections */
     uint64_t crc;        /* CRC-64 of the archive, without compression; 0: not known */
     bool replay_oplog;   /* set before the dump is opened: its oplog is needed, too */
+    bool skip_other;     /* ... a stream without documents is that of an empty collection */
     sl_namespace *oplog; /* only its data, if an archive has been unpacked; NULL: none */
 } sl_dump;
 

@@ -452,6 +452,7 @@ static bool restore_at_once(sl_restore *restore) {
     struct sl_restore_team *team = create(restore, count);
     if (!team) {
         sl_log_error("out of memory");
+        restore->oplog_code = SL_EXIT_RESOURCES;
         return false;
     }
     sl_status_restore(restore->status, namespaces, restore->bytes);
@@ -504,12 +505,12 @@ static const char *options_of(const sl_namespace *item, char out[400]) {
     return out;
 }
 
-/* Prints the dump (--dry-run). */
 static void print_table(sl_text_table *table) {
     sl_text_table_rule(table, NULL);
     sl_text_table_print(table, sl_output(), 0);
 }
 
+/* Prints the dump (--dry-run). */
 static void restore_print_plan(const sl_restore *restore) {
     static const sl_text_column columns[] = {{"namespace", .left = true},
                                              {"kind", .left = true, .least = 11},
@@ -788,10 +789,9 @@ bool sl_restore_is_in_place(const sl_restore *restore) {
     return sl_dump_is_in_place(restore->config->dump, &restore->config->names);
 }
 
-/* The file `restore` marks a work directory, and names the dump. It is written last. */
+/* The file `restore` marks a work directory. It is written last. */
 static bool begin_or_resume(sl_restore *restore, sl_error *error) {
-    char path[600], resolved[4096];
-    const char *dump = realpath(restore->config->dump, resolved) ? resolved : restore->config->dump;
+    char path[600];
     bool begun = access(file_of(restore, SL_WORK_RESTORE, path), F_OK) == 0;
     bool resume = restore->config->load->resume;
     if (resume && !begun)
@@ -804,24 +804,24 @@ static bool begin_or_resume(sl_restore *restore, sl_error *error) {
                             "%s holds the files of another restore: complete it with --resume, or "
                             "name another --work-dir",
                             restore->directory);
-    if (begun) {
-        char text[4096] = "";
-        FILE *file = sl_private_file_stream(path, O_RDONLY, NULL);
-        bool read = file && fgets(text, sizeof text, file);
-        if (file)
-            fclose(file);
-        text[strcspn(text, "\n")] = '\0';
-        if (!read || strcmp(text, dump) != 0)
-            return sl_error_set(error, SL_EXIT_USAGE, "--resume: %s is a restore of %s, not of %s",
-                                restore->directory, text, dump);
+    if (begun)
         return sl_resume_check_options(restore->directory, restore->config->load, error) &&
                sl_restore_same_dump(restore, error);
-    }
-    char line[4100];
-    int length = snprintf(line, sizeof line, "%s\n", dump);
     return sl_resume_write_options(restore->directory, restore->config->load, error) &&
            (!sl_restore_is_in_place(restore) || sl_restore_write_list(restore, error)) &&
-           sl_private_file_replace(path, line, (size_t)length, error);
+           sl_private_file_replace(path, "", 0, error);
+}
+
+/* Nothing has been changed: the work directory becomes as it was, unless it has an archive. */
+static void abandon(const sl_restore *restore, const sl_error *error) {
+    char path[600];
+    sl_private_folder_remove(file_of(restore, SL_WORK_UNPACKED, path));
+    if (restore->config->load->resume || access(path, F_OK) == 0)
+        return;
+    sl_status_stop(restore->status, error->code, error->message, false);
+    sl_private_file_remove(file_of(restore, SL_WORK_RESTORE, path));
+    sl_private_file_remove(file_of(restore, SL_WORK_DUMP_FILES, path));
+    sl_work_directory_abandon(restore->directory, &restore->lock);
 }
 
 /* ---- the phases ---- */
@@ -876,6 +876,7 @@ static bool open_archive(sl_restore *restore, sl_error *error) {
 bool sl_restore_open_dump(sl_restore *restore, sl_error *error) {
     const sl_restore_config *config = restore->config;
     restore->dump.replay_oplog = config->oplog_replay;
+    restore->dump.skip_other = config->load->skip_other;
     if (!(sl_restore_is_in_place(restore)
               ? sl_dump_open_in_place(&restore->dump, config->dump, &config->names, error)
               : open_archive(restore, error)))
@@ -1029,13 +1030,46 @@ static void start_status(sl_restore *restore) {
     });
 }
 
+/* With --drop: can the documents that replace the collections be read? Else nothing is dropped. */
+static bool check_data(const sl_restore *restore, sl_error *error) {
+    const sl_load_config *load = restore->config->load;
+    char name[2 * SL_NAME_ROOM], word[SL_WORD_ROOM(sizeof name)];
+    char *head = malloc(SL_AT_ONCE_BYTES);
+    size_t length;
+    bool whole, ok = head || sl_error_memory(error, "reading a dump");
+    for (size_t i = 0; ok && load->drop && i < restore->dump.count; i++) {
+        const sl_namespace *item = &restore->dump.items[i];
+        const bool damaged = (item->damaged || restore->dump.damaged) && !load->skip_other;
+        if (item->left_out || sl_interrupt_requested())
+            continue;
+        sl_shell_word(sl_namespace_name(item, name), word, sizeof word);
+        if (damaged)
+            ok = sl_error_set(
+                error, SL_EXIT_SOURCE,
+                "%s: its documents in %s are not complete (see the warnings), so --drop is "
+                "refused, and nothing was changed on the server. To replace it by what could be "
+                "read, add --skip-other, and --resume --work-dir %s; --ns-exclude %s leaves it out",
+                name, restore->config->dump, restore->directory, word);
+        else if (item->data && !item->unpacked)
+            ok = sl_dump_head(item->data, head,
+                              item->data_bytes > SL_AT_ONCE_BYTES ? 64 : SL_AT_ONCE_BYTES, &length,
+                              &whole, error) ||
+                 sl_error_prefix(error,
+                                 "%s cannot be read, so --drop is refused, and nothing was changed "
+                                 "on the server (--ns-exclude %s leaves it out)",
+                                 name, word);
+    }
+    free(head);
+    return ok;
+}
+
 static sl_exit run(sl_restore *restore) {
     sl_error error = {0};
     int64_t started = sl_wall_clock_ms();
     bool first = restore->config->dry_run || sl_restore_is_in_place(restore);
     /* A folder is read before the work directory is created; an archive is read later, because it
      * is unpacked into the work directory. */
-    bool ok = !first || sl_restore_open_dump(restore, &error);
+    bool ok = !first || (sl_restore_open_dump(restore, &error) && check_data(restore, &error));
     if (ok && restore->config->dry_run) {
         restore_print_plan(restore);
         return sl_restore_all_known(restore, &error)
@@ -1048,14 +1082,16 @@ static sl_exit run(sl_restore *restore) {
     }
     if (ok)
         start_status(restore);
-    ok = ok && (first ||
-                (sl_restore_open_dump(restore, &error) && check_server(restore, &error) &&
-                 sl_restore_same_dump(restore, &error) && sl_restore_write_list(restore, &error)));
+    ok = ok && (first || (sl_restore_open_dump(restore, &error) && check_server(restore, &error) &&
+                          sl_restore_same_dump(restore, &error) &&
+                          sl_restore_write_list(restore, &error) && check_data(restore, &error)));
     ok = ok && sl_restore_may_begin(restore, &error);
     if (!ok) {
         sl_log_error(SL_LINES, error.message);
         if (error.code == SL_EXIT_INTERRUPTED)
             log_how_to_complete(restore);
+        else if (restore->status)
+            abandon(restore, &error);
         return error.code;
     }
     log_unsharded(restore);

@@ -945,15 +945,13 @@ static bool load_documents(step *s, sl_error *error) {
     if (!ok || stored)
         return ok;
     s->outcome->code = load(s);
-    bool none = s->outcome->code == SL_EXIT_SOURCE && s->outcome->records > 0 &&
-                s->outcome->rejected == s->outcome->records;
-    if (s->outcome->rejected > 0 && (none || is_loaded(s->outcome->code)) &&
-        !store_empty_timestamps(s, error)) {
-        s->outcome->code = error->code;
-        return false;
-    }
-    if (is_loaded(s->outcome->code) || (none && s->outcome->rejected < s->outcome->records))
+    if (s->outcome->rejected > 0 && is_loaded(s->outcome->code)) {
+        if (!store_empty_timestamps(s, error)) {
+            s->outcome->code = error->code;
+            return false;
+        }
         s->outcome->code = s->outcome->rejected == 0 ? SL_EXIT_OK : SL_EXIT_REJECTS;
+    }
     return is_loaded(s->outcome->code);
 }
 

@@ -84,7 +84,7 @@ typedef struct sl_restore {
     const char *oplog;                 /* path of the oplog that is replayed; NULL: none */
     sl_source_identity oplog_identity; /* before it was planned */
     sl_oplog_totals oplog_totals;
-    sl_exit oplog_code;    /* of the replay */
+    sl_exit oplog_code;    /* of the replay, or of a start without memory */
     uint64_t oplog_done;   /* operations that are replayed */
     uint64_t oplog_missed; /* updates of documents that did not exist */
     bool verifying;        /* verify_dump.c: an archive is always unpacked again */

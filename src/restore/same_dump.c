@@ -25,7 +25,6 @@
 #include "ledger/ledger.h"
 #include "report/lookup.h"
 #include "report/run_record.h"
-#include "util/grow.h"
 #include "util/hash.h"
 #include "util/interrupt.h"
 #include "util/log.h"
@@ -134,54 +133,12 @@ bool sl_restore_write_list(sl_restore *restore, sl_error *error) {
  * the journal: the same position, length and hash. Blocks that have not been loaded are not
  * compared. */
 
-typedef struct loaded {
-    sl_journal_entry *entries;
-    size_t count, room;
-    bool no_memory;
-} loaded;
-
-static bool on_document(void *context, const bson_t *document) {
-    (void)context;
-    (void)document;
-    return true;
-}
-
-static bool on_entry(void *context, const sl_journal_entry *entry) {
-    loaded *l = context;
-    sl_journal_entry *entries = sl_grow(l->entries, l->count, &l->room, sizeof *entries);
-    l->no_memory = !entries;
-    if (!entries)
-        return false;
-    l->entries = entries;
-    l->entries[l->count++] = *entry;
-    return true;
-}
-
-static int by_sequence(const void *a, const void *b) {
-    const sl_journal_entry *x = a, *y = b;
-    return (x->sequence > y->sequence) - (x->sequence < y->sequence);
-}
-
-static bool read_journal(const char *folder, loaded *l, sl_error *error) {
-    const sl_journal_handlers handlers = {on_document, on_entry, l};
-    sl_journal *journal;
-    bool empty;
-    if (!sl_journal_open(folder, &handlers, &journal, &empty, error))
-        return false;
-    sl_journal_close(journal);
-    if (l->no_memory)
-        return sl_error_memory(error, "comparing the dump");
-    if (l->count > 0)
-        qsort(l->entries, l->count, sizeof *l->entries, by_sequence);
-    return true;
-}
-
 /* Blocks are read in their order. Reading ends after the last one of the journal. */
-static bool compare_blocks(const loaded *l, sl_reader *reader, bool *same, uint64_t *where,
-                           sl_error *error) {
+static bool compare_blocks(const sl_journal_entry *entries, size_t count, sl_reader *reader,
+                           bool *same, uint64_t *where, sl_error *error) {
     size_t at = 0;
-    while (at < l->count && *same) {
-        const sl_journal_entry *entry = &l->entries[at];
+    while (at < count && *same) {
+        const sl_journal_entry *entry = &entries[at];
         sl_source_block block;
         if (sl_interrupt_requested())
             return sl_error_set(error, SL_EXIT_INTERRUPTED,
@@ -195,7 +152,7 @@ static bool compare_blocks(const loaded *l, sl_reader *reader, bool *same, uint6
         *same = result == SL_READ_BLOCK && block.sequence == entry->sequence &&
                 block.offset == entry->offset && block.text.length == entry->text_bytes &&
                 sl_resume_check(&block) == entry->check;
-        while (at < l->count && l->entries[at].sequence == entry->sequence)
+        while (at < count && entries[at].sequence == entry->sequence)
             at++;
     }
     return true;
@@ -206,7 +163,8 @@ static bool compare_blocks(const loaded *l, sl_reader *reader, bool *same, uint6
 static bool same_text(const char *folder, const sl_namespace *item, bool *same, uint64_t *where,
                       sl_error *error) {
     char path[600];
-    loaded l = {0};
+    sl_journal_entry *entries = NULL;
+    size_t count = 0;
     sl_source_set *set = NULL;
     sl_reader *reader = NULL;
     *where = 0;
@@ -216,12 +174,12 @@ static bool same_text(const char *folder, const sl_namespace *item, bool *same, 
     if (access(path, F_OK) != 0)
         return true;
     *same = true;
-    bool ok = read_journal(folder, &l, error) &&
+    bool ok = sl_resume_entries(folder, &entries, &count, error) &&
               sl_dump_open_documents(item->data, &set, &reader, error) &&
-              compare_blocks(&l, reader, same, where, error);
+              compare_blocks(entries, count, reader, same, where, error);
     sl_reader_destroy(reader);
     sl_source_set_destroy(set);
-    free(l.entries);
+    free(entries);
     return ok;
 }
 

@@ -79,6 +79,7 @@ bool sl_dump_write_list(const sl_dump *dump, const char *folder, sl_error *error
             BSON_APPEND_UTF8(&one, "data", item->data);
         BSON_APPEND_INT64(&one, "bytes", (int64_t)item->data_bytes);
         BSON_APPEND_BOOL(&one, "leftOut", item->left_out);
+        BSON_APPEND_BOOL(&one, "damaged", item->damaged || dump->damaged);
         bson_append_document_end(&array, &one);
     }
     bson_append_array_end(&list, &array);
@@ -131,6 +132,7 @@ static bool take_item(sl_dump *dump, const char *folder, const bson_t *one, sl_e
     item->data_bytes = (uint64_t)sl_look_int64(one, "bytes", (int64_t)item->data_bytes);
     item->unpacked = true;
     item->left_out = sl_look_flag(one, "leftOut");
+    item->damaged = sl_look_flag(one, "damaged");
     return true;
 }
 
@@ -365,6 +367,12 @@ static bool list(unpacking *u, sl_error *error) {
     return sl_names_apply(u->names, u->dump, error);
 }
 
+static void mark_damaged(const unpacking *u, const sl_dump_namespace *of) {
+    sl_namespace *item = dump_find_item(u->dump, of->database, of->collection);
+    if (item)
+        item->damaged = true;
+}
+
 static bool note_damage(unpacking *u, const sl_dump_item *found, const char *why, sl_error *error) {
     char what[1000];
     snprintf(what, sizeof what, "%s, byte %llu of the uncompressed archive%s%s%s%s", u->path,
@@ -397,6 +405,7 @@ static bool take(unpacking *u, bool *more, sl_error *error) {
         *more = u->folder != NULL;
         break;
     case SL_DUMP_WRONG_CRC:
+        mark_damaged(u, found.of);
         ok = note_damage(u, &found,
                          "the documents of the collection do not match the CRC in the archive: "
                          "some of them were changed or are missing",
@@ -416,7 +425,7 @@ static bool take(unpacking *u, bool *more, sl_error *error) {
             *more = false;
             return true;
         }
-        u->searching = true;
+        u->searching = u->dump->damaged = true;
         ok = note_damage(u, &found, found.why, error);
         u->text.at++;
         return ok;
@@ -481,6 +490,7 @@ static bool note_incomplete(unpacking *u, sl_error *error) {
         snprintf(why, sizeof why,
                  "the archive lacks the end of this collection: only %llu documents were found",
                  (unsigned long long)all[i].documents);
+        mark_damaged(u, &all[i]);
         ok = sl_dump_note_add(u->dump, what, true, why, error);
     }
     return ok;
@@ -503,18 +513,25 @@ static bool unpack_documents(unpacking *u, sl_error *error) {
         return false;
     only.database = u->dump->items[0].database;
     only.collection = u->dump->items[0].collection;
-    if (!u->folder || !change_item(u, &only, error))
-        return !u->folder;
+    if (!u->folder)
+        return true;
     for (; !u->text.ended || u->text.at < u->text.used; log_progress(u)) {
         const sl_dump_item piece = {.of = &only,
                                     .document = u->text.bytes + u->text.at,
                                     .length = u->text.used - u->text.at};
-        if (u->out >= 0 && piece.length > 0 && !put(u, &piece, error))
+        if (piece.length > 0 && !put(u, &piece, error))
             return false;
         u->text.at = u->text.used;
         if (sl_interrupt_requested() || (!u->text.ended && !read_more(u, error)))
             return false;
     }
+    if (u->offset + u->text.at == 0 && !u->dump->skip_other)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s has no documents: has the program that writes them failed? "
+                            "Nothing was changed on the server. If %s.%s shall be empty, add "
+                            "--skip-other",
+                            sl_source_set_at(u->text.set, 0)->shown, only.database,
+                            only.collection);
     return close_file(u, error) && sl_source_set_unchanged(u->text.set, error);
 }
 

@@ -59,17 +59,21 @@ static bool is_default(const bson_iter_t *value) {
     return found;
 }
 
-/* Are the values equal? The order of the fields of an object means nothing, except in the key of an
- * index and in the pipeline of a view. */
+/* Are the values equal? Numbers of several types may be: servers before 5.0 keep the doubles of old
+ * clients. The order of the fields of an object means nothing, except in the key of an index. */
 static bool same_value(const bson_iter_t *one, const bson_iter_t *other) {
     bson_t a, b;
     bson_iter_t of_a, of_b;
-    const char *key = bson_iter_key(one);
-    bool ordered = strcmp(key, "key") == 0 || strcmp(key, "pipeline") == 0;
-    if (!ordered && sl_document_at(one, &a) && sl_document_at(other, &b)) {
-        bool same = bson_count_keys(&a) == bson_count_keys(&b);
+    const bool ordered = strcmp(bson_iter_key(one), "key") == 0;
+    if (BSON_ITER_HOLDS_NUMBER(one) && BSON_ITER_HOLDS_NUMBER(other))
+        return bson_iter_as_double(one) == bson_iter_as_double(other);
+    if (sl_document_at(one, &a) && sl_document_at(other, &b)) {
+        bool same = bson_count_keys(&a) == bson_count_keys(&b) && bson_iter_init(&of_b, &b);
         for (bool more = bson_iter_init(&of_a, &a); same && more && bson_iter_next(&of_a);)
-            same = bson_iter_init_find(&of_b, &b, bson_iter_key(&of_a)) && same_value(&of_a, &of_b);
+            same = (ordered ? bson_iter_next(&of_b) &&
+                                  strcmp(bson_iter_key(&of_a), bson_iter_key(&of_b)) == 0
+                            : bson_iter_init_find(&of_b, &b, bson_iter_key(&of_a))) &&
+                   same_value(&of_a, &of_b);
         return same;
     }
     char *here = sl_json_value(one), *there = sl_json_value(other);
@@ -238,7 +242,7 @@ static sl_exit compare(comparison *c, bool content, uint64_t problems_shown) {
     sl_error error = {0};
     sl_exit code = SL_EXIT_OK;
     if (sl_kinds[c->item->kind].merged_by) {
-        if (sl_dump_each_document(c->item->data, compare_user, c, &error))
+        if (!c->item->data || sl_dump_each_document(c->item->data, compare_user, c, &error))
             return c->differs ? SL_EXIT_VERIFICATION : SL_EXIT_OK;
         sl_log_error(SL_LINES, error.message);
         return error.code;
@@ -292,15 +296,17 @@ static bool prepare(sl_restore *restore, sl_error *error) {
 
 /* Removes the folder into which an archive was unpacked, and what is left in it. */
 static void remove_unpacked(const sl_restore *restore) {
-    char folder[SL_WORK_DIRECTORY_ROOM + 16];
-    for (size_t i = 0; i < restore->dump.count; i++) {
-        const sl_namespace *item = &restore->dump.items[i];
-        if (item->unpacked && item->data)
-            sl_private_file_remove(item->data);
+    char folder[SL_WORK_DIRECTORY_ROOM + 16], file[sizeof folder + 16];
+    if (!restore->lock.held) /* there is no work directory, or it is another command's */
+        return;
+    for (size_t i = 0;; i++) { /* also what a run left that was killed */
+        snprintf(file, sizeof file, "%s/" SL_WORK_UNPACKED "/%06zu.bson", restore->directory, i);
+        if (i > restore->dump.count && access(file, F_OK) != 0)
+            break;
+        sl_private_file_remove(file);
     }
     snprintf(folder, sizeof folder, "%s/" SL_WORK_UNPACKED, restore->directory);
-    if (restore->lock.held) /* otherwise there is no work directory, or it is another command's */
-        sl_private_folder_remove(folder);
+    sl_private_folder_remove(folder);
 }
 
 static sl_exit compare_all(sl_restore *restore, bool content, uint64_t problems_shown,
@@ -325,17 +331,18 @@ static sl_exit compare_all(sl_restore *restore, bool content, uint64_t problems_
         sl_exit one = compare(&c, content, problems_shown);
         if (c.item->unpacked && c.item->data)
             sl_private_file_remove(c.item->data);
+        const bool equal = one == SL_EXIT_OK && !c.item->damaged && !restore->dump.damaged;
         sl_print("%s: %s\n", c.name,
-                 one == SL_EXIT_OK             ? "equal to the dump"
+                 equal                         ? "equal to the dump"
                  : one == SL_EXIT_VERIFICATION ? "differs"
                                                : "not compared completely");
         sl_record_begin_item(&array, count++, &one_item);
         BSON_APPEND_UTF8(&one_item, "dumpNamespace", sl_namespace_name(c.item, name));
         BSON_APPEND_UTF8(&one_item, "namespace", c.name);
         BSON_APPEND_UTF8(&one_item, "kind", sl_kinds[c.item->kind].name);
-        BSON_APPEND_BOOL(&one_item, "equal", one == SL_EXIT_OK);
+        BSON_APPEND_BOOL(&one_item, "equal", equal);
         bson_append_document_end(&array, &one_item);
-        differing += one != SL_EXIT_OK;
+        differing += !equal;
         code = code == SL_EXIT_OK || code == SL_EXIT_VERIFICATION ? (one ? one : code) : code;
     }
     bson_append_array_end(record, &array);

@@ -274,10 +274,6 @@ static bool same_id(const bson_t *a, const bson_t *b) {
            memcmp(x.bytes, y.bytes, x.length) == 0;
 }
 
-static bool same_bytes(const bson_t *a, const bson_t *b) {
-    return a->len == b->len && memcmp(bson_get_data(a), bson_get_data(b), a->len) == 0;
-}
-
 static void table_clear(id_table *table) {
     free(table->slots);
     free(table->previous);
@@ -325,7 +321,7 @@ static void on_stored(void *context, const bson_t *found) {
     for (; i != NONE; i = table->previous[i]) {
         if (!duplicates->marked[i] || !same_id(duplicates->documents[i], found))
             continue;
-        if (same_bytes(duplicates->documents[i], found))
+        if (bson_equal(duplicates->documents[i], found))
             table->equal[i] = true;
         else
             keep_difference(duplicates, i, found);
@@ -458,7 +454,7 @@ static bool is_repeated(const id_table *table, uint32_t index) {
     uint32_t i = table->slots[sl_seeded_hash(id.bytes, id.length, sl_process_seed()) & table->mask];
     for (; i != NONE; i = table->previous[i]) {
         if (i != index && (i < index || !duplicates->marked[i]) &&
-            same_bytes(duplicates->documents[i], duplicates->documents[index]))
+            bson_equal(duplicates->documents[i], duplicates->documents[index]))
             return true;
     }
     return false;

@@ -63,6 +63,7 @@ typedef enum sl_finding {
     SL_MISSING,   /* expected, and not found */
     SL_DIFFERENT, /* found under its _id, with other bytes */
     SL_EXTRA,     /* found, and not expected; also a second document of one _id, on another shard */
+    SL_REJECTED,  /* a record that the parser rejects, so it cannot be compared */
 } sl_finding;
 
 /* The caller sets the first four fields; the others begin as zero. */

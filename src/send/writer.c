@@ -111,7 +111,7 @@ struct sl_outlet {
     uint32_t connection_count;
     const sl_target_connection *connection; /* of the current batch */
     const bson_t **pointers;
-    /* The documents to send of a batch that is partly stored; NULL until that happens. */
+    /* The documents to send of a batch that is partly stored. */
     const bson_t **chosen;
     bool search_first; /* search before the first attempt: an earlier run may have sent the batch */
     bson_t *options;
@@ -380,22 +380,28 @@ static bool writer_outlet_create(const sl_sending *sending, void *shared, sl_out
     return true;
 }
 
-/* Sets outlet->views to the consecutive documents of the batch. */
+/* Sets outlet->views to the consecutive documents of the batch, for which all arrays have room. */
 static bool view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *error) {
-    if (batch->documents > outlet->room) {
+    const size_t room = batch->documents;
+    if (room > outlet->room) {
         free_arrays(outlet);
-        outlet->chosen = NULL;
-        outlet->places = NULL;
-        outlet->room = batch->documents;
-        outlet->views = sl_zeroed(outlet->room, sizeof *outlet->views);
-        outlet->pointers = malloc(outlet->room * sizeof *outlet->pointers);
-        outlet->aside.indexes = malloc(outlet->room * sizeof *outlet->aside.indexes);
-        if (!outlet->views || !outlet->pointers || !outlet->aside.indexes) {
-            outlet->room = 0;
+        outlet->views = sl_zeroed(room, sizeof *outlet->views);
+        outlet->pointers = malloc(room * sizeof *outlet->pointers);
+        outlet->chosen = malloc(room * sizeof *outlet->chosen);
+        outlet->found = malloc(room);
+        outlet->places = malloc(room * sizeof *outlet->places);
+        outlet->kept = malloc(room * sizeof *outlet->kept);
+        outlet->again = malloc(room * sizeof *outlet->again);
+        outlet->aside.indexes = malloc(room * sizeof *outlet->aside.indexes);
+        const bool made = outlet->views && outlet->pointers && outlet->chosen && outlet->found &&
+                          outlet->places && outlet->kept && outlet->again && outlet->aside.indexes;
+        outlet->room = made ? room : 0;
+        if (!made)
             return sl_error_memory(error, "sending a batch");
-        }
-        for (size_t i = 0; i < outlet->room; i++)
-            outlet->pointers[i] = &outlet->views[i];
+    }
+    for (uint32_t i = 0; i < room; i++) {
+        outlet->pointers[i] = &outlet->views[i];
+        outlet->places[i] = i;
     }
     return sl_batch_view(batch, outlet->views, error);
 }
@@ -423,13 +429,16 @@ typedef struct sl_parcel {
     const uint32_t *places; /* the index of each in the piece; NULL: all documents of the piece */
 } sl_parcel;
 
-/* `first_time`: the document had not been sent before it was refused, and it has its own _id. Then
- * an equal stored document does not come from an earlier attempt. */
-static void report_duplicate(const sl_writer_listener *listener, uint32_t index,
-                             const sl_duplicates *duplicates, uint32_t place, bool first_time) {
+/* An equal document that is stored does not come from an earlier attempt if the document, with its
+ * own _id, had not been sent before it was refused. In a restore it counts as stored anyway. */
+static void report_duplicate(const sl_outlet *outlet, const sl_piece *piece,
+                             const sl_writer_listener *listener, uint32_t index,
+                             const sl_duplicates *duplicates, uint32_t place) {
     char reason[500] = "";
     const char *difference = duplicates->difference[place];
-    bool repeated = !difference && (duplicates->repeated[place] || first_time);
+    const sl_sending *sending = outlet->sending;
+    bool repeated = !difference && sending->own_ids && !sending->config->equal_is_stored &&
+                    (duplicates->repeated[place] || !piece->search_first);
     if (difference)
         snprintf(reason, sizeof reason, "another document has this _id: %s", difference);
     else if (repeated)
@@ -438,7 +447,7 @@ static void report_duplicate(const sl_writer_listener *listener, uint32_t index,
             "an identical document is stored: the sources hold it more than once, it was stored "
             "before this load, or another loader stores the same sources now. It is not "
             "missing; load sources once, or divide them among loaders with --part");
-    report(listener, index,
+    report(listener, piece->first + index,
            difference ? FATE_ID_TAKEN
            : repeated ? FATE_REPEATED
                       : FATE_ALREADY_STORED,
@@ -492,7 +501,6 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
     sl_write_error one;
     sl_scan_result compared = SL_SCAN_FAILED;
     bool own_ids = outlet->sending->own_ids;
-    bool first_time = own_ids && !piece->search_first && !outlet->sending->config->equal_is_stored;
     uint32_t at_searched = 0;
     char text[SL_WRITE_ERROR_ROOM];
     const bson_t **documents = calloc(piece->count, sizeof *documents);
@@ -512,9 +520,9 @@ static sl_scan_result take_write_errors(sl_outlet *outlet, const bson_t *reply,
         uint32_t place = place_in_piece(parcel, &one), k = at_searched;
         at_searched += may_be_stored(outlet, &one);
         if (k < at_searched && !searched.missing[k] && (one.unexplained || !searched.difference[k]))
-            report_duplicate(listener, piece->first + place, &searched, k, first_time);
+            report_duplicate(outlet, piece, listener, place, &searched, k);
         else if (one.duplicate_id)
-            report_duplicate(listener, piece->first + place, &duplicates, place, first_time);
+            report_duplicate(outlet, piece, listener, place, &duplicates, place);
         else if (one.doubtful && !listener->alone)
             listener->aside->indexes[listener->aside->count++] = piece->first + place;
         else
@@ -591,14 +599,8 @@ static sl_outcome send_parcel(sl_outlet *outlet, const sl_piece *piece, const sl
  *
  * A full capped collection, of servers before 6.0, loses its oldest document even by an insert that
  * is refused. So no document is sent to it again: the parcel may be empty. */
-static bool choose(sl_outlet *outlet, const sl_piece *piece, sl_duplicates *there,
-                   sl_parcel *parcel, sl_error *error) {
-    if (!outlet->chosen) {
-        outlet->chosen = malloc(outlet->room * sizeof *outlet->chosen);
-        outlet->places = malloc(outlet->room * sizeof *outlet->places);
-        if (!outlet->chosen || !outlet->places)
-            return sl_error_memory(error, "sending part of a batch");
-    }
+static void choose(sl_outlet *outlet, const sl_piece *piece, sl_duplicates *there,
+                   sl_parcel *parcel) {
     uint32_t count = 0;
     bool capped = outlet->sending->destination->target.capped;
     for (uint32_t i = 0; i < piece->count; i++) {
@@ -613,7 +615,6 @@ static bool choose(sl_outlet *outlet, const sl_piece *piece, sl_duplicates *ther
         outlet->places[count++] = i;
     }
     *parcel = (sl_parcel){outlet->chosen, count, outlet->places};
-    return true;
 }
 
 /* Waits until the write concern covers all earlier writes, by an update that changes nothing. */
@@ -654,14 +655,14 @@ static sl_outcome send_once(sl_outlet *outlet, const sl_piece *piece,
                                           &outlet->sending->destination->target, &any, error));
     else
         sl_error_memory(error, "looking for documents");
-    if (outcome == DELIVERED && any && !choose(outlet, piece, &there, &parcel, error))
-        outcome = UNDELIVERABLE;
+    if (outcome == DELIVERED && any)
+        choose(outlet, piece, &there, &parcel);
     if (outcome == DELIVERED)
         outcome = parcel.count > 0 ? send_parcel(outlet, piece, &parcel, listener, error)
                                    : acknowledge(outlet, piece->documents[0], error);
     for (uint32_t i = 0; outcome == DELIVERED && any && i < piece->count; i++) {
         if (!there.missing[i])
-            report_duplicate(listener, piece->first + i, &there, i, false);
+            report_duplicate(outlet, piece, listener, i, &there, i);
     }
     sl_duplicates_clear(&there);
     return outcome;
@@ -968,28 +969,6 @@ static bool modify_outlet_create(const sl_sending *sending, void *shared, sl_out
     mongoc_write_concern_destroy(concern);
     sl_target_append_uuid(target, made->head);
     return ok || sl_error_memory(error, "starting writers");
-}
-
-/* Makes views of the consecutive documents of the batch. */
-static bool modify_view_documents(sl_outlet *outlet, const sl_batch *batch, sl_error *error) {
-    if (batch->documents > outlet->room) {
-        free_arrays(outlet);
-        outlet->room = batch->documents;
-        outlet->views = sl_zeroed(outlet->room, sizeof *outlet->views);
-        outlet->found = malloc(outlet->room);
-        outlet->places = malloc(outlet->room * sizeof *outlet->places);
-        outlet->kept = malloc(outlet->room * sizeof *outlet->kept);
-        outlet->again = malloc(outlet->room * sizeof *outlet->again);
-        outlet->aside.indexes = malloc(outlet->room * sizeof *outlet->aside.indexes);
-        if (!outlet->views || !outlet->found || !outlet->places || !outlet->kept ||
-            !outlet->again || !outlet->aside.indexes) {
-            outlet->room = 0;
-            return sl_error_memory(error, "sending a batch");
-        }
-    }
-    for (uint32_t i = 0; i < batch->documents; i++)
-        outlet->places[i] = i;
-    return sl_batch_view(batch, outlet->views, error);
 }
 
 /* Sends the documents at `places`, or the first of them that fit. `body` is always initialised. */
@@ -1310,7 +1289,7 @@ static bool reject_ambiguous(sl_outlet *outlet, sl_course course, uint32_t *coun
 
 static bool modify_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
                         refusal_handler refused, void *context, sl_error *error) {
-    if (!modify_view_documents(outlet, batch, error))
+    if (!view_documents(outlet, batch, error))
         return false;
     if (outlet->repeats)
         sl_repeats_add(outlet->repeats, outlet->views, batch->documents);

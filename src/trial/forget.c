@@ -59,8 +59,9 @@ static bool forget_target(const sl_load_config *config, sl_error *error) {
         sl_registry_drop(connection, &target, error);
     if (ok)
         sl_log_result(count ? "%s.%s: its registry of %s is removed; its documents stay"
-                            : "%s.%s: there is no registry to remove (%s)",
-                      target.database, target.collection, sl_plural(count, "source"));
+                            : "%s.%s: %s is registered: nothing is left of its registry",
+                      target.database, target.collection,
+                      count ? sl_plural(count, "source") : "no source");
     for (size_t i = 0; ok && i < sizeof kinds / sizeof kinds[0]; i++)
         ok = sl_throwaway_begin(connection, target.database, target.collection, kinds[i], false,
                                 error);
@@ -78,7 +79,7 @@ static bool forget_target(const sl_load_config *config, sl_error *error) {
  * that descriptor: so another user cannot exchange a folder meanwhile. */
 
 #define DEPTH_MAX 8u /* of folders in a work directory; loads make fewer */
-#define HEAD_BYTES 32u
+#define HEAD_BYTES 64u
 
 typedef struct removal {
     uint64_t removed, kept; /* files */
@@ -160,11 +161,24 @@ static void remove_folder(int above, const char *name, const char *kind, unsigne
     sl_private_remove_in(above, name, true);
 }
 
+/* Names the collection of users or roles that a restore has not merged: only this file has its
+ * name. */
+static void name_merged(int folder) {
+    char head[HEAD_BYTES];
+    const bool restored = faccessat(folder, SL_WORK_RESTORED, F_OK, 0) == 0;
+    const int file = restored ? -1 : open_head(folder, SL_WORK_MERGED, head);
+    if (file < 0)
+        return;
+    sl_log_warning("admin.%s may hold users or roles of an interrupted restore: drop it", head);
+    close(file);
+}
+
 /* `kind`: the name of a folder of a work directory; NULL: it is one. */
 static void remove_in(int folder, const char *kind, unsigned depth, removal *done) {
     struct stat facts;
     int copy = sl_private_open_in(folder, ".", true);
     DIR *list = copy < 0 ? NULL : fdopendir(copy);
+    name_merged(folder);
     for (const struct dirent *entry; list && (entry = readdir(list)) != NULL;) {
         const char *name = entry->d_name;
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)

@@ -43,7 +43,7 @@
 #define TABLE_BYTES_MAX ((uint64_t)64 << 20)
 #define NAME_ROOM 80
 
-static const char *const problem_names[] = {"missing", "different", "extra"};
+static const char *const problem_names[] = {"missing", "different", "extra", "rejected"};
 
 /* One missing, different or extra document. */
 typedef struct sl_problem {
@@ -88,6 +88,7 @@ typedef struct sl_verification {
     uint32_t *registered;  /* the numbers of all registered sources */
     size_t registered_count;
     uint64_t foreign;      /* documents of other programs that were stored when the load ended */
+    uint64_t rejects;      /* records that the parser rejects, and which were not compared */
     bool only_known;       /* none of the documents outside of the registered sources is extra */
     _Atomic uint64_t *ids; /* sums over the _ids of the records found; see add_id */
 
@@ -200,9 +201,11 @@ static void problems_add(sl_problems *problems, const sl_problem *problem) {
                sl_print_text(line, sizeof line, "%s\t%s\t%s\t%s\t%s\n",
                              problem_names[problem->finding], place, offset, id, detail));
     if (problems->count++ < problems->shown_max) {
-        sl_log_warning("%s%s%s%s_id %s: %s%s%s", place, problem->placed ? unit : "", offset,
-                       problem->placed ? ", " : "", id, problem_names[problem->finding],
-                       *detail ? ": " : "", detail);
+        sl_log_warning("%s%s%s%s%s: %s%s%s", place, problem->placed ? unit : "", offset,
+                       !*id              ? ""
+                       : problem->placed ? ", _id "
+                                         : "_id ",
+                       id, problem_names[problem->finding], *detail ? ": " : "", detail);
     } else if (problems->count == problems->shown_max + 1) {
         sl_log_warning("further problems are %s",
                        problems->table ? "in problems.tsv in the work directory"
@@ -255,13 +258,21 @@ static bool keep_on(void *context) {
     return !atomic_load(&run->stop);
 }
 
+/* After a read that may be repeated: waits. False: the verification ends. */
+static bool again(const sl_run *run, unsigned *attempt, const sl_error *why) {
+    if (*attempt == 0)
+        sl_log_warning(SL_LINES "; trying again", why->message);
+    return sl_backoff((*attempt)++, keep_on, (void *)run);
+}
+
 /* ---- documents with their own _id ---- */
 
 /* Verification of documents with their own _id, which form no intervals: the documents of a block
  * are looked up by their _ids, with the same comparison as re-sent batches (duplicates.h). A record
- * whose document equals that of an earlier record is missing, since a load rejects it: those of the
- * same slice are listed. Extra documents are detected by counting; with --content a record that
- * repeats an _id must not hide one, so all stored _ids are read, and compared in sums. */
+ * whose document equals that of an earlier record is missing, since a load rejects it (a restore
+ * does not): those of the same slice are listed. Extra documents are detected by counting; with
+ * --content a record that repeats an _id must not hide one, so all stored _ids are read, and
+ * compared in sums. */
 
 #define ID_SUMS_LOG2 18
 
@@ -294,24 +305,18 @@ static bool view(const uint8_t *at, uint32_t count, bson_t **views, const bson_t
 static bool look_up(const sl_verification *verification, mongoc_client_t *client,
                     sl_duplicates *duplicates, const bson_t *const *documents, uint32_t count,
                     sl_error *error) {
-    for (unsigned attempt = 0;; attempt++) {
+    const sl_target *target = &verification->destination.target;
+    unsigned attempt = 0;
+    sl_scan_result result;
+    do {
+        sl_duplicates_clear(duplicates);
         if (!sl_duplicates_init(duplicates, documents, count, true))
             return sl_error_memory(error, "comparing documents");
-        switch (
-            sl_duplicates_find_all(duplicates, client, &verification->destination.target, error)) {
-        case SL_SCAN_DONE:
-            *error = (sl_error){0};
-            return true;
-        case SL_SCAN_FAILED:
-            return false;
-        case SL_SCAN_AGAIN:
-            if (attempt == 0)
-                sl_log_warning(SL_LINES "; trying again", error->message);
-            if (!sl_backoff(attempt, keep_on, (void *)&verification->run))
-                return false;
-            sl_duplicates_clear(duplicates);
-        }
-    }
+        result = sl_duplicates_find_all(duplicates, client, target, error);
+    } while (result == SL_SCAN_AGAIN && again(&verification->run, &attempt, error));
+    if (result == SL_SCAN_DONE)
+        *error = (sl_error){0};
+    return result == SL_SCAN_DONE;
 }
 
 static void add_problem(sl_verification *verification, const sl_source_block *block,
@@ -346,12 +351,12 @@ static bool verify_slice_by_id(sl_verification *verification, mongoc_client_t *c
     ok = ok && look_up(verification, client, &duplicates, pointers, count, error);
     for (uint32_t i = 0; ok && i < count; i++) {
         const char *difference = duplicates.difference[i];
-        if (duplicates.missing[i] || duplicates.repeated[i]) {
+        const bool repeated = duplicates.repeated[i] && !verification->job.config->unregistered;
+        if (duplicates.missing[i] || repeated) {
             atomic_fetch_add(&totals->missing, 1);
             add_problem(verification, block, SL_MISSING, offsets[i], pointers[i],
-                        duplicates.repeated[i]
-                            ? "an earlier record has an identical document, which is stored"
-                            : NULL);
+                        repeated ? "an earlier record has an identical document, which is stored"
+                                 : NULL);
             continue;
         }
         atomic_fetch_add(&totals->found, 1);
@@ -393,7 +398,7 @@ static bool compare_ids(const sl_verification *verification, uint64_t *all, uint
         result = sums
                      ? sl_scan(client, &destination->target, &everything, true, add_id, sums, error)
                      : SL_SCAN_FAILED;
-    } while (result == SL_SCAN_AGAIN && sl_backoff(attempt++, keep_on, (void *)&verification->run));
+    } while (result == SL_SCAN_AGAIN && again(&verification->run, &attempt, error));
     sl_connection_return(destination->connection, client);
     for (size_t i = 0; result == SL_SCAN_DONE && i < (size_t)1 << ID_SUMS_LOG2; i++) {
         const uint64_t difference = verification->ids[i] - sums[i];
@@ -435,6 +440,8 @@ static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
                                  error))
         return false;
     found -= repeated;
+    if (job->config->unregistered) /* a restore takes a document that occurs twice as stored */
+        repeated = 0;
     uint64_t less = !verification->content && all < found ? found - all : 0;
     for (size_t i = 0; i < job->range_count; i++) { /* which range lacks them is not known */
         const uint64_t has = atomic_load(&verification->ranges[i].found),
@@ -573,8 +580,11 @@ static bool on_full(sl_sink *sink, size_t need) {
 
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
     sl_checker *checker = sink->context;
-    if (reject->misread) /* other rejects are counted only; the load has reported them */
+    if (reject->misread)
         sl_line_ends_error(checker->job, checker->block, reject, &checker->error);
+    else if (checker->job->config->unregistered) /* others have been reported by the load */
+        add_problem(checker->verification, checker->block, SL_REJECTED, reject->offset,
+                    &(const bson_t)BSON_INITIALIZER, reject->reason);
 }
 
 static bool parse(sl_checker *checker, const sl_source_block *block, sl_parse_counts *counts) {
@@ -654,28 +664,23 @@ static void on_finding(void *context, sl_finding finding, const uint8_t *expecte
 
 /* Reads the interval and compares it; begins again after failures that may be temporary. */
 static bool compare(sl_checker *checker, sl_interval place) {
-    const sl_destination *destination = checker->destination;
-    for (unsigned attempt = 0;; attempt++) {
+    const sl_target *target = &checker->destination->target;
+    unsigned attempt = 0;
+    sl_scan_result result;
+    do {
         forget_findings(checker);
         checker->comparison = (sl_comparison){.expected = checker->bytes,
                                               .end = checker->sink.cursor,
                                               .report = on_finding,
                                               .context = checker};
-        switch (sl_scan_range(checker->client, &destination->target, place.minimum, place.maximum,
-                              on_found, checker, &checker->error)) {
-        case SL_SCAN_DONE:
-            checker->error = (sl_error){0};
-            sl_compare_end(&checker->comparison);
-            return !checker->error.code;
-        case SL_SCAN_FAILED:
-            return false;
-        case SL_SCAN_AGAIN:
-            if (attempt == 0)
-                sl_log_warning(SL_LINES "; trying again", checker->error.message);
-            if (!sl_backoff(attempt, keep_on, checker->run))
-                return false;
-        }
-    }
+        result = sl_scan_range(checker->client, target, place.minimum, place.maximum, on_found,
+                               checker, &checker->error);
+    } while (result == SL_SCAN_AGAIN && again(checker->run, &attempt, &checker->error));
+    if (result != SL_SCAN_DONE)
+        return false;
+    checker->error = (sl_error){0};
+    sl_compare_end(&checker->comparison);
+    return !checker->error.code;
 }
 
 static void report_findings(sl_checker *checker) {
@@ -924,13 +929,8 @@ static void on_extra(void *context, const bson_t *found) {
     problem_clear(&problem);
 }
 
-static bool not_interrupted(void *context) {
-    (void)context;
-    return !sl_interrupt_requested();
-}
-
-/* Reports all documents that match the filter as extra. A read that has reported some documents is
- * not repeated, because these would be counted twice. */
+/* Reports all documents that match the filter as extra. A read that has reported some is not
+ * repeated: these would be counted twice. */
 static bool report_extra(sl_verification *verification, mongoc_client_t *client,
                          const bson_t *filter, sl_error *error) {
     sl_extra_scan state = {.verification = verification};
@@ -942,7 +942,7 @@ static bool report_extra(sl_verification *verification, mongoc_client_t *client,
         result = sl_scan(client, &verification->destination.target, filter, !verification->content,
                          on_extra, &state, error);
     } while (result == SL_SCAN_AGAIN && state.found == 0 &&
-             sl_backoff(attempt++, not_interrupted, NULL));
+             again(&verification->run, &attempt, error));
     return result == SL_SCAN_DONE;
 }
 
@@ -1076,13 +1076,9 @@ typedef struct sl_verified_figures {
 
 /* Adds the totals of a range; returns them. */
 static sl_verified_figures add(sl_verified_figures *sum, const sl_range_totals *totals) {
-    const sl_verified_figures more = {.expected = totals->expected,
-                                      .found = totals->found,
-                                      .missing = totals->missing,
-                                      .different = totals->different,
-                                      .extra = totals->extra,
-                                      .expected_hash = totals->expected_hash,
-                                      .found_hash = totals->found_hash};
+    const sl_verified_figures more = {totals->expected,  totals->found, totals->missing,
+                                      totals->different, totals->extra, totals->expected_hash,
+                                      totals->found_hash};
     sum->expected += more.expected;
     sum->found += more.found;
     sum->missing += more.missing;
@@ -1212,9 +1208,9 @@ static bool verify_report(sl_verification *verification) {
     const sl_run *run = &verification->run;
     bson_t section;
     bson_t *record = sl_run_record_document(verification->record);
-    uint64_t rejects = 0;
     for (unsigned i = 0; i < run->threads; i++)
-        rejects += run->parsed[i].rejects;
+        verification->rejects += run->parsed[i].rejects;
+    const uint64_t rejects = verification->rejects;
     sl_text_table *table = sl_text_table_create(columns);
     BSON_APPEND_DOCUMENT_BEGIN(record, "verification", &section);
     BSON_APPEND_UTF8(&section, "compared", verification->content ? "content" : "counts");
@@ -1284,10 +1280,6 @@ static bool on_first_signal(void *context) {
     sl_log_warning("stopping; press Ctrl-C again to stop at once");
     sl_run_stop(run);
     return false;
-}
-
-static void on_second_signal(void *context) {
-    (void)context;
 }
 
 /* ---- phases ---- */
@@ -1457,8 +1449,7 @@ sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t probl
     pthread_mutex_init(&verification.lock, NULL);
     verification.record = sl_run_record_create();
     bool ok = verification.record || sl_error_memory(&error, "starting");
-    bool listening =
-        ok && sl_interrupt_listen(on_first_signal, on_second_signal, &verification.run, &error);
+    bool listening = ok && sl_interrupt_listen(on_first_signal, NULL, &verification.run, &error);
     ok = listening;
     if (ok)
         sl_record_start(verification.record, config, "verify");
@@ -1476,10 +1467,17 @@ sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t probl
         ok =
             sl_error_set(&error, SL_EXIT_VERIFICATION, "%s.%s differs from its sources (see above)",
                          config->database, config->collection);
+    else if (ok && config->unregistered && verification.rejects > 0)
+        ok = sl_error_set(&error, SL_EXIT_SOURCE,
+                          "%s.%s: %s of the dump cannot be read or stored, and %s not compared",
+                          config->database, config->collection,
+                          sl_plural(verification.rejects, "record"),
+                          sl_agreeing(verification.rejects, "[was|were]"));
     else if (ok && !config->unregistered)
-        sl_log_result("%s.%s %s", config->database, config->collection,
+        sl_log_result("%s.%s %s%s", config->database, config->collection,
                       content ? "is equal to its sources, byte by byte"
-                              : "has the number of documents that its sources have");
+                              : "has the number of documents that its sources have",
+                      verification.rejects > 0 ? ", without the rejected records" : "");
     /* It is not known whether the collection should hold records of files that are not loaded. */
     ok = ok && sl_not_loaded_check(&verification.job, &error);
     if (!ok) {

@@ -75,10 +75,8 @@ class Folders(RestoreCase):
                 (["--ns-include", r"*.o\*"], (names[2],)),
                 (["--ns-include", "*o*o*s"], (names[0],)),
                 (["--ns-exclude", "shop.*"], names[3:]),
-                (["--ns-include", "shop.*", "--ns-exclude", "*old", "--ns-exclude", "*\\*"],
-                 names[:1]),
-                (["--ns-include", "shop.orders", "--ns-include", "test.o*"],
-                 (names[0], names[3]))):
+                (["--ns-include", "shop.*", "--ns-exclude", "*old", "--ns-exclude", "*\\*"], names[:1]),
+                (["--ns-include", "shop.orders", "--ns-include", "test.o*"], (names[0], names[3]))):
             with self.subTest(words):
                 self.assertEqual(set(self.rows(dump, *words)), set(chosen))
         for words, name, new in (
@@ -94,8 +92,7 @@ class Folders(RestoreCase):
                 self.assertEqual(self.rows(dump, *words)[name][4:6], ["becomes", new])
 
     def test_patterns_that_match_nothing_are_named(self):
-        dump = self.folder(Namespace("shop", "orders", [{"_id": 1}]),
-                           Namespace("shop", "log", [{"_id": 1}]))
+        dump = self.folder(Namespace("shop", "orders", [{"_id": 1}]), Namespace("shop", "log", [{"_id": 1}]))
         outcome = self.plan(dump, "--ns-include", "shop.orders", "--ns-include", "shop.logs",
                             "--ns-exclude", "*.x", "--ns-from", "a.$b$", "--ns-to", "b.$b$",
                             "--ns-from", "shop.$b$", "--ns-to", "b.$b$")
@@ -264,16 +261,14 @@ class Folders(RestoreCase):
 
     def test_names_of_files_are_unescaped(self):
         names = ["a/b", "50%", "ü", "a b", "x.y"]
-        dump = self.folder(*(Namespace("a", name, [{"_id": 1}], metadata=False)
-                             for name in names))
+        dump = self.folder(*(Namespace("a", name, [{"_id": 1}], metadata=False) for name in names))
         lines = self.plan(dump).out.splitlines()[1:-1]
         self.assertEqual({line[2:].partition("  ")[0] for line in lines}, set(names))
         dump = self.folder(Namespace("x%64b", "c", [{"_id": 1}]), Namespace("xdb", "d", []))
         self.assertEqual(set(self.rows(dump)), {"x%64b.c", "xdb.d"})
 
     def test_an_empty_compressed_file_is_truncated(self):
-        dump = self.folder(Namespace("a", "x", [{"_id": 1}], metadata=False),
-                           Namespace("a", "y", [{"_id": 1}]))
+        dump = self.folder(Namespace("a", "x", [{"_id": 1}], metadata=False), Namespace("a", "y", [{"_id": 1}]))
         (dump / "a" / "y.bson").unlink()
         (dump / "a" / "y.bson.gz").write_bytes(b"")
         outcome = self.plan(dump, code=support.EXIT_SOURCE)

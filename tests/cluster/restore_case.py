@@ -7,8 +7,7 @@ import dump_making as making
 import support
 from support import bson
 
-VALIDATOR = {"validator": {"n": {"$gte": 100}}, "validationLevel": "strict",
-             "validationAction": "error"}
+VALIDATOR = {"validator": {"n": {"$gte": 100}}, "validationLevel": "strict", "validationAction": "error"}
 INDEXES = [
     {"v": 2, "key": {"n": 1, "_id": 1}, "name": "n_1__id_1", "unique": True},
     {"v": 2, "key": {"when": 1}, "name": "ttl", "expireAfterSeconds": 10 ** 8},
@@ -17,8 +16,7 @@ INDEXES = [
      "default_language": "english", "language_override": "language", "textIndexVersion": 3},
     {"v": 2, "key": {"g": "2dsphere"}, "name": "g", "2dsphereIndexVersion": 3, "sparse": True},
 ]
-SERIES = {"timeseries": {"timeField": "t", "metaField": "m", "granularity": "seconds",
-                         "bucketMaxSpanSeconds": 3600}}
+SERIES = {"timeseries": {"timeField": "t", "metaField": "m", "granularity": "seconds", "bucketMaxSpanSeconds": 3600}}
 
 
 def documents(count, first=0):

@@ -29,7 +29,7 @@ class Forget(support.ClusterCase):
         self.assertEqual(self.database.list_collection_names(), ["t"])
         self.assertEqual(self.database.t.count_documents({}), 500)
         self.assertEqual([path.name for path in work.iterdir()], ["mine.txt"])
-        self.assertIn("t: there is no registry to remove", self.forget(*self.target()).out)     # again
+        self.assertIn("t: no source is registered: nothing is left of its registry", self.forget(*self.target()).out)
 
     def test_a_collection_of_the_environment_is_not_meant(self):
         _, work = self.load(self.source, code=support.EXIT_REJECTS)
@@ -43,8 +43,11 @@ class Forget(support.ClusterCase):
         self.shardload("tune", *self.target(), "--max-trials", 1, "--work-dir", "wt", self.file("u.csv", ROWS))
         self.shardload("restore", *self.target("r"), "--work-dir", "wr",
                        self.file("d.bson", support.bson.encode({"_id": 1})))
-        self.forget("wl", "wt", "wr")
-        self.assertEqual([name for name in ("wl", "wt", "wr") if (self.scratch / name).exists()], [])
+        self.shardload("verify", "--uri", self.uri, "--work-dir", "wv", "-d", self.database_name, "-c", "r", "--dump",
+                       "d.bson")
+        self.file(f"wr/admin.system.users-{0:016x}/merged", "shardload-restore-1")
+        self.assertIn("admin.shardload-restore-1 may hold users", self.forget("wl", "wt", "wr", "wv").err)
+        self.assertEqual([name for name in ("wl", "wt", "wr", "wv") if (self.scratch / name).exists()], [])
 
     def test_a_restore_that_drops(self):
         dump = self.file("d.bson", support.bson.encode({"_id": 1}))

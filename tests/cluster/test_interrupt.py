@@ -37,8 +37,7 @@ class InterruptCase(support.ClusterCase):
     def load_from_open_pipe(self, collection):
         """Starts a load that runs until its pipe is closed. Returns (Running, the pipe)."""
         running, feed = self.start_with_pipe(
-            "shardload", *self.load_words(collection, "-j", 1, "--batch-size", 10, "-",
-                                          collection=collection),
+            "shardload", *self.load_words(collection, "-j", 1, "--batch-size", 10, "-", collection=collection),
             text=support.wide_text(3).encode())
         self.wait_for_documents(running, 1, collection)
         return running, feed

@@ -32,12 +32,10 @@ class Standalone(Restoring):
                 self.assertEqual({**one, **indexes[one["name"]]}, indexes[one["name"]])
             self.assertEqual(set(indexes), {"_id_", *(one["name"] for one in INDEXES)})
             self.assertEqual(set(self.facts("empty")[2]), {"_id_", "n_1__id_1"})
-            self.assertEqual((rows["orders"]["inserted"], rows["orders"]["indexes"]),
-                             (3000, len(INDEXES)))
+            self.assertEqual((rows["orders"]["inserted"], rows["orders"]["indexes"]), (3000, len(INDEXES)))
             self.assertRegex(outcome.text, r"total +3,003 +3,003 +0 +0 +6 ")
         # The registries of the loads have been dropped.
-        self.assertEqual(set(self.database.list_collection_names()),
-                         {"orders", "empty", "odd/name %25"})
+        self.assertEqual(set(self.database.list_collection_names()), {"orders", "empty", "odd/name %25"})
 
     def test_a_default_collation_and_simple_indexes(self):
         dump = self.dump_folder(self.namespace(
@@ -52,8 +50,7 @@ class Standalone(Restoring):
 
     def test_views_come_last_and_renamed_collections_are_reported(self):
         view = {"viewOn": "t", "pipeline": [{"$match": {"n": {"$lt": 3}}}]}
-        dump = self.dump_folder(self.namespace("a_view", options=view),
-                                self.namespace("t", documents(10)))
+        dump = self.dump_folder(self.namespace("a_view", options=view), self.namespace("t", documents(10)))
         self.restore(dump)
         self.assertEqual(self.facts("a_view")[:2], ("view", view))
         self.assertEqual(self.database.a_view.count_documents({}), 3)
@@ -62,12 +59,10 @@ class Standalone(Restoring):
 
     def test_capped_collections_keep_their_order(self):
         made = [{"_id": n * 7919 % 2003, "n": n} for n in range(2003)]
-        dump = self.dump_folder(self.namespace(
-            "t", made, options={"capped": True, "size": 1 << 20, "max": 5000}))
+        dump = self.dump_folder(self.namespace("t", made, options={"capped": True, "size": 1 << 20, "max": 5000}))
         self.restore(dump, "-j", 4, "--batch-size", 100)
         self.assertEqual(self.facts("t")[1], {"capped": True, "size": 1 << 20, "max": 5000})
-        self.assertEqual([one["n"] for one in self.database.t.find().sort("$natural", 1)],
-                         list(range(2003)))
+        self.assertEqual([one["n"] for one in self.database.t.find().sort("$natural", 1)], list(range(2003)))
 
     def test_a_full_capped_collection_is_the_cause_of_missing_documents(self):
         self.database.create_collection("t", capped=True, size=1 << 20, max=700)
@@ -159,8 +154,7 @@ class Standalone(Restoring):
         self.assertIn("indexed gets the TTL index ttl: servers delete", outcome.err)
         self.assertIn("also those of this load; 3,000 of the 3,000 records", outcome.err)
         self.assertIn("To keep them, restore with --no-index-restore, and build", outcome.err)
-        for name, setter in (("clustered", "collMod"), ("series", "collMod"),
-                             ("indexed", "createIndexes")):
+        for name, setter in (("clustered", "collMod"), ("series", "collMod"), ("indexed", "createIndexes")):
             with self.subTest(name):
                 self.check_expiry(recorder.recorded, name, setter)
 
@@ -179,8 +173,7 @@ class Standalone(Restoring):
         self.assertIn((setter, True), commands[last:])
 
     def test_names_are_chosen_and_changed(self):
-        dump = self.dump_folder(*(self.namespace(name, documents(2))
-                                  for name in ("a", "a.b", "b", "c")))
+        dump = self.dump_folder(*(self.namespace(name, documents(2)) for name in ("a", "a.b", "b", "c")))
         self.restore(dump, "--ns-include", "*.a*", "--ns-include", "*.c", "--ns-exclude", "*.a.b",
                      "--ns-from", f"{self.db}.$name$", "--ns-to", f"{self.db}.new.$name$")
         self.assertEqual(set(self.database.list_collection_names()), {"new.a", "new.c"})
@@ -191,8 +184,7 @@ class Standalone(Restoring):
         dump = self.dump_folder(self.namespace("t", made, options=VALIDATOR))
         self.database.t.insert_many([*made[:200], {"_id": "own"}])
         outcome, rows = self.restore(dump)
-        self.assertEqual((rows["t"]["inserted"], rows["t"]["alreadyStored"], rows["t"]["existed"]),
-                         (300, 200, True))
+        self.assertEqual((rows["t"]["inserted"], rows["t"]["alreadyStored"], rows["t"]["existed"]), (300, 200, True))
         self.assertIn("exists with other options than in the dump, which are not set: validator; `shardload verify",
                       outcome.err)
         self.assertEqual(self.facts("t")[1], {})
@@ -209,12 +201,37 @@ class Standalone(Restoring):
         self.restore(dump, code=support.EXIT_CLUSTER, message="exists and is a view")
 
     def test_a_collection_beside_the_registry_of_its_namesake(self):
-        dump = self.dump_folder(self.namespace("t", documents(5)),
-                                self.namespace("t.sources", documents(3)))
+        dump = self.dump_folder(self.namespace("t", documents(5)), self.namespace("t.sources", documents(3)))
         for words in ([], ["--drop"]):
             self.restore(dump, *words)
             self.check("t", documents(5))
             self.check("t.sources", documents(3))
+
+    def test_a_collection_of_which_all_documents_are_rejected(self):
+        """A restore into a living database, whose `counters` has one document: its indexes are built like those of
+        others, and the oplog is replayed."""
+        dump = self.dump_folder(*(self.namespace(name, [{"_id": n, "a": 1} for n in range(count)], indexes=INDEXES[:1])
+                                  for name, count in (("one", 1), ("two", 2))))
+        for name in ("one", "two"):
+            self.database[name].insert_one({"_id": 0, "a": 2})
+        _, rows = self.restore(dump, code=support.EXIT_REJECTS)
+        self.assertEqual([(row["rejected"], row["exitCode"]) for row in rows.values()], [(1, support.EXIT_REJECTS)] * 2)
+        for name in ("one", "two"):
+            self.assertIn(INDEXES[0]["name"], self.facts(name)[2])
+
+    def test_a_document_that_occurs_twice(self):
+        """Near the first one, in the same batch, and far from it; also in a collection that is restored at once."""
+        made = documents(3000)
+        dump = self.dump_folder(self.namespace("near", [*made[:9], *made], indexes=INDEXES[:1]),
+                                self.namespace("far", [*made, made[0]], indexes=INDEXES[:1]),
+                                self.namespace("few", [*made[:9], made[0]]))
+        outcome, rows = self.restore(dump)
+        self.assertEqual({name: (row["inserted"], row["alreadyStored"]) for name, row in rows.items()},
+                         {"near": (3000, 9), "far": (3000, 1), "few": (9, 1)})
+        self.assertNotIn("missing", outcome.err)
+        self.verify(dump, "--content")
+        self.database.far.insert_one({})
+        self.assertIn("far: differs", self.verify(dump, "--content", code=support.EXIT_VERIFICATION).out)
 
     def test_an_index_that_cannot_be_built(self):
         made = documents(50)
@@ -255,23 +272,26 @@ class Standalone(Restoring):
         self.assertEqual(self.database.damaged.count_documents({}), 999)
         rejects = {folder.name.partition(".")[2].rpartition("-")[0]: support.reject_rows(folder)
                    for folder in work.iterdir() if folder.is_dir()}
-        named = re.findall(r"\.(\w+): 1 document rejected, with the reasons in (\S+)/rejects.tsv",
-                           outcome.err)
-        self.assertEqual({name: support.reject_rows(pathlib.Path(folder)) for name, folder in named},
-                         rejects)
+        named = re.findall(r"\.(\w+): 1 document rejected, with the reasons in (\S+)/rejects.tsv", outcome.err)
+        self.assertEqual({name: support.reject_rows(pathlib.Path(folder)) for name, folder in named}, rejects)
         self.assertEqual([(int(row["offset"])) for row in rejects["damaged"]], [one])
         self.assertEqual([(int(row["offset"])) for row in rejects["twice"]], [len(data)])
+        for words in ([], ["--content"]): # what cannot be read is not shown to be equal
+            outcome = self.verify(dump, *words, "--ns-exclude", "*.twice", code=support.EXIT_SOURCE)
+            for name, why in (("damaged", "damaged: "), ("cut", "truncated: ")):
+                self.assertRegex(outcome.err, rf"/{name}.bson, byte \d+: rejected: {why}")
+                self.assertIn(f".{name}: 1 record of the dump cannot be read or stored, and was not compared",
+                              outcome.err)
+            self.assertIn("0 of 2 namespaces are equal to the dump", outcome.out)
 
     def test_killed_and_resumed(self):
-        made = {name: documents(4000, 10 ** 5 * number)
-                for number, name in enumerate(("a", "b", "c"))}
+        made = {name: documents(4000, 10 ** 5 * number) for number, name in enumerate(("a", "b", "c"))}
         dump = self.dump_folder(*(self.namespace(name, some, options=VALIDATOR,
                                                  indexes=INDEXES[:2])
                                   for name, some in made.items()),
                                 self.namespace("z", options={"viewOn": "a", "pipeline": []}))
         work = self.scratch / "work"
-        words = ["--drop", "--rate-limit", 8000, "--batch-size", 50, "-j", 2,
-                 "--collections-at-once", 1]
+        words = ["--drop", "--rate-limit", 8000, "--batch-size", 50, "-j", 2, "--collections-at-once", 1]
         resume = []
         for name, above in (("a", 500), ("b", 100), ("b", 2000), ("c", 1000)):
             running = self.begin(dump, *words, *resume)
@@ -285,8 +305,7 @@ class Standalone(Restoring):
             self.assertEqual(self.facts(name)[1], VALIDATOR)
             self.assertEqual(set(self.facts(name)[2]), {"_id_", "n_1__id_1", "ttl"})
             self.assertEqual(rows[name]["inserted"] + rows[name]["alreadyStored"], 4000)
-        self.assertEqual(set(self.database.list_collection_names()) - {"system.views"},
-                         {*made, "z"})
+        self.assertEqual(set(self.database.list_collection_names()) - {"system.views"}, {*made, "z"})
         self.assertRegex(outcome.text, r"\.a .*earlier run")
         outcome, _ = self.restore(dump, *words, "--resume", work=work)
         self.assertRegex(outcome.text, r"\.c .*earlier run")
@@ -383,8 +402,7 @@ class Standalone(Restoring):
         work = self.scratch / "work"
         self.restore(dump, work=work)
         self.restore(dump, "--resume", work=work)
-        self.restore(dump, "--resume", "--ns-from", "*.b", "--ns-to", "*.c", work=work,
-                     code=support.EXIT_USAGE)
+        self.restore(dump, "--resume", "--ns-from", "*.b", "--ns-to", "*.c", work=work, code=support.EXIT_USAGE)
         self.assertNotIn("c", self.database.list_collection_names())
         self.database.drop_collection("v")
         self.restore(dump, "--resume", work=work, code=support.EXIT_CLUSTER, message="this server does not have it")
@@ -411,8 +429,9 @@ class Standalone(Restoring):
         (self.scratch / "empty").mkdir()
         self.shardload("restore", "--uri", self.uri, "--work-dir", "new", "--report",
                        "nowhere/r.json", dump, code=support.EXIT_USAGE)
-        self.shardload("restore", "--uri", self.uri, "--work-dir", "empty", "--resume", dump,
-                       code=support.EXIT_USAGE)
+        self.shardload("restore", "--uri", self.uri, "--work-dir", "empty", "--resume", dump, code=support.EXIT_USAGE)
+        self.shardload("restore", "--uri", self.uri, "--work-dir", "new", self.file("x", b"no archive"),
+                       code=support.EXIT_SOURCE)
         archive = self.archive(self.namespace("a", documents(4)))
         for source in (dump, archive):
             self.shardload("verify", "--uri", f"mongodb://127.0.0.1:{support.free_port()}/",
@@ -421,8 +440,7 @@ class Standalone(Restoring):
                        "--dump", archive, code=support.EXIT_SOURCE)
         zipped = self.archive(self.namespace("a", documents(4000)), zipped=True)
         zipped.write_bytes(zipped.read_bytes()[:-1000])
-        self.shardload("verify", "--uri", self.uri, "--work-dir", "new", "--dump", zipped,
-                       code=support.EXIT_SOURCE)
+        self.shardload("verify", "--uri", self.uri, "--work-dir", "new", "--dump", zipped, code=support.EXIT_SOURCE)
         self.assertFalse((self.scratch / "new").exists())
         self.assertEqual(list((self.scratch / "empty").iterdir()), [])
 
@@ -462,7 +480,7 @@ class Standalone(Restoring):
         self.shardload("verify", "--uri", self.uri, "--content", "--dump", dump)
         file = dump / self.database_name / "t.bson"  # as a source, it was never loaded
         self.shardload("verify", "--uri", self.uri, "-d", self.database_name, "-c", "t", file,
-                       code=support.EXIT_SOURCE, message=f"compared with its dump: shardload verify --dump {file}\n")
+                       code=support.EXIT_SOURCE, message=f"options of the connection: shardload verify --dump {file}\n")
         self.shardload("verify", "--uri", self.uri, "--dump", file)
         self.database.t.update_one({"_id": made[3]["_id"]}, {"$set": {"s": "changed"}},
                                    bypass_document_validation=True)
@@ -567,8 +585,7 @@ class Standalone(Restoring):
             self.check("few", made[:30])
             self.check("system.buckets.series", buckets)
             self.assertEqual(self.facts("orders")[1], VALIDATOR)
-            self.assertEqual(set(self.facts("orders")[2]),
-                             {"_id_", *(one["name"] for one in INDEXES)})
+            self.assertEqual(set(self.facts("orders")[2]), {"_id_", *(one["name"] for one in INDEXES)})
             self.assertEqual(self.database.a_view.count_documents({}), 3000)
             self.assertEqual(self.database.series.count_documents({}), 200)
             self.assertIn("empty", self.database.list_collection_names())
@@ -590,17 +607,25 @@ class Standalone(Restoring):
                 (bytes(flipped), (3000, 2000), ["do not match the CRC"]),
                 (bytes(broken), (2900, 2000), [f"byte {at} of the uncompressed archive, "
                                                f"{self.db}.a", "do not match the CRC"])):
-            outcome, rows = self.restore(self.file("damaged", damaged), "--drop",
-                                         code=support.EXIT_SOURCE)
+            damaged = self.file("damaged", damaged)
+            before = [self.database[name].insert_one({}) and self.database[name].count_documents({}) for name in "ab"]
+            work = self.scratch / f"work-{next(self._counter)}"
+            outcome, _ = self.restore(damaged, "--drop", work=work, code=support.EXIT_SOURCE,
+                                      message="--drop is refused, and nothing was changed")
+            self.assertEqual([self.database[name].count_documents({}) for name in "ab"], before)
             for message in messages:
                 self.assertIn(message, outcome.err)
+            _, rows = self.restore(damaged, "--drop", "--resume", "--skip-other", work=work)
             stored = [self.database[name].count_documents({}) for name in "ab"]
             if counts:
                 self.assertEqual(stored, list(counts))
             else:
                 self.assertGreater(min(stored), 1500)
                 self.assertEqual(stored, [rows[name]["inserted"] for name in "ab"])
-            self.restore(self.scratch / "damaged", "--drop", "--skip-other")
+            outcome = self.verify(damaged, "--content", "--work-dir", self.scratch / "verified",
+                                  code=support.EXIT_SOURCE)
+            self.assertIn(f"{self.db}.a: not compared completely", outcome.out)
+            self.restore(damaged, code=support.EXIT_SOURCE)
         listed = bson.encode({"db": self.db, "collection": "b",
                               "metadata": namespaces[1].metadata(),
                               "size": len(namespaces[1].data), "type": "collection"})
@@ -608,6 +633,29 @@ class Standalone(Restoring):
         self.restore(self.file("unlisted", data.replace(listed, b"")), "--drop",
                      code=support.EXIT_SOURCE,
                      message=f"{self.db}.b: documents of a collection that the archive does not list")
+
+    def test_nothing_is_dropped_for_documents_that_cannot_be_read(self):
+        """A nightly copy by a pipe whose first program fails; a dump written by another user."""
+        for name in ("a", "b"):
+            self.database[name].insert_one({"_id": "kept"})
+        to_a = ("--drop", "-d", self.db, "-c", "a")
+        for words in (to_a, to_a[1:]):
+            self.restore("-", *words, code=support.EXIT_SOURCE, stdin=b"",
+                         message="has the program that writes them failed")
+        dump = self.dump_folder(self.namespace("a", documents(3)), self.namespace("b", documents(3)), zipped=True)
+        (dump / self.db / "b.bson.gz").write_bytes(b"\x1f\x8b\x08garbage" + bytes(30))
+        work = self.scratch / "work"
+        for words in ([], ["--dry-run"]):
+            self.restore(dump, "--drop", *words, code=support.EXIT_SOURCE, work=work,
+                         message=f"{self.db}.b cannot be read, so --drop is refused")
+        self.assertFalse(work.exists())
+        for name in ("a", "b"):
+            self.check(name, [{"_id": "kept"}])
+        self.restore("-", *to_a, "--skip-other", stdin=b"")
+        self.assertEqual(self.database.a.count_documents({}), 0)
+        empty = self.dump_folder(self.namespace("b", []))
+        self.restore(empty, "--drop")  # a folder's file without documents is a dump of none
+        self.assertEqual(self.database.b.count_documents({}), 0)
 
     def test_a_killed_restore_of_a_pipe_needs_no_pipe_to_be_resumed(self):
         made = documents(4000)
@@ -651,6 +699,8 @@ class Standalone(Restoring):
         outcome = self.verify(archive, "--content", "--work-dir", work)
         self.assertIn("6 of 6 namespaces", outcome.out)
         self.assertFalse((work / "unpacked").exists())
+        admin = making.Namespace("admin", "system.roles", [])
+        self.verify(self.archive(admin, namespaces[1]), "--content", "--work-dir", work)
         changes = (
             (lambda: self.database.t.update_one({"n": 3}, {"$set": {"s": "new"}},
                                                 bypass_document_validation=True),
@@ -660,10 +710,13 @@ class Standalone(Restoring):
             (lambda: self.database.t.drop_index("partial"), [], "index partial: in the dump one"),
             (lambda: self.database.command("collMod", "t", validator={}), [],
              'option validator: in the dump {"n": {"$gte": 100}}, on the server none'),
-            (lambda: self.database.command("collMod", "v", viewOn="c", pipeline=[]), [],
-             "option viewOn: in the dump"),
+            (lambda: self.database.command("collMod", "v", viewOn="c", pipeline=[]), [], "option viewOn: in the dump"),
             (lambda: self.database.drop_collection("series"), [], "kind: in the dump timeseries"),
         )
+        # Numbers as old clients sent them, which old servers keep, are those of newer servers.
+        for seconds, code in ((1e8, 0), (1e8 + 1, support.EXIT_VERIFICATION)):
+            old = {**INDEXES[1], "key": {"when": 1.0}, "expireAfterSeconds": seconds}
+            self.verify(self.dump_folder(self.namespace("t", made, options=VALIDATOR, indexes=[old])), code=code)
         for change, words, message in changes:
             change()
             outcome = self.verify(dump, *words, code=support.EXIT_VERIFICATION)
@@ -672,14 +725,11 @@ class Standalone(Restoring):
         self.assertIn("1 of 1 namespaces", outcome.out)
         self.database["t.sources"].rename("moved")
         self.restore(archive, "--ns-include", "*.empty", work=work)
-        self.verify(archive, "--work-dir", work, code=support.EXIT_USAGE,
-                    message="the work directory of a restore")
-        self.verify(dump, "--ns-include", "*.t.sources", "--ns-from", "*.t.sources", "--ns-to",
-                    "*.moved")
+        self.verify(archive, "--work-dir", work, code=support.EXIT_USAGE, message="the work directory of a restore")
+        self.verify(dump, "--ns-include", "*.t.sources", "--ns-from", "*.t.sources", "--ns-to", "*.moved")
 
     def test_the_log_shows_the_differences_of_all_namespaces(self):
-        dump = self.dump_folder(self.namespace("a", documents(3)),
-                                self.namespace("b", documents(3), indexes=INDEXES))
+        dump = self.dump_folder(self.namespace("a", documents(3)), self.namespace("b", documents(3), indexes=INDEXES))
         self.restore(dump)
         self.database.b.drop_indexes()
         outcome = self.verify(dump, "--work-dir", "verified", code=support.EXIT_VERIFICATION)
@@ -695,8 +745,7 @@ class Standalone(Restoring):
         archive = self.archive(self.namespace("t", documents(3)))
         self.restore(archive)
         work = self.scratch / "verified"
-        first, pipe = self.start_with_pipe("shardload", "verify", "--uri", self.uri, "--dump", "-",
-                                           "--work-dir", work)
+        first, pipe = self.start_with_pipe("shardload", "verify", "--uri", self.uri, "--dump", "-", "--work-dir", work)
         self.wait_for((work / "unpacked").exists, "the first verification")
         self.verify(archive, "--work-dir", work, code=support.EXIT_USAGE,
                     message="another command is using this work directory")
@@ -726,8 +775,7 @@ class Standalone(Restoring):
         dump = self.dump_folder(self.namespace("t", []))
         for words, message in ((["-c", "x"], "--collection needs --db"), (["x.bson"], "leave the sources out")):
             self.verify(dump, *words, code=support.EXIT_USAGE, message=message)
-        self.verify(self.archive(self.namespace("t", [])), code=support.EXIT_USAGE,
-                    message="--work-dir")
+        self.verify(self.archive(self.namespace("t", [])), code=support.EXIT_USAGE, message="--work-dir")
         self.verify("missing/", code=support.EXIT_SOURCE, message="--dump missing/: No such file or directory")
         self.shardload("verify", "-d", "a", "-c", "b", "--ns-include", "x", "x.bson",
                        code=support.EXIT_USAGE, message="--ns-include is for --dump only")
@@ -737,8 +785,7 @@ class Sharded(Standalone):
     variable = "SHARDLOAD_TEST_URI"
 
     def keys(self, text):
-        return ["--shard-keys", self.file(f"keys-{next(self._counter)}.yaml",
-                                          text.replace("DB", self.db))]
+        return ["--shard-keys", self.file(f"keys-{next(self._counter)}.yaml", text.replace("DB", self.db))]
 
     def test_an_index_that_cannot_support_the_shard_key_keeps_its_name(self):
         made, own = documents(50), {"v": 2, "key": {"s": 1}, "name": "s_1", "collation": COLLATION}
@@ -760,8 +807,7 @@ class Sharded(Standalone):
         outcome, _ = self.restore(dump, *keys)
         self.assertIn(f"each on one shard, unless it exists sharded: {self.db}.u; --shard-keys FILE shards",
                       outcome.text)
-        for name, key in (("t", {"n": 1}), ("h", {"_id": "hashed"}), ("i", {"s": 1, "_id": 1}),
-                          ("u", None)):
+        for name, key in (("t", {"n": 1}), ("h", {"_id": "hashed"}), ("i", {"s": 1, "_id": 1}), ("u", None)):
             self.check(name, made)
             self.assertEqual(self.shard_key(name), key)
         self.assertEqual(self.facts("t")[2]["of the dump"]["unique"], True)

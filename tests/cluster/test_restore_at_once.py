@@ -84,16 +84,14 @@ class Standalone(Restoring):
             self.check(name, some)
             self.assertEqual(set(self.facts(name)[2]), {"_id_", "n_1__id_1", "ttl"})
             self.assertEqual(rows[name]["inserted"] + rows[name]["alreadyStored"], 3000)
-        self.assertEqual(set(self.database.list_collection_names()) - {"system.views"},
-                         {*made, "z"})
+        self.assertEqual(set(self.database.list_collection_names()) - {"system.views"}, {*made, "z"})
 
     def test_an_interrupt_ends_all_loads_and_begins_no_other(self):
         made = {name: documents(3000, 10 ** 5 * number) for number, name in enumerate(NAMES[:5])}
         dump = self.dump_of(made)
         work = self.scratch / "work"
         running = self.begin(dump, work=work)
-        self.wait_for(lambda: all(self.count(name) >= 100 for name in NAMES[:3]),
-                      "documents in three collections")
+        self.wait_for(lambda: all(self.count(name) >= 100 for name in NAMES[:3]), "documents in three collections")
         outcome = running.interrupt(f"--resume --work-dir {work}")
         for name in NAMES[:3]:
             self.assertRegex(outcome.text, rf"\.{name} .*incomplete")
@@ -135,8 +133,7 @@ class Standalone(Restoring):
                     if row["namespace"].endswith(name)]
             self.assertEqual([(row["records"], row["rejected"]) for row in rows], [(3000, 0)] * 2)
             self.assertEqual(sum(row["inserted"] for row in rows), 3000)
-        self.assertEqual(set(self.database.list_collection_names()) - {"system.views"},
-                         {*made, "z"})
+        self.assertEqual(set(self.database.list_collection_names()) - {"system.views"}, {*made, "z"})
 
 
 class Sharded(Standalone):
@@ -144,8 +141,7 @@ class Sharded(Standalone):
 
     def test_ranged_keys_of_several_collections_are_split_and_distributed(self):
         made = {name: documents(2000, 10 ** 5 * number) for number, name in enumerate(NAMES[:4])}
-        keys = self.file("keys.yaml", "".join(f"{self.db}.{name}: {{key: {{n: 1}}}}\n"
-                                              for name in made))
+        keys = self.file("keys.yaml", "".join(f"{self.db}.{name}: {{key: {{n: 1}}}}\n" for name in made))
         outcome, _ = self.restore(self.dump_of(made), "--shard-keys", keys)
         self.assertNotIn("warning", outcome.text)
         shards = {shard["_id"] for shard in self.client.config.shards.find()}

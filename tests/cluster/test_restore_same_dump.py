@@ -20,8 +20,7 @@ class Standalone(Restoring):
     def setUp(self):
         super().setUp()
         self.work = self.scratch / "work"
-        self.made = {name: [{"_id": n, "of": name, "s": f"{n:07}" * 70} for n in range(1000)]
-                     for name in NAMES}
+        self.made = {name: [{"_id": n, "of": name, "s": f"{n:07}" * 70} for n in range(1000)] for name in NAMES}
 
     def folder(self, change=None, zipped=False):
         """A dump at the same path each time. `change`: of the documents of c."""
@@ -47,8 +46,7 @@ class Standalone(Restoring):
         self.assertEqual(self.there(), before)
 
     def there(self):
-        return {name: self.database[name].count_documents({})
-                for name in self.database.list_collection_names()}
+        return {name: self.database[name].count_documents({}) for name in self.database.list_collection_names()}
 
     def resumed(self, dump, *words):
         outcome, _ = self.restore(dump, "--resume", *words, work=self.work)
@@ -66,8 +64,7 @@ class Standalone(Restoring):
         self.assertNotIn("c", self.there())
         # The same sizes, with other content.
         shutil.rmtree(dump)
-        self.folder({name: [{**one, "_id": -one["_id"]} for one in self.made[name]]
-                     for name in NAMES})
+        self.folder({name: [{**one, "_id": -one["_id"]} for one in self.made[name]] for name in NAMES})
         self.refused(dump, NOT_THE_SAME, f"{self.db}/a.bson has the same size", "other content")
         shutil.rmtree(dump)
         kept.rename(dump)
@@ -148,9 +145,8 @@ class Standalone(Restoring):
             with self.subTest(zipped=zipped):
                 dump = self.interrupted(zipped=zipped)
                 kept = dump.rename(self.scratch / "kept")
-                shutil.copytree(kept, dump)     # with the times of the files
-                self.assertIn("6 of the files of the dump have been copied",
-                              self.resumed(dump).err)
+                dump = shutil.copytree(kept, self.scratch / "elsewhere")  # with the times of the files
+                self.assertIn("6 of the files of the dump have been copied", self.resumed(dump).err)
                 for name in (*NAMES, "v"):
                     self.database.drop_collection(name)
                 for path in (dump, kept, self.work):
@@ -237,7 +233,6 @@ class Standalone(Restoring):
         self.wait_for_documents(running, 50, "a")
         making.folder(dump, [self.namespace("b", documents(3))])
         self.shardload("status", self.work, "--rate-limit", "unlimited")
-        running.wait().expect(support.EXIT_SOURCE,
-                              "b.bson: was replaced or changed after the restore began")
+        running.wait().expect(support.EXIT_SOURCE, "b.bson: was replaced or changed after the restore began")
         self.check("a", self.made["a"])
         self.check("b", [])

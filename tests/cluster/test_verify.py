@@ -64,8 +64,7 @@ class AnyServer:
     def test_an_archive(self):
         # Small entries share a MiB of _ids: documents of one entry are not extra in another.
         path = self.scratch / "year.zip"
-        entries = {f"month-{n}.csv": mot_text(range(n * 1000, n * 1000 + 50))
-                   for n in range(1, 13)}
+        entries = {f"month-{n}.csv": mot_text(range(n * 1000, n * 1000 + 50)) for n in range(1, 13)}
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, text in entries.items():
                 archive.writestr(name, text)
@@ -93,8 +92,7 @@ class AnyServer:
         self.assertEqual([row["problem"] for row in problems], ["missing", "extra"] * 3)
         self.assertEqual([int(row["_id"]) for row in problems],
                          [ids[record] + more for record in (0, 1990, 2047) for more in (0, 1)])
-        self.assertEqual([row["offset"] for row in problems if row["problem"] == "missing"],
-                         ["0", "1990", "2047"])
+        self.assertEqual([row["offset"] for row in problems if row["problem"] == "missing"], ["0", "1990", "2047"])
         self.assertIn(f", record 1990, _id {ids[1990]}: missing", outcome.err)
 
     # Changed collections
@@ -181,8 +179,7 @@ class AnyServer:
     def test_documents_with_other_field_names_are_different(self):
         path = self.file("year.txt", mot_text([1, 2, 3]))
         self.load(path)
-        _, found, problems = self.verify("--content", "--names", "long", path,
-                                         code=support.EXIT_VERIFICATION)
+        _, found, problems = self.verify("--content", "--names", "long", path, code=support.EXIT_VERIFICATION)
         self.assertEqual(found["different"], 3)
         self.assertIn("test_mileage is missing", problems[0]["detail"])
 
@@ -197,8 +194,7 @@ class AnyServer:
 
     def test_documents_that_the_server_refused_are_missing(self):
         self.database.create_collection("t", validator={"m": {"$lt": 49000}})
-        text = mot_text([1, 2, 3]).replace("|7002|2015-11-20|4|NT|P|49828",
-                                          "|7002|2015-11-20|4|NT|P|1")
+        text = mot_text([1, 2, 3]).replace("|7002|2015-11-20|4|NT|P|49828", "|7002|2015-11-20|4|NT|P|1")
         path = self.file("year.txt", text)
         self.load("--shard-key", "none", path, code=support.EXIT_REJECTS)
         outcome, found, _ = self.verify("--content", path, code=support.EXIT_VERIFICATION)
@@ -234,17 +230,14 @@ class AnyServer:
         stray = (number["number"] + 1 << 40) + 5
         self.database.t.insert_many([{"_id": support.bson.Int64(stray + n)} for n in range(3)])
         for words, extra in (([], 0), (["--content"], 3)):
-            outcome, found, _ = self.verify(*words, first,
-                                            code=support.EXIT_VERIFICATION if extra else 0)
+            outcome, found, _ = self.verify(*words, first, code=support.EXIT_VERIFICATION if extra else 0)
             self.assertEqual((found["extra"], found["missing"]), (extra, 0))
         self.assertRegex(outcome.text, "b.txt, which was not named: 303 documents .* has left 300")
-        ((name, counts),) = [(row["name"], (row["expected"], row["found"]))
-                             for row in found["otherSourcesWithExtra"]]
+        ((name, counts),) = [(row["name"], (row["expected"], row["found"])) for row in found["otherSourcesWithExtra"]]
         self.assertTrue(name.endswith("b.txt"))
         self.assertEqual(counts, (300, 303))
         # An incomplete source may hold any number; so may one that another mode has changed.
-        self.database["t.sources"].update_one({"number": number["number"] + 1},
-                                              {"$set": {"state": "started"}})
+        self.database["t.sources"].update_one({"number": number["number"] + 1}, {"$set": {"state": "started"}})
         self.verify("--content", first)
 
     def test_documents_of_other_programs_are_not_extra(self):
@@ -257,8 +250,7 @@ class AnyServer:
 
         def check(*, extra=0, others=3, source=table, expected=99):
             for words in ([], ["--content"]):
-                outcome, found, problems = self.verify(*words, source,
-                                                       code=support.EXIT_VERIFICATION if extra else 0)
+                outcome, found, problems = self.verify(*words, source, code=support.EXIT_VERIFICATION if extra else 0)
                 self.assertEqual((found["expected"], found["missing"], found["extra"],
                                   found["otherPrograms"]), (expected, 0, extra, others))
                 self.assertIn(f"{others} documents are from other programs", outcome.text)
@@ -312,8 +304,7 @@ class AnyServer:
     def test_interrupted(self):
         (path,) = self.generate("B", 150000, "--seed", 53)
         self.load(path)
-        running = self.start("shardload", "verify", *self.target(), "--content", "-j", 1,
-                             "--progress", "none", path)
+        running = self.start("shardload", "verify", *self.target(), "--content", "-j", 1, "--progress", "none", path)
         self.wait_for(lambda: "server " in running.text() or not running.running(), "a start")
         running.interrupt("interrupted")
 

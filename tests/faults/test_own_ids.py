@@ -38,20 +38,17 @@ class OwnIds(resume_case.ResumeCase):
         self.assertEqual(outcome.code, support.EXIT_OK, outcome.text)
         self.assertNotIn("Sanitizer", outcome.text)
         self.assert_content()
-        self.assert_accounting(self.work, records=COUNT, rejectedByParser=0, rejectedByServer=0,
-                               undelivered=0)
+        self.assert_accounting(self.work, records=COUNT, rejectedByParser=0, rejectedByServer=0, undelivered=0)
         figures = support.run_record(self.work)["accounting"]
         total = support.run_record(self.work)["verification"]
-        self.assertEqual((total["documentsBefore"], total["documentsAfter"], total["ok"]),
-                         (0, COUNT, True))
+        self.assertEqual((total["documentsBefore"], total["documentsAfter"], total["ok"]), (0, COUNT, True))
         if again is not SOME:
             self.assertEqual(figures["alreadyStored"], again, figures)
         self.assert_balancer()
         return figures
 
     def kill_at(self, batch, *more, **where):
-        outcome = self.load_with_fault(lambda running: running.signal(signal.SIGKILL), *more,
-                                       batch=batch, **where)
+        outcome = self.load_with_fault(lambda running: running.signal(signal.SIGKILL), *more, batch=batch, **where)
         self.assertNotIn(outcome.code, (support.EXIT_OK, support.EXIT_REJECTS), outcome.text)
         self.proxy.clear_faults()
 
@@ -86,16 +83,14 @@ class Standalone(OwnIds):
         self.proxy.on_batch(1, proxy.cut_reply(0))
         self.begin(source=source, size=1000).wait().expect(support.EXIT_REJECTS)
         with_id = sum("_id" in one for one in twins)
-        self.assert_accounting(self.work, records=100, rejectedByServer=with_id,
-                               identicalDuplicates=with_id)
+        self.assert_accounting(self.work, records=100, rejectedByServer=with_id, identicalDuplicates=with_id)
         self.assertEqual(self.database.t.count_documents({}), 100 - with_id)
 
     def test_a_document_that_is_changed_between_the_runs_is_noticed(self):
         """It was inserted by the run that was killed: the count shows that another program has
         changed it."""
         self.kill_at(25)
-        stored = self.database.t.find_one({"_id": {"$in": [one["_id"] for one in self.made[:2000]
-                                                           if "_id" in one]}})
+        stored = self.database.t.find_one({"_id": {"$in": [one["_id"] for one in self.made[:2000] if "_id" in one]}})
         self.database.t.update_one({"_id": stored["_id"]}, {"$set": {"text": "changed"}})
         outcome = self.begin("--resume").wait()
         figures = support.run_record(self.work)["accounting"]
@@ -158,8 +153,7 @@ class Standalone(OwnIds):
         source = self.file("twins.bson", making.dump([*twins, *twins]))
         self.load_killed_between_inserts(batch=25, source=source)
         outcome = self.resume(source=source).expect(support.EXIT_OK)
-        self.assertIn(f"{len(twins):,} of the documents that were already stored are identical",
-                      outcome.err)
+        self.assertIn(f"{len(twins):,} of the documents that were already stored are identical", outcome.err)
         self.assertEqual(self.database.t.count_documents({}), len(twins))
 
 
@@ -184,7 +178,6 @@ class ServerDies(OwnIds):
 
     def test_killed_just_after_batches_were_sent(self):
         for number in (10, 30):
-            self.proxy.on_batch(number, proxy.call_after(
-                lambda: self.servers.kill_and_start_again("server")))
+            self.proxy.on_batch(number, proxy.call_after(lambda: self.servers.kill_and_start_again("server")))
         self.assert_nothing_lost(self.begin().wait(), again=SOME)
         self.assertEqual(self.proxy.unused(), [])

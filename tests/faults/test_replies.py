@@ -76,8 +76,7 @@ class Replies(SmallBatches):
         self.assertIn("does not add up", outcome.err)
 
     def test_batches_that_were_not_inserted_are_sent_again(self):
-        changes = [change for change in INCONSISTENT
-                   if change({"n": 0, "ok": 1.0}).get("n") != BATCH]
+        changes = [change for change in INCONSISTENT if change({"n": 0, "ok": 1.0}).get("n") != BATCH]
         outcome = self.load_with([proxy.answer(change) for change in changes])
         figures = self.assert_nothing_lost(outcome, again=0)
         self.assertEqual(figures["retries"], len(changes), figures)
@@ -206,8 +205,7 @@ class Replies(SmallBatches):
         for code in (2, 999999):
             with self.subTest(code=code):
                 positions = self.refuse_documents(797, code, whole=True)
-                self.assert_refused(self.begin("--retry-timeout", 20, "--drop").wait(), positions,
-                                    code)
+                self.assert_refused(self.begin("--retry-timeout", 20, "--drop").wait(), positions, code)
 
     def test_a_server_that_refuses_every_document_reaches_the_limit_of_rejects(self):
         self.refuse_documents(1, 999999, whole=False)
@@ -242,8 +240,7 @@ class Replies(SmallBatches):
             reply = [lambda _: {"ok": 0.0, "code": code, "errmsg": "never"},
                      refused(error(1, code, "never"), n=BATCH - 1)][number % 2]
             self.proxy.on_batch(4, proxy.answer(reply))
-            outcome = self.begin(*["--resume"][:number]).wait().expect(
-                support.EXIT_CLUSTER, "never", f"(code {code})")
+            outcome = self.begin(*["--resume"][:number]).wait().expect(support.EXIT_CLUSTER, "never", f"(code {code})")
             self.assertNotIn("trying again", outcome.text)
             self.assert_accounting(self.work, rejectedByServer=0)
         self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)
@@ -396,8 +393,7 @@ class Profiled(fault_case.FaultCase):
                 database = client[self.database_name]
                 database.command("profile", 0)
                 concerns += [entry["command"].get("writeConcern", {}) for entry in
-                             database["system.profile"].find(
-                                 {"op": "insert", "ns": f"{self.database_name}.t"})]
+                             database["system.profile"].find({"op": "insert", "ns": f"{self.database_name}.t"})]
         finally:
             for client in clients:
                 client.close()
@@ -439,8 +435,7 @@ class ReplicaSet(WritesBlocked, Profiled):
         self.client.admin.command("setUserWriteBlockMode", **{"global": on})
 
     def test_the_load_ends_when_writes_are_blocked_for_longer_than_the_retry_limit(self):
-        self.load_with_writes_blocked("--retry-timeout", 1).wait().expect(
-            support.EXIT_CLUSTER, "--resume")
+        self.load_with_writes_blocked("--retry-timeout", 1).wait().expect(support.EXIT_CLUSTER, "--resume")
         self.assert_accounting(self.work, rejectedByServer=0)
         self.block_writes(False)
         self.assert_nothing_lost(self.begin("--resume").wait(), again=SOME)

@@ -51,8 +51,7 @@ class Stopped(ResumeCase):
         self.assert_resumes()
 
     def test_by_too_many_rejects(self):
-        self.begin("--max-rejects", 1).wait().expect(
-            support.EXIT_SOURCE, "--max-rejects", "--resume")
+        self.begin("--max-rejects", 1).wait().expect(support.EXIT_SOURCE, "--max-rejects", "--resume")
         self.assert_completed(self.resume("--max-rejects", 100))
 
     def test_by_a_closed_standard_output(self):
@@ -122,8 +121,7 @@ class Refused(ResumeCase):
         self.before = sorted(self.stored())
 
     def assert_refuses(self, *words, message, code=support.EXIT_USAGE, **where):
-        outcome, batches = self.count_batches(
-            lambda: self.resume(*words, **{"source": self.path, **where}))
+        outcome, batches = self.count_batches(lambda: self.resume(*words, **{"source": self.path, **where}))
         self.assertEqual(outcome.code, code, outcome.text)
         self.assertIn(message, outcome.err)
         self.assertEqual(batches, 0)
@@ -243,8 +241,7 @@ class RejectsGone(ResumeCase):
     def test_a_truncated_reject_file_is_asked_for(self):
         for name in self.FILES:
             with self.subTest(file=name):
-                self.assert_refused_after(lambda path: os.truncate(path, 10), name,
-                                          "holds 10 bytes")
+                self.assert_refused_after(lambda path: os.truncate(path, 10), name, "holds 10 bytes")
         self.assert_completed(self.resume())
 
 
@@ -268,12 +265,10 @@ class ClockSetBack(ResumeCase):
     """The wall clock is set back by a day, or by years, during a load or before its resume."""
 
     def environment(self, after, days):
-        return support.preloaded("clock_back", CLOCK_BACK_AFTER=str(after),
-                                 CLOCK_BACK_SECONDS=str(days * 86400))
+        return support.preloaded("clock_back", CLOCK_BACK_AFTER=str(after), CLOCK_BACK_SECONDS=str(days * 86400))
 
     def test_during_the_load(self):
-        outcome = self.start("shardload", *self.words(),
-                             environment=self.environment(after=12, days=1)).wait()
+        outcome = self.start("shardload", *self.words(), environment=self.environment(after=12, days=1)).wait()
         self.assert_nothing_lost(outcome)
 
     def test_between_the_kill_and_the_resume(self):
@@ -335,8 +330,7 @@ class DiskFull(ResumeCase):
              *map(str, words)], cwd=folder, capture_output=True, text=True, timeout=support.LIMIT,
             env=support.clean_environment(WORK=str(self.work)), check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        code, code_of_resume = (int((folder / f"{which}.code").read_text())
-                                for which in ("first", "second"))
+        code, code_of_resume = (int((folder / f"{which}.code").read_text()) for which in ("first", "second"))
         errors = (folder / "first.err").read_text()
         if code > 1:
             self.assertRegex(errors, "(?i)no space left|disk")
@@ -433,8 +427,7 @@ class LargeJournal(support.Case):
         (self.work / "shardload.log").touch()
         version = self.shardload("--version").out.split()[1]
         recorded = journal_reader.Journal((journal_reader.RECORDING / "journal").read_bytes())
-        begun = {**recorded.documents["begun"], "version": version,
-                 "options": {"db": "d", "collection": "t"}}
+        begun = {**recorded.documents["begun"], "version": version, "options": {"db": "d", "collection": "t"}}
         self.good = journal_reader.encode({"begun": begun}, [])
 
     def resume(self, length, code, message):
