@@ -49,8 +49,8 @@ static uint8_t *put_json(const sl_value *v, sl_text text, uint8_t *to) {
     default:
         return NULL;
     }
-    if (after != copy + length || end - to < 7)
-        return NULL;
+    if (after != copy + length || own_id || sl_bson_value_end(to[4], to + 6) != end - 1)
+        return NULL; /* more follows on the value: "x","role":"admin" */
     *v->type = to[4];
     size_t bytes = (size_t)(end - to) - 7; /* without length, type, key and end */
     memmove(to, to + 6, bytes);

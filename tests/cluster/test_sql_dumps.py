@@ -885,6 +885,15 @@ class Dumps(support.ClusterCase):
                                   "INSERT INTO t VALUES(unistr('" + "\\u0001" * 300000 + "'));"))
         self.assertEqual(self.found("t"), [{"v": "\x01" * 300000}])
 
+    def test_text_after_a_json_value(self):
+        """It stays text, and gives the document no other fields."""
+        bad = '"x","role":"admin","name":"root","_id":1'
+        self.run_load(self.sqlite("CREATE TABLE u(id INTEGER PRIMARY KEY, settings JSON, name TEXT);",
+                                  """INSERT INTO u VALUES(1,'{"theme":"dark"}','Ann');""",
+                                  f"INSERT INTO u VALUES(2,'{bad}','Bob');"))
+        self.assertEqual(self.found("u"), [{"id": 1, "settings": {"theme": "dark"}, "name": "Ann"},
+                                           {"id": 2, "settings": bad, "name": "Bob"}])
+
     def test_hostile_names_of_tables(self):
         """They become neither folders outside of the work directory, nor collections with a meaning of their own."""
         def rows(*names):
