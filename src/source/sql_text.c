@@ -458,6 +458,41 @@ bool sl_sql_is_one_of(const sl_sql_token *token, const char *words) {
 
 /* ---- statements ---- */
 
+/* The first lines of dumps and those that end them. The first row's have dumps between them. */
+static const struct {
+    const char *begin, *end;
+} frames[SL_SQL_FRAMES] = {
+    {"-- PostgreSQL database cluster dump", "-- PostgreSQL database cluster dump complete"},
+    {"-- PostgreSQL database dump", "-- PostgreSQL database dump complete"},
+    {"-- MySQL dump ", "-- Dump completed"},
+    {"-- MariaDB dump ", "-- Dump completed"},
+};
+
+bool sl_sql_have_ended(sl_sql_text *text, size_t first, const char *what) {
+    while (first < SL_SQL_FRAMES && !text->unended[first])
+        first++;
+    return first == SL_SQL_FRAMES ||
+           sl_sql_fail(text, sl_sql_line(text),
+                       "%s ends without the line `%s`: it is cut off: export it again", what,
+                       frames[first].end);
+}
+
+void sl_sql_note_comment(sl_sql_text *text) {
+    text->rules.nests = text->rules.nests || sl_sql_follows(text, "-- PostgreSQL database ");
+    if (sl_sql_follows(text, "-- MySQL dump ") || sl_sql_follows(text, "-- MariaDB dump ") ||
+        sl_sql_follows(text, "/*!") || sl_sql_follows(text, "/*M!") ||
+        sl_sql_follows(text, "-- phpMyAdmin SQL Dump"))
+        text->rules.mysql = true;
+    for (size_t i = 0; i < SL_SQL_FRAMES; i++) {
+        const bool end = sl_sql_follows(text, frames[i].end);
+        if (!end && !sl_sql_follows(text, frames[i].begin))
+            continue;
+        if (!end || i == 0)
+            sl_sql_have_ended(text, end || i > 0, "the dump before this line");
+        text->unended[i] = !end;
+    }
+}
+
 /* A variable has the mode that was set before. */
 void sl_sql_note_mode(sl_sql_text *text, const char *end) {
     char setting[1000];

@@ -917,6 +917,29 @@ class Dumps(support.ClusterCase):
                 self.shardload("verify", "--uri", self.uri, "-d", self.database_name, path,
                                code=support.EXIT_SOURCE, message="")
 
+    def test_dumps_one_after_another(self):
+        """Each must have ended before the next one begins, or before the end: none whose tables end early is loaded."""
+        mysql = "-- MySQL dump 8\nCREATE TABLE %s (id int);\nINSERT INTO %s VALUES (1);\n%s"
+        postgres = mysql.replace("-- MySQL dump 8", "--\n-- PostgreSQL database dump\n--")
+        sqlite = mysql.replace("-- MySQL dump 8", "PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;")
+        cluster = "--\n-- PostgreSQL database cluster dump\n--\n%s"
+        ended = {mysql: "-- Dump completed\n", postgres: "-- PostgreSQL database dump complete\n", sqlite: "COMMIT;\n",
+                 cluster: "-- PostgreSQL database cluster dump complete\n"}
+
+        def parts(form, *ends):
+            return "".join(form % (name, name, ended[form] if end else "\n") for name, end in zip("ab", ends))
+
+        for form in (mysql, mysql.replace("MySQL", "MariaDB"), postgres, sqlite):
+            ended[form] = ended.get(form, ended[mysql])
+            for ends in ((False, True), (True, False)):
+                self.run_load(self.file("two.sql", parts(form, *ends)), code=support.EXIT_SOURCE, message="is cut off")
+            self.run_load("--drop", "--again", self.file("two.sql", parts(form, True, True)))
+            self.assertEqual([self.found(name) for name in "ab"], [[{"id": 1}]] * 2)
+        whole, line = parts(postgres, True, True), "-- Database \"zeta\" dump\n"
+        for text in (whole + line, parts(postgres, True, False) + ended[cluster], whole + cluster % ended[cluster]):
+            self.run_load(self.file("all.sql", cluster % text), code=support.EXIT_SOURCE, message="is cut off")
+        self.run_load("--drop", "--again", self.file("all.sql", cluster % (whole + line + ended[cluster])))
+
     def test_large(self):
         """A COPY block and INSERT statements that are larger than a block, with rejects."""
         rows = [(number, "x" * (number * 7919 % 300)) for number in range(30000)]
