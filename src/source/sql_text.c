@@ -617,6 +617,7 @@ bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *
                            bool *found) {
     sl_sql_token token;
     int depth = 0;
+    bool member = false;
     for (;;) {
         if (extent == SL_SQL_ALONE)
             skip_plain(text, words != NULL);
@@ -640,8 +641,13 @@ bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *
             *found = true;
         if (extent != SL_SQL_ALONE) /* the actions of a rule are in parentheses */
             depth += sl_sql_is(&token, "(") - sl_sql_is(&token, ")");
-        if (extent == SL_SQL_BODY)
-            depth += sl_sql_is_one_of(&token, "BEGIN|CASE") - sl_sql_is(&token, "END");
+        if (extent == SL_SQL_BODY && !member) {
+            sl_sql_skip_blanks(text); /* in PostgreSQL, `begin` alone is a name */
+            const bool begins = !text->rules.nests || sl_sql_follows(text, "ATOMIC");
+            depth += sl_sql_is_one_of(&token, begins ? "BEGIN|CASE" : "CASE") -
+                     sl_sql_is(&token, "END");
+        }
+        member = sl_sql_is(&token, "."); /* new.end */
     }
 }
 

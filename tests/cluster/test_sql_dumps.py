@@ -667,6 +667,20 @@ class Dumps(support.ClusterCase):
                     text = begin + "".join(part % (name, name, name, name) for name in "abc") + end
                     self.assertEqual(self.load_three(text), [[{"id": 1, "t": "x"}, {"id": 2, "t": "y"}]] * 3, text)
 
+    def test_begin_and_end_as_names(self):
+        """PostgreSQL does not quote `begin`, nor SQLite `new.end`: the tables after such a statement are read."""
+        rows = "CREATE TABLE %s (id int, begin date);\nINSERT INTO %s VALUES (1,NULL);\n"
+        for begin, between, end in (
+                ("-- PostgreSQL database dump\n", "CREATE FUNCTION f(begin date, finish date) RETURNS int LANGUAGE sql "
+                 "AS $$ select 1 $$;\nCREATE TRIGGER t AFTER UPDATE OF begin ON a EXECUTE FUNCTION g();\n"
+                 "CREATE FUNCTION h() RETURNS int BEGIN ATOMIC\nSELECT begin, CASE WHEN true THEN 1 END FROM a;\n"
+                 "SELECT a.begin FROM a;\nEND;\n", "-- PostgreSQL database dump complete\n"),
+                ("PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n", "CREATE TRIGGER t AFTER INSERT ON a BEGIN\n"
+                 "UPDATE a SET id = new.end;\nUPDATE a SET id = new.begin;\nEND;\n", "COMMIT;\n")):
+            text = begin + "".join(rows.replace("%s", name) + between for name in "abc")
+            self.assertEqual(self.load_three(text + end), [[{"id": 1}]] * 3)
+            self.run_load(self.file("cut.sql", text), code=support.EXIT_SOURCE, message="cut off")
+
     def test_bits_of_mysql(self):
         rows = "CREATE TABLE `%s` (`id` int, `f` bit(12));\n" \
                "INSERT INTO `%s` (`id`, `f`) VALUES (1, b'10100101'), (2, b'1'), (3, b'000000000101');\n"
