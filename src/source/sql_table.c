@@ -42,7 +42,7 @@ static const type_row types[] = {
     {"geometry|point|linestring|polygon|multipoint|multilinestring|multipolygon|"
      "geometrycollection|geomcollection",
      "text", false, false, SL_SQL_DIGITS, true},
-    {"bit", "hex", false, false, SL_SQL_BYTES, true},
+    {"bit|vector", "hex", false, false, SL_SQL_BYTES, true},
 };
 
 static const type_row *type_of(const sl_sql_token *word, bool mysql) {

@@ -687,6 +687,13 @@ class Dumps(support.ClusterCase):
         self.assertEqual(self.load_three("-- phpMyAdmin SQL Dump\n\n" + "".join(rows % (name, name) for name in "abc")),
                          [[{"id": 1, "f": b"\xa5"}, {"id": 2, "f": b"\1"}, {"id": 3, "f": b"\0\5"}]] * 3)
 
+    def test_vectors_of_mysql(self):
+        """They are bytes, as VECTOR columns of MySQL and MariaDB are dumped with --hex-blob and without."""
+        text = "-- MySQL dump 8\nCREATE TABLE t (`e` vector(1));\nINSERT INTO t VALUES (_binary '\\0\\0\x7f?'),(0x00007F3F)" \
+               ";\n-- Dump completed\n"
+        self.run_load(self.file("t.sql", text))
+        self.assertEqual(self.found("t"), [{"e": b"\0\0\x7f?"}] * 2)
+
     def test_mysql_without_a_header(self):
         """ENGINE shows it; no statement after a constraint without columns is passed over."""
         rows = "CREATE TABLE %s (id int, t text) ENGINE=InnoDB;\nALTER TABLE %s DROP PRIMARY KEY;\n" \
