@@ -694,6 +694,16 @@ class Dumps(support.ClusterCase):
         self.run_load(self.file("t.sql", text))
         self.assertEqual(self.found("t"), [{"e": b"\0\0\x7f?"}] * 2)
 
+    def test_documents_and_arrays_in_another_encoding(self):
+        """`--encoding` is also that of json and array columns, of dumps and of tables; they were rejects."""
+        text = "-- PostgreSQL database dump\nCREATE TABLE t (v text, j jsonb, a text[]);\nCOPY t (v, j, a) FROM stdin;\n" \
+               "K\xf6ln\t{\"K\xf6\": [\"\xf6\\\\n\"]}\t{K\xf6ln,\"a \xf6\"}\n\\.\n-- PostgreSQL database dump complete\n"
+        self.run_load("--encoding", "latin1", self.file("t.sql", text.encode("latin-1")))
+        self.assertEqual(self.found("t"), [{"v": "K\xf6ln", "j": {"K\xf6": ["\xf6\n"]}, "a": ["K\xf6ln", "a \xf6"]}])
+        table = self.file("u.csv", 'n,j,a\n1,"{""\xf6"":""\xe9""}","[""\xf6""]"\n2,[],{\xf6}\n'.encode("iso-8859-2"))
+        self.run_load("-c", "u", "--encoding", "iso-8859-2", "--types", "j=json,a=array:text", table)
+        self.assertEqual(self.found("u"), [{"n": 1, "j": {"\xf6": "\xe9"}, "a": ["\xf6"]}, {"n": 2, "j": [], "a": ["\xf6"]}])
+
     def test_mysql_without_a_header(self):
         """ENGINE shows it; no statement after a constraint without columns is passed over."""
         rows = "CREATE TABLE %s (id int, t text) ENGINE=InnoDB;\nALTER TABLE %s DROP PRIMARY KEY;\n" \
