@@ -694,6 +694,16 @@ class Dumps(support.ClusterCase):
         self.run_load(self.file("t.sql", text))
         self.assertEqual(self.found("t"), [{"e": b"\0\0\x7f?"}] * 2)
 
+    def test_types_of_sqlite_and_of_sql_server(self):
+        """NUM, which CREATE TABLE ... AS SELECT writes, and types in brackets are those that they name."""
+        self.run_load(self.sqlite("CREATE TABLE t(a NUM, b NUMBER, c UNSIGNED BIG INT);", "INSERT INTO t VALUES(2.5,3,4);",
+                                  "INSERT INTO t VALUES('x',NULL,5);"))
+        self.assertEqual(self.found("t"), [{"a": bson.Decimal128("2.5"), "b": bson.Decimal128("3"), "c": 4},
+                                           {"a": "x", "c": 5}])
+        self.run_load(self.file("s.sql", "CREATE TABLE [dbo].[s]([Id] [int] NOT NULL, [N] [nvarchar](9), [x] [real]);\n"
+                                         "INSERT INTO [dbo].[s] ([Id], [N], [x]) VALUES (1, N'01', 1.5);\n"))
+        self.assertEqual(self.found("dbo.s"), [{"Id": 1, "N": "01", "x": 1.5}])
+
     def test_documents_and_arrays_in_another_encoding(self):
         """`--encoding` is also that of json and array columns, of dumps and of tables; they were rejects."""
         text = "-- PostgreSQL database dump\nCREATE TABLE t (v text, j jsonb, a text[]);\nCOPY t (v, j, a) FROM stdin;\n" \
