@@ -126,7 +126,7 @@ static void skip_to_statement(sl_sql_dump *dump) {
         }
         if (byte == '-' || byte == '/')
             sl_sql_note_comment(text);
-        if (byte == '-' && sl_sql_peek(text, 1) == '-')
+        if ((byte == '-' && sl_sql_peek(text, 1) == '-') || sl_sql_follows(text, SL_SQL_WARNING))
             sl_sql_skip_line(text);
         else if (byte == '/' && sl_sql_peek(text, 1) == '*')
             skip_comment(dump); /* one comment: the next one may be read */
@@ -297,15 +297,17 @@ static bool is_selected(const sl_sql_dump *dump, const char *name) {
     return !dump->include || fnmatch(dump->include, name, 0) == 0;
 }
 
-/* Reads the names of the tables after INHERITS, if it follows. */
+/* Reads the names of the tables after INHERITS or PARTITION OF, if it follows. */
 static bool read_parents(sl_sql_dump *dump, sl_sql_token *token, sl_sql_table *table) {
     char name[SL_SQL_TABLE_NAME_ROOM];
     size_t inherited = 0;
+    const bool part = sl_sql_is(token, "PARTITION");
     sl_sql_skip_blanks(&dump->text);
-    if (!sl_sql_is(token, ")") || !sl_sql_follows(&dump->text, "INHERITS"))
+    if (!(part || sl_sql_is(token, ")")) || !sl_sql_follows(&dump->text, part ? "OF" : "INHERITS"))
         return true;
     sl_sql_next(&dump->text, token);
-    sl_sql_next(&dump->text, token); /* the parenthesis */
+    if (!part)
+        sl_sql_next(&dump->text, token); /* the parenthesis */
     do {
         sl_sql_next_name(&dump->text, token);
         const sl_sql_table *parent =

@@ -141,7 +141,8 @@ bool sl_sql_text_begins(const unsigned char *bytes, size_t length) {
         const size_t left = (size_t)(end - at);
         if (strchr(" \t\r\n", *at))
             at++;
-        else if (*at == '#' || begins_with(at, left, "--|REM |PROMPT ")) /* two of SQL*Plus */
+        else if (*at == '#' ||
+                 begins_with(at, left, "--|REM |PROMPT |" SL_SQL_WARNING)) /* SQL*Plus */
             at = memchr(at, '\n', left);
         else if (begins_with(at, left, "/*") && !begins_with(at, left, "/*!|/*M!"))
             at = (at = memmem(at + 2, left - 2, "*/", 2)) ? at + 2 : NULL;
@@ -644,8 +645,8 @@ bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *
         if (extent == SL_SQL_BODY && !member) {
             sl_sql_skip_blanks(text); /* in PostgreSQL, `begin` alone is a name */
             const bool begins = !text->rules.nests || sl_sql_follows(text, "ATOMIC");
-            depth += sl_sql_is_one_of(&token, begins ? "BEGIN|CASE" : "CASE") -
-                     sl_sql_is(&token, "END");
+            depth +=
+                sl_sql_is_one_of(&token, begins ? "BEGIN|CASE" : "CASE") - sl_sql_is(&token, "END");
         }
         member = sl_sql_is(&token, "."); /* new.end */
     }

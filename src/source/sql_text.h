@@ -12,6 +12,7 @@
  * 64 characters. */
 #define SL_SQL_NAME_MAX 400u
 #define SL_SQL_TERMINATOR_ROOM 16u
+#define SL_SQL_WARNING "mysqldump: [Warning] " /* a line on standard error, joined with the dump */
 #define SL_SQL_FRAMES 4u                    /* kinds of dumps that have a first and a last line */
 #define SL_SQL_DEFINITIONS_MAX (256u << 20) /* bytes of all columns */
 
@@ -154,8 +155,8 @@ bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *
  * which neither the terminator nor the end follows. */
 bool sl_sql_ends(sl_sql_text *text, const sl_sql_token *token);
 
-/* A comment follows that begins a line: it may show what has written the dump, and begin or end one.
- * Fails if a dump begins before another one has ended. */
+/* A comment follows that begins a line: it may show what has written the dump, and where a dump
+ * begins and ends. Fails if one begins before another one has ended. */
 void sl_sql_note_comment(sl_sql_text *text);
 /* Fails if a dump of the kinds from `first` on has begun and not ended. */
 bool sl_sql_have_ended(sl_sql_text *text, size_t first, const char *what);

@@ -689,15 +689,24 @@ class Dumps(support.ClusterCase):
 
     def test_vectors_of_mysql(self):
         """They are bytes, as VECTOR columns of MySQL and MariaDB are dumped with --hex-blob and without."""
-        text = "-- MySQL dump 8\nCREATE TABLE t (`e` vector(1));\nINSERT INTO t VALUES (_binary '\\0\\0\x7f?'),(0x00007F3F)" \
-               ";\n-- Dump completed\n"
+        text = "-- MySQL dump 8\nCREATE TABLE t (`e` vector(1));\n" \
+               "INSERT INTO t VALUES (_binary '\\0\\0\x7f?'),(0x00007F3F);\n-- Dump completed\n"
         self.run_load(self.file("t.sql", text))
         self.assertEqual(self.found("t"), [{"e": b"\0\0\x7f?"}] * 2)
 
+    def test_a_warning_of_mysqldump_before_the_dump(self):
+        """`mysqldump 2>&1` writes it there; it is passed over, and an error of mysqldump is not."""
+        text = "mysqldump: [Warning] Using a password on the command line interface can be insecure.\n" \
+               f"-- MySQL dump 8\n{MYSQL_ROWS}%s-- Dump completed\n"
+        self.run_load(self.file("t.sql", text % ""))
+        self.assertEqual(self.found("goods"), [{"id": 1}])
+        self.run_load(self.file("t.sql", text % "mysqldump: Error 2013: Lost connection\n"), code=support.EXIT_SOURCE,
+                      message="line 6: a statement that begins with `mysqldump`")
+
     def test_types_of_sqlite_and_of_sql_server(self):
         """NUM, which CREATE TABLE ... AS SELECT writes, and types in brackets are those that they name."""
-        self.run_load(self.sqlite("CREATE TABLE t(a NUM, b NUMBER, c UNSIGNED BIG INT);", "INSERT INTO t VALUES(2.5,3,4);",
-                                  "INSERT INTO t VALUES('x',NULL,5);"))
+        self.run_load(self.sqlite("CREATE TABLE t(a NUM, b NUMBER, c UNSIGNED BIG INT);",
+                                  "INSERT INTO t VALUES(2.5,3,4);", "INSERT INTO t VALUES('x',NULL,5);"))
         self.assertEqual(self.found("t"), [{"a": bson.Decimal128("2.5"), "b": bson.Decimal128("3"), "c": 4},
                                            {"a": "x", "c": 5}])
         self.run_load(self.file("s.sql", "CREATE TABLE [dbo].[s]([Id] [int] NOT NULL, [N] [nvarchar](9), [x] [real]);\n"
@@ -706,13 +715,15 @@ class Dumps(support.ClusterCase):
 
     def test_documents_and_arrays_in_another_encoding(self):
         """`--encoding` is also that of json and array columns, of dumps and of tables; they were rejects."""
-        text = "-- PostgreSQL database dump\nCREATE TABLE t (v text, j jsonb, a text[]);\nCOPY t (v, j, a) FROM stdin;\n" \
-               "K\xf6ln\t{\"K\xf6\": [\"\xf6\\\\n\"]}\t{K\xf6ln,\"a \xf6\"}\n\\.\n-- PostgreSQL database dump complete\n"
+        text = "-- PostgreSQL database dump\nCREATE TABLE t (v text, j jsonb, a text[]);\n" \
+               "COPY t (v, j, a) FROM stdin;\nK\xf6ln\t{\"K\xf6\": [\"\xf6\\\\n\"]}\t{K\xf6ln,\"a \xf6\"}\n\\.\n" \
+               "-- PostgreSQL database dump complete\n"
         self.run_load("--encoding", "latin1", self.file("t.sql", text.encode("latin-1")))
         self.assertEqual(self.found("t"), [{"v": "K\xf6ln", "j": {"K\xf6": ["\xf6\n"]}, "a": ["K\xf6ln", "a \xf6"]}])
         table = self.file("u.csv", 'n,j,a\n1,"{""\xf6"":""\xe9""}","[""\xf6""]"\n2,[],{\xf6}\n'.encode("iso-8859-2"))
         self.run_load("-c", "u", "--encoding", "iso-8859-2", "--types", "j=json,a=array:text", table)
-        self.assertEqual(self.found("u"), [{"n": 1, "j": {"\xf6": "\xe9"}, "a": ["\xf6"]}, {"n": 2, "j": [], "a": ["\xf6"]}])
+        self.assertEqual(self.found("u"), [{"n": 1, "j": {"\xf6": "\xe9"}, "a": ["\xf6"]},
+                                           {"n": 2, "j": [], "a": ["\xf6"]}])
 
     def test_mysql_without_a_header(self):
         """ENGINE shows it; no statement after a constraint without columns is passed over."""
@@ -866,6 +877,17 @@ class Dumps(support.ClusterCase):
         found[1][0]["z"] = str(found[1][0]["z"])
         self.assertEqual(found, [[{"id": 1, "t": "x"}], [{"id": 2, "t": "y", "z": "2024-01-02 00:00:00", "n": 3}],
                                  [{"n": 4, "t": "z", "id": 3}]])
+
+    def test_partitions_of_postgres(self):
+        """Before version 12, pg_dump writes them without columns: they are those of the table that is divided."""
+        rows = "COPY %s (id, t) FROM stdin;\n%s\tx\n\\.\n"
+        text = "CREATE TABLE public.m (id integer, t text) PARTITION BY RANGE (id);\n" \
+               "CREATE TABLE public.m1 PARTITION OF public.m\nFOR VALUES FROM (1) TO (2);\n" \
+               "CREATE TABLE m2 PARTITION OF public.m DEFAULT;\n"
+        self.run_load(self.file("t.sql", text + rows % ("m1", 1) + rows % ("m2", 2)))
+        self.assertEqual([self.found(name) for name in ("m1", "m2")], [[{"id": 1, "t": "x"}], [{"id": 2, "t": "x"}]])
+        self.run_load(self.file("u.sql", "CREATE TABLE m (id integer, t text);\n" + rows % ("m", 1) + rows % ("m", 2)),
+                      code=support.EXIT_SOURCE, message="--load-via-partition-root")
 
     def test_lists_of_many_columns(self):
         """They are compared with the list before as a text, and name by name if they are longer."""
