@@ -107,8 +107,8 @@ static bson_t *parse_index(const char *text) {
     return index;
 }
 
-/* Can the field be part of an index, or of a shard key? No part of its dotted path may be empty, nor
- * begin with $, except the last one of a wildcard index. */
+/* Can the field be part of an index, or of a shard key? No part of its dotted path may be empty,
+ * nor begin with $, except the last one of a wildcard index. */
 static bool is_key_path(const char *name, bool of_index) {
     for (const char *part = name;; part++) {
         size_t length = strcspn(part, ".");

@@ -401,9 +401,9 @@ class Dumps(support.ClusterCase):
 
     def test_no_copy_of_a_refused_pipe_is_left(self):
         """The unpacked dump stayed in the work directory, and no message named it."""
-        work = self.scratch / "work"
+        work, dump = self.scratch / "work", POSTGRES.replace("PRIMARY KEY (a)", "b int").encode()
         for words in ("--types", "text"), ("--include", "no*"), ("--id-field", "primary-key"):
-            self.run_load(*words, "-", stdin=POSTGRES.replace("PRIMARY KEY (a)", "b int").encode(), work=work, code=None)
+            self.run_load(*words, "-", stdin=dump, work=work, code=None)
             self.assertFalse(work.exists(), words)
 
     def test_a_second_pipe_is_refused(self):
