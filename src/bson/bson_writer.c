@@ -20,8 +20,7 @@ uint8_t *sl_bson_put_key(uint8_t *to, sl_bson_type type, const char *key) {
     return to + 1 + length;
 }
 
-/* Writes `count` bytes, each from two hexadecimal digits. False if a character is no digit. */
-static bool hex_bytes(uint8_t *to, const char *digits, size_t count) {
+bool sl_bson_put_hex(uint8_t *to, const char *digits, size_t count) {
     for (size_t i = 0; i < count; i++) {
         int high = sl_hex_digit(digits[2 * i]), low = sl_hex_digit(digits[2 * i + 1]);
         if (high < 0 || low < 0)
@@ -32,7 +31,7 @@ static bool hex_bytes(uint8_t *to, const char *digits, size_t count) {
 }
 
 uint8_t *sl_bson_put_object_id(uint8_t *to, const char *text, size_t length) {
-    return length == 24 && hex_bytes(to, text, 12) ? to + 12 : NULL;
+    return length == 24 && sl_bson_put_hex(to, text, 12) ? to + 12 : NULL;
 }
 
 uint8_t *sl_bson_put_uuid(uint8_t *to, const char *text, size_t length) {
@@ -42,7 +41,7 @@ uint8_t *sl_bson_put_uuid(uint8_t *to, const char *text, size_t length) {
     to = sl_bson_put_int32(to, 16);
     *to++ = BSON_SUBTYPE_UUID;
     for (size_t i = 0; i < sizeof groups; i++) {
-        if ((i > 0 && *text++ != '-') || !hex_bytes(to, text, groups[i]))
+        if ((i > 0 && *text++ != '-') || !sl_bson_put_hex(to, text, groups[i]))
             return NULL;
         text += (size_t)2 * groups[i];
         to += groups[i];

@@ -135,6 +135,8 @@ extern const double sl_powers_of_ten[23];
 /* Each of these functions reads the complete text, writes the value at `to`, and returns the
  * position after it; NULL if the text is not such a value. */
 
+/* Writes `count` bytes, each from two hexadecimal digits. False if a character is no digit. */
+bool sl_bson_put_hex(uint8_t *to, const char *digits, size_t count);
 /* 24 hexadecimal digits. */
 uint8_t *sl_bson_put_object_id(uint8_t *to, const char *text, size_t length);
 

@@ -501,6 +501,25 @@ static bool plain_field(sl_parser *parser, sl_text *field, bool quoted) {
     return true;
 }
 
+/* Converts a field of JSON or an array, whose texts must be UTF-8. False: it has an undefined byte,
+ * or memory is short. */
+static bool convert_field(sl_parser *parser, sl_text *field, bool *transcoded) {
+    const sl_encoding *encoding = parser->dialect->encoding;
+    size_t undefined;
+    if (!encoding || sl_text_is_plain(field->bytes, field->length) ||
+        (encoding->mixed && sl_utf8_valid(field->bytes, field->length, NULL)))
+        return true;
+    if (!sl_scratch_grow(&parser->scratch, 3 * field->length + SL_SLACK))
+        return false;
+    char *to = parser->scratch.bytes;
+    const uint8_t *end = sl_encoding_put(encoding, (uint8_t *)to, *field, &undefined);
+    if (!end)
+        return false;
+    *field = (sl_text){to, (size_t)((const char *)end - to)};
+    memset(to + field->length, 0, SL_SLACK);
+    return *transcoded = true;
+}
+
 uint8_t *sl_put_value(sl_parser *parser, size_t column, sl_text field, bool quoted, uint8_t *out,
                       uint8_t *to, bool *transcoded) {
     const sl_dialect *dialect = parser->dialect;
@@ -514,7 +533,9 @@ uint8_t *sl_put_value(sl_parser *parser, size_t column, sl_text field, bool quot
                       .transcoded = transcoded};
     if (type->any_text && field_is_doubtful(dialect, field, quoted))
         return NULL;
-    bool plain = type->any_text || plain_field(parser, &value.field, quoted);
+    bool plain =
+        type->any_text || ((!type->grows || convert_field(parser, &value.field, transcoded)) &&
+                           plain_field(parser, &value.field, quoted));
     value.scratch = &parser->scratch;
     const size_t bound = type->value_bytes + field.length;
     value.limit = to + bound + parser->scratch.growth_left;

@@ -49,8 +49,8 @@ static uint8_t *put_json(const sl_value *v, sl_text text, uint8_t *to) {
     default:
         return NULL;
     }
-    if (after != copy + length || end - to < 7)
-        return NULL;
+    if (after != copy + length || own_id || sl_bson_value_end(to[4], to + 6) != end - 1)
+        return NULL; /* more follows on the value: "x","role":"admin" */
     *v->type = to[4];
     size_t bytes = (size_t)(end - to) - 7; /* without length, type, key and end */
     memmove(to, to + 6, bytes);
@@ -214,19 +214,14 @@ static uint8_t *end_binary(uint8_t *to, uint8_t *end) {
 
 uint8_t *sl_put_hex(const sl_value *v, uint8_t *to) {
     const char *at = v->field.bytes, *end = at + v->field.length;
-    uint8_t *out = to + BINARY_HEAD;
     const bool marked = end - at >= 2 && memcmp(at, "\\x", 2) == 0;
     if (marked || (end - at >= 2 && memcmp(at, "0x", 2) == 0))
         at += 2;
     if ((end - at) % 2 != 0 || (v->schema->format && !marked))
         return NULL;
-    for (; at < end; at += 2) {
-        int high = sl_hex_digit(at[0]), low = sl_hex_digit(at[1]);
-        if (high < 0 || low < 0)
-            return NULL;
-        *out++ = (uint8_t)(high << 4 | low);
-    }
-    return end_binary(to, out);
+    const size_t bytes = (size_t)(end - at) / 2;
+    return sl_bson_put_hex(to + BINARY_HEAD, at, bytes) ? end_binary(to, to + BINARY_HEAD + bytes)
+                                                        : NULL;
 }
 
 uint8_t *sl_put_base64(const sl_value *v, uint8_t *to) {

@@ -19,7 +19,7 @@ typedef struct sl_bridge {
     sl_error *error;
     int64_t began, spent_before;
     char reason[200];
-    /* See sl_bridge_copy_next. */
+    /* See bridge_copy_next. */
     unsigned char *copy;
     size_t copy_room, copied;
 } sl_bridge;
@@ -42,8 +42,6 @@ const char *sl_bridge_reason(sl_bridge *bridge);
 
 /* Number of bytes needed to recognise an archive. */
 #define SL_ARCHIVE_HEAD_BYTES 512
-
-/* Room for the longest sl_archive_entry_name with its NUL. */
 
 typedef struct sl_archive sl_archive;
 

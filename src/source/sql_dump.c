@@ -41,9 +41,7 @@ struct sl_sql_dump {
     sl_sql_table *tables, *by_hash[HASHES];
     unsigned table_count, words; /* `words`: of the current value */
     sl_path_set seen;            /* tables whose rows have been read */
-    const char *end;             /* the comment that ends a complete dump; NULL: none is expected */
-    bool complete;
-    bool open; /* a transaction */
+    bool open;                   /* a transaction */
     kind_count kinds[KINDS_MAX];
     size_t kind_count;
     /* The current table: */
@@ -73,25 +71,6 @@ struct sl_sql_dump {
 };
 
 /* ---- comments ---- */
-
-/* The comment, which begins a line here, may show what has written the dump, and that it is
- * complete. */
-static void read_comment(sl_sql_dump *dump) {
-    sl_sql_text *text = &dump->text;
-    if (sl_sql_follows(text, "-- MySQL dump ") || sl_sql_follows(text, "-- MariaDB dump ")) {
-        text->rules.mysql = true;
-        dump->end = "-- Dump completed";
-    } else if (sl_sql_follows(text, "/*!") || sl_sql_follows(text, "/*M!") ||
-               sl_sql_follows(text, "-- phpMyAdmin SQL Dump")) {
-        text->rules.mysql = true;
-    } else if (sl_sql_follows(text, "-- PostgreSQL database dump")) {
-        text->rules.nests = true;
-        dump->end = "-- PostgreSQL database dump complete";
-        dump->complete = false;
-    }
-    if (dump->end && sl_sql_follows(text, dump->end))
-        dump->complete = true;
-}
 
 /* A statement after which the tables may have other rows than the dump shows. */
 static bool not_read(sl_sql_dump *dump, uint64_t line, const char *what) {
@@ -146,8 +125,8 @@ static void skip_to_statement(sl_sql_dump *dump) {
             continue;
         }
         if (byte == '-' || byte == '/')
-            read_comment(dump);
-        if (byte == '-' && sl_sql_peek(text, 1) == '-')
+            sl_sql_note_comment(text);
+        if ((byte == '-' && sl_sql_peek(text, 1) == '-') || sl_sql_follows(text, SL_SQL_WARNING))
             sl_sql_skip_line(text);
         else if (byte == '/' && sl_sql_peek(text, 1) == '*')
             skip_comment(dump); /* one comment: the next one may be read */
@@ -230,9 +209,13 @@ static void note_transaction(sl_sql_dump *dump, const sl_sql_token *first) {
                         (sl_sql_is_one_of(first, "LOCK|UNLOCK") && sl_sql_follows(text, "TABLES"));
     if (sl_sql_is(first, "PRAGMA"))
         text->rules.sqlite = text->rules.brackets = true;
-    if (sl_sql_is(first, "BEGIN") || (sl_sql_is(first, "START") && transaction))
+    if (sl_sql_is(first, "BEGIN") || (sl_sql_is(first, "START") && transaction)) {
+        if (dump->open)
+            sl_sql_fail(text, sl_sql_line(text),
+                        "the transaction before this line has no COMMIT: the dump before is cut "
+                        "off: export it again");
         dump->open = true;
-    else if (sl_sql_is_one_of(first, "COMMIT|END|ROLLBACK"))
+    } else if (sl_sql_is_one_of(first, "COMMIT|END|ROLLBACK"))
         dump->open = false;
 }
 
@@ -314,15 +297,17 @@ static bool is_selected(const sl_sql_dump *dump, const char *name) {
     return !dump->include || fnmatch(dump->include, name, 0) == 0;
 }
 
-/* Reads the names of the tables after INHERITS, if it follows. */
+/* Reads the names of the tables after INHERITS or PARTITION OF, if it follows. */
 static bool read_parents(sl_sql_dump *dump, sl_sql_token *token, sl_sql_table *table) {
     char name[SL_SQL_TABLE_NAME_ROOM];
     size_t inherited = 0;
+    const bool part = sl_sql_is(token, "PARTITION");
     sl_sql_skip_blanks(&dump->text);
-    if (!sl_sql_is(token, ")") || !sl_sql_follows(&dump->text, "INHERITS"))
+    if (!(part || sl_sql_is(token, ")")) || !sl_sql_follows(&dump->text, part ? "OF" : "INHERITS"))
         return true;
     sl_sql_next(&dump->text, token);
-    sl_sql_next(&dump->text, token); /* the parenthesis */
+    if (!part)
+        sl_sql_next(&dump->text, token); /* the parenthesis */
     do {
         sl_sql_next_name(&dump->text, token);
         const sl_sql_table *parent =
@@ -373,11 +358,8 @@ static bool read_create(sl_sql_dump *dump, uint64_t line) {
     }
     const bool contains = sl_sql_is_one_of(&token, "TRIGGER|FUNCTION|PROCEDURE|EVENT|RULE|"
                                                    "CONSTRAINT|PACKAGE|AGGREGATE");
-    return sl_sql_skip_statement(text,
-                                 body       ? SL_SQL_BODY
-                                 : contains ? SL_SQL_CONTAINS
-                                            : SL_SQL_ALONE,
-                                 NULL, NULL) ||
+    const sl_sql_extent extent = contains ? SL_SQL_CONTAINS : SL_SQL_ALONE;
+    return sl_sql_skip_statement(text, body ? SL_SQL_BODY : extent, NULL, NULL) ||
            cut_off(dump, line, "the statement");
 }
 
@@ -510,7 +492,7 @@ static bool begin_table(sl_sql_dump *dump, const char *name, sl_sql_token *token
     default:
         return sl_sql_fail(text, dump->line,
                            "rows of the table %s follow a second time: export one database at a "
-                           "time",
+                           "time, and partitions without --load-via-partition-root",
                            shown);
     }
     if (!dump->known)
@@ -1267,15 +1249,10 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
 /* At the end of the dump: is it complete? */
 static bool check_end(sl_sql_dump *dump) {
     sl_sql_text *text = &dump->text;
-    if (text->failed)
-        return false;
-    if (dump->end && !dump->complete)
-        return sl_sql_fail(text, sl_sql_line(text),
-                           "the dump ends without the line `%s`: it is cut off: export it again",
-                           dump->end);
-    return !dump->open ||
-           sl_sql_fail(text, sl_sql_line(text),
-                       "the dump ends without COMMIT: it is cut off: export it again");
+    return !text->failed && sl_sql_have_ended(text, 0, "the dump") &&
+           (!dump->open ||
+            sl_sql_fail(text, sl_sql_line(text),
+                        "the dump ends without COMMIT: it is cut off: export it again"));
 }
 
 /* Reads up to the next rows: of another table (`*begun`), of the current one, or to the end. */

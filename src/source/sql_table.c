@@ -28,10 +28,10 @@ typedef struct type_row {
 
 static const type_row types[] = {
     {"smallint|int2|int|integer|int4|bigint|int8|tinyint|mediumint|year|smallserial|serial|"
-     "bigserial|oid",
+     "bigserial|oid|unsigned",
      "int", true, false, SL_SQL_TEXT, false},
     {"real|float|float4|float8|double", "double", false, false, SL_SQL_TEXT, false},
-    {"numeric|decimal|dec|fixed", "decimal128", true, false, SL_SQL_TEXT, false},
+    {"numeric|decimal|dec|fixed|num|number", "decimal128", true, false, SL_SQL_TEXT, false},
     {"bool|boolean", "bool", false, false, SL_SQL_TEXT, false},
     {"date", "date", true, false, SL_SQL_TEXT, false},
     {"timestamp|timestamptz|datetime", "datetime", true, true, SL_SQL_TEXT, false},
@@ -42,10 +42,12 @@ static const type_row types[] = {
     {"geometry|point|linestring|polygon|multipoint|multilinestring|multipolygon|"
      "geometrycollection|geomcollection",
      "text", false, false, SL_SQL_DIGITS, true},
-    {"bit", "hex", false, false, SL_SQL_BYTES, true},
+    {"bit|vector", "hex", false, false, SL_SQL_BYTES, true},
 };
 
-static const type_row *type_of(const sl_sql_token *word, bool mysql) {
+static const type_row *type_of(sl_sql_token *word, bool mysql) {
+    if (word->quote == '[') /* SQL Server quotes types, too */
+        word->kind = SL_SQL_WORD;
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         if ((mysql || !types[i].mysql) && sl_sql_is_one_of(word, types[i].words))
             return &types[i];

@@ -141,7 +141,8 @@ bool sl_sql_text_begins(const unsigned char *bytes, size_t length) {
         const size_t left = (size_t)(end - at);
         if (strchr(" \t\r\n", *at))
             at++;
-        else if (*at == '#' || begins_with(at, left, "--|REM |PROMPT ")) /* two of SQL*Plus */
+        else if (*at == '#' ||
+                 begins_with(at, left, "--|REM |PROMPT |" SL_SQL_WARNING)) /* SQL*Plus */
             at = memchr(at, '\n', left);
         else if (begins_with(at, left, "/*") && !begins_with(at, left, "/*!|/*M!"))
             at = (at = memmem(at + 2, left - 2, "*/", 2)) ? at + 2 : NULL;
@@ -458,6 +459,41 @@ bool sl_sql_is_one_of(const sl_sql_token *token, const char *words) {
 
 /* ---- statements ---- */
 
+/* The first lines of dumps and those that end them. The first row's have dumps between them. */
+static const struct {
+    const char *begin, *end;
+} frames[SL_SQL_FRAMES] = {
+    {"-- PostgreSQL database cluster dump", "-- PostgreSQL database cluster dump complete"},
+    {"-- PostgreSQL database dump", "-- PostgreSQL database dump complete"},
+    {"-- MySQL dump ", "-- Dump completed"},
+    {"-- MariaDB dump ", "-- Dump completed"},
+};
+
+bool sl_sql_have_ended(sl_sql_text *text, size_t first, const char *what) {
+    while (first < SL_SQL_FRAMES && !text->unended[first])
+        first++;
+    return first == SL_SQL_FRAMES ||
+           sl_sql_fail(text, sl_sql_line(text),
+                       "%s ends without the line `%s`: it is cut off: export it again", what,
+                       frames[first].end);
+}
+
+void sl_sql_note_comment(sl_sql_text *text) {
+    text->rules.nests = text->rules.nests || sl_sql_follows(text, "-- PostgreSQL database ");
+    if (sl_sql_follows(text, "-- MySQL dump ") || sl_sql_follows(text, "-- MariaDB dump ") ||
+        sl_sql_follows(text, "/*!") || sl_sql_follows(text, "/*M!") ||
+        sl_sql_follows(text, "-- phpMyAdmin SQL Dump"))
+        text->rules.mysql = true;
+    for (size_t i = 0; i < SL_SQL_FRAMES; i++) {
+        const bool end = sl_sql_follows(text, frames[i].end);
+        if (!end && !sl_sql_follows(text, frames[i].begin))
+            continue;
+        if (!end || i == 0)
+            sl_sql_have_ended(text, end || i > 0, "the dump before this line");
+        text->unended[i] = !end;
+    }
+}
+
 /* A variable has the mode that was set before. */
 void sl_sql_note_mode(sl_sql_text *text, const char *end) {
     char setting[1000];
@@ -582,6 +618,7 @@ bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *
                            bool *found) {
     sl_sql_token token;
     int depth = 0;
+    bool member = false;
     for (;;) {
         if (extent == SL_SQL_ALONE)
             skip_plain(text, words != NULL);
@@ -605,8 +642,13 @@ bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *
             *found = true;
         if (extent != SL_SQL_ALONE) /* the actions of a rule are in parentheses */
             depth += sl_sql_is(&token, "(") - sl_sql_is(&token, ")");
-        if (extent == SL_SQL_BODY)
-            depth += sl_sql_is_one_of(&token, "BEGIN|CASE") - sl_sql_is(&token, "END");
+        if (extent == SL_SQL_BODY && !member) {
+            sl_sql_skip_blanks(text); /* in PostgreSQL, `begin` alone is a name */
+            const bool begins = !text->rules.nests || sl_sql_follows(text, "ATOMIC");
+            depth +=
+                sl_sql_is_one_of(&token, begins ? "BEGIN|CASE" : "CASE") - sl_sql_is(&token, "END");
+        }
+        member = sl_sql_is(&token, "."); /* new.end */
     }
 }
 

@@ -12,6 +12,8 @@
  * 64 characters. */
 #define SL_SQL_NAME_MAX 400u
 #define SL_SQL_TERMINATOR_ROOM 16u
+#define SL_SQL_WARNING "mysqldump: [Warning] " /* a line on standard error, joined with the dump */
+#define SL_SQL_FRAMES 4u                    /* kinds of dumps that have a first and a last line */
 #define SL_SQL_DEFINITIONS_MAX (256u << 20) /* bytes of all columns */
 
 /* How a database reads the text that follows. */
@@ -39,7 +41,8 @@ typedef struct sl_sql_text {
     bool failed;    /* reading failed: `error` is set; from then on the text is at its end */
     uint64_t lines; /* line feeds before buffer[counted] */
     size_t counted;
-    bool executable; /* a comment has been skipped whose text MySQL executes */
+    bool unended[SL_SQL_FRAMES]; /* such a dump has begun, and its last line has not been read */
+    bool executable;             /* a comment has been skipped whose text MySQL executes */
     sl_sql_rules rules;
     size_t kept; /* bytes of names and types of columns in memory */
     sl_reader_times *times;
@@ -151,6 +154,12 @@ bool sl_sql_skip_statement(sl_sql_text *text, sl_sql_extent extent, const char *
 /* With another terminator than a semicolon: false with error if the token is a semicolon after
  * which neither the terminator nor the end follows. */
 bool sl_sql_ends(sl_sql_text *text, const sl_sql_token *token);
+
+/* A comment follows that begins a line: it may show what has written the dump, and where a dump
+ * begins and ends. Fails if one begins before another one has ended. */
+void sl_sql_note_comment(sl_sql_text *text);
+/* Fails if a dump of the kinds from `first` on has begun and not ended. */
+bool sl_sql_have_ended(sl_sql_text *text, size_t first, const char *what);
 
 /* Text follows that may set the SQL mode of MySQL, up to `end`; nothing is skipped. */
 void sl_sql_note_mode(sl_sql_text *text, const char *end);

@@ -22,8 +22,6 @@
 
 /* ---- inputs ---- */
 
-/* Buffered inputs, and the input that reads a file or pipe. */
-
 #define FILE_BUFFER_BYTES ((size_t)256 << 10)
 #define FILE_BUFFER_BYTES_MIN ((size_t)4 << 10)
 #define HEAD_BYTES ((size_t)64 << 10) /* by which kinds of texts are recognised */
@@ -379,17 +377,19 @@ bool sl_stream_open(const char *path, const char *shown, const char *include, bo
     size_t length = sl_input_left(text);
     bool dump = dumps && length >= 4 && memcmp(head, DUMP_MAGIC, 4) == 0;
     const char *advice = dump ? NULL : not_text_advice(head, length);
+    const bool archive = !advice && sl_archive_kind_of(head, length);
+    if (archive && !begin_archive(stream, text, include, &times, error))
+        goto fail;
+    if (archive && stream->entry && strcmp(sl_archive_entry_name(stream->archive), "toc.dat") == 0)
+        advice = not_text_advice(sl_input_at(stream->entry), sl_input_left(stream->entry));
     if (advice) {
         sl_error_set(error, SL_EXIT_SOURCE, "%s: this is %s", shown, advice);
         *not_text = true;
         goto fail;
     }
-    if (sl_archive_kind_of(head, length)) {
-        if (!begin_archive(stream, text, include, &times, error))
-            goto fail;
-    } else if (!sql)
+    if (!archive && !sql)
         stream->text = text;
-    else if (!sl_sql_dump_create(text, include, &stream->dump, error))
+    else if (!archive && !sl_sql_dump_create(text, include, &stream->dump, error))
         goto fail;
     *result = stream;
     return true;

@@ -253,6 +253,8 @@ class Delimiters(support.Case):
                                     ("t.avro", b"Obj\x01" + bytes(500), "Avro"),
                                     ("t.db", b"SQLite format 3\0" + bytes(500), "sqlite3 FILE .dump"),
                                     ("t.dump", b"PGDMP" + bytes(500), "an archive of pg_dump"),
+                                    ("dump.tar", making.tar([("toc.dat", b"PGDMP" + bytes(500)), ("1.dat", "1\tx\n"),
+                                                             ("restore.sql", "SELECT 1;\n")]), "pg_restore -f - FILE"),
                                     ("t.sql", b"--\n-- PostgreSQL database dump\n--\n", "it is cut off"),
                                     ("m.sql", b"-- MySQL dump 10.13  Distrib 8.0\n", "it is cut off"),
                                     ("n.sql", b"/*M!999999\\- enable the sandbox mode */ \n", "no table with rows")):

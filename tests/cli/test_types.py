@@ -423,6 +423,26 @@ class Types(support.Case):
         self.assertEqual(documents[-1], {"a": 2, "b": "y", "shop": "7"})
         self.assertIn("1.csv: its columns that were not in the sample", (work / "shardload.log").read_text("utf-8"))
 
+    def test_text_after_a_json_value(self):
+        """It is a reject: a form's `"x","role":"admin"` adds no field to a record, and no _id that damages it."""
+        def text(value):
+            return '"' + value.replace('"', '""') + '"'
+
+        good = ('{"a": [1, {}]}', "[]", '"x"', " 7 ", "null", "1.5", '{"$oid": "0123456789abcdef01234567"}')
+        for more in ('"role":"admin"', '"n":7', '"_id":2', '"_id":"abc"', '"":1'):
+            for value in good:
+                self.parse("--types", "j=json", self.file("j.csv", f"n,j,k\n1,{text(value)},z\n"))
+                for kind in ("json", "array") if value == "[]" else ("json",):
+                    bad = f"{value},{more}"
+                    path = self.file("j.csv", f"n,j,k\n1,[],z\n2,{text(bad)},z\n3,[],z\n")
+                    with self.subTest(bad, kind=kind):
+                        found, _ = self.dump_decoded("--types", f"j={kind}", path, code=support.EXIT_REJECTS)
+                        self.assertEqual(found, [{"n": n, "j": [], "k": "z"} for n in (1, 3)])
+                lines = [support.json.dumps({"n": n, "j": j}) + "\n" for n, j in enumerate(("{}", bad, "{}"))]
+                path = self.file("j.json", "".join(lines))
+                found, _ = self.dump_decoded("--types", "j=json", "--id-field", "n", path, code=support.EXIT_REJECTS)
+                self.assertEqual(found, [{"j": {}}, {"j": {}}])
+
     def test_nan_is_a_value_of_a_declared_double(self):
         path = self.file("n.csv", "k,v\na,1.5\nb,NaN\nc,NA\n")
         for words in ((), ("--types", "v=double"), ("--types", "v=decimal128")):

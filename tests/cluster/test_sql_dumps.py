@@ -414,9 +414,8 @@ class Dumps(support.ClusterCase):
 
     def test_no_copy_of_a_refused_pipe_is_left(self):
         """The unpacked dump stayed in the work directory, and no message named it."""
-        work = self.scratch / "work"
+        work, dump = self.scratch / "work", POSTGRES.replace("PRIMARY KEY (a)", "b int").encode()
         for words in ("--types", "text"), ("--include", "no*"), ("--id-field", "primary-key"):
-            dump = POSTGRES.replace("PRIMARY KEY (a)", "b int").encode()
             self.run_load(*words, "-", stdin=dump, work=work, code=None)
             self.assertFalse(work.exists(), words)
 
@@ -681,11 +680,63 @@ class Dumps(support.ClusterCase):
                     text = begin + "".join(part % (name, name, name, name) for name in "abc") + end
                     self.assertEqual(self.load_three(text), [[{"id": 1, "t": "x"}, {"id": 2, "t": "y"}]] * 3, text)
 
+    def test_begin_and_end_as_names(self):
+        """PostgreSQL does not quote `begin`, nor SQLite `new.end`: the tables after such a statement are read."""
+        rows = "CREATE TABLE %s (id int, begin date);\nINSERT INTO %s VALUES (1,NULL);\n"
+        for begin, between, end in (
+                ("-- PostgreSQL database dump\n", "CREATE FUNCTION f(begin date, finish date) RETURNS int LANGUAGE sql "
+                 "AS $$ select 1 $$;\nCREATE TRIGGER t AFTER UPDATE OF begin ON a EXECUTE FUNCTION g();\n"
+                 "CREATE FUNCTION h() RETURNS int BEGIN ATOMIC\nSELECT begin, CASE WHEN true THEN 1 END FROM a;\n"
+                 "SELECT a.begin FROM a;\nEND;\n", "-- PostgreSQL database dump complete\n"),
+                ("PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n", "CREATE TRIGGER t AFTER INSERT ON a BEGIN\n"
+                 "UPDATE a SET id = new.end;\nUPDATE a SET id = new.begin;\nEND;\n", "COMMIT;\n")):
+            text = begin + "".join(rows.replace("%s", name) + between for name in "abc")
+            self.assertEqual(self.load_three(text + end), [[{"id": 1}]] * 3)
+            self.run_load(self.file("cut.sql", text), code=support.EXIT_SOURCE, message="cut off")
+
     def test_bits_of_mysql(self):
         rows = "CREATE TABLE `%s` (`id` int, `f` bit(12));\n" \
                "INSERT INTO `%s` (`id`, `f`) VALUES (1, b'10100101'), (2, b'1'), (3, b'000000000101');\n"
         self.assertEqual(self.load_three("-- phpMyAdmin SQL Dump\n\n" + "".join(rows % (name, name) for name in "abc")),
                          [[{"id": 1, "f": b"\xa5"}, {"id": 2, "f": b"\1"}, {"id": 3, "f": b"\0\5"}]] * 3)
+
+    def test_vectors_of_mysql(self):
+        """They are bytes, as VECTOR columns of MySQL and MariaDB are dumped with --hex-blob and without."""
+        text = "-- MySQL dump 8\nCREATE TABLE t (`e` vector(1));\n" \
+               "INSERT INTO t VALUES (_binary '\\0\\0\x7f?'),(0x00007F3F);\n-- Dump completed\n"
+        self.run_load(self.file("t.sql", text))
+        self.assertEqual(self.found("t"), [{"e": b"\0\0\x7f?"}] * 2)
+
+    def test_a_warning_of_mysqldump_before_the_dump(self):
+        """`mysqldump 2>&1` writes it there; it is passed over, and an error of mysqldump is not."""
+        text = "mysqldump: [Warning] Using a password on the command line interface can be insecure.\n" \
+               f"-- MySQL dump 8\n{MYSQL_ROWS}%s-- Dump completed\n"
+        self.run_load(self.file("t.sql", text % ""))
+        self.assertEqual(self.found("goods"), [{"id": 1}])
+        self.run_load(self.file("t.sql", text % "mysqldump: Error 2013: Lost connection\n"), code=support.EXIT_SOURCE,
+                      message="line 6: a statement that begins with `mysqldump`")
+
+    def test_types_of_sqlite_and_of_sql_server(self):
+        """NUM, which CREATE TABLE ... AS SELECT writes, and types in brackets are those that they name."""
+        self.run_load(self.sqlite("CREATE TABLE t(a NUM, b NUMBER, c UNSIGNED BIG INT);",
+                                  "INSERT INTO t VALUES(2.5,3,4);", "INSERT INTO t VALUES('x',NULL,5);"))
+        self.assertEqual(self.found("t"), [{"a": bson.Decimal128("2.5"), "b": bson.Decimal128("3"), "c": 4},
+                                           {"a": "x", "c": 5}])
+        self.run_load(self.file("s.sql", "CREATE TABLE [dbo].[s]([Id] [int] NOT NULL, [N] [nvarchar](9), [x] [real]);\n"
+                                         "INSERT INTO [dbo].[s] ([Id], [N], [x]) VALUES (1, N'01', 1.5);\n"))
+        self.assertEqual(self.found("dbo.s"), [{"Id": 1, "N": "01", "x": 1.5}])
+
+    def test_documents_and_arrays_in_another_encoding(self):
+        """`--encoding` is also that of json and array columns, of dumps and of tables; they were rejects."""
+        text = "-- PostgreSQL database dump\nCREATE TABLE t (v text, j jsonb, a text[]);\n" \
+               "COPY t (v, j, a) FROM stdin;\nK\xf6ln\t{\"K\xf6\": [\"\xf6\\\\n\"]}\t{K\xf6ln,\"a \xf6\"}\n\\.\n" \
+               "-- PostgreSQL database dump complete\n"
+        self.run_load("--encoding", "latin1", self.file("t.sql", text.encode("latin-1")))
+        self.assertEqual(self.found("t"), [{"v": "K\xf6ln", "j": {"K\xf6": ["\xf6\n"]}, "a": ["K\xf6ln", "a \xf6"]}])
+        table = self.file("u.csv", 'n,j,a\n1,"{""\xf6"":""\xe9""}","[""\xf6""]"\n2,[],{\xf6}\n'.encode("iso-8859-2"))
+        self.run_load("-c", "u", "--encoding", "iso-8859-2", "--types", "j=json,a=array:text", table)
+        self.assertEqual(self.found("u"), [{"n": 1, "j": {"\xf6": "\xe9"}, "a": ["\xf6"]},
+                                           {"n": 2, "j": [], "a": ["\xf6"]}])
 
     def test_mysql_without_a_header(self):
         """ENGINE shows it; no statement after a constraint without columns is passed over."""
@@ -840,6 +891,17 @@ class Dumps(support.ClusterCase):
         self.assertEqual(found, [[{"id": 1, "t": "x"}], [{"id": 2, "t": "y", "z": "2024-01-02 00:00:00", "n": 3}],
                                  [{"n": 4, "t": "z", "id": 3}]])
 
+    def test_partitions_of_postgres(self):
+        """Before version 12, pg_dump writes them without columns: they are those of the table that is divided."""
+        rows = "COPY %s (id, t) FROM stdin;\n%s\tx\n\\.\n"
+        text = "CREATE TABLE public.m (id integer, t text) PARTITION BY RANGE (id);\n" \
+               "CREATE TABLE public.m1 PARTITION OF public.m\nFOR VALUES FROM (1) TO (2);\n" \
+               "CREATE TABLE m2 PARTITION OF public.m DEFAULT;\n"
+        self.run_load(self.file("t.sql", text + rows % ("m1", 1) + rows % ("m2", 2)))
+        self.assertEqual([self.found(name) for name in ("m1", "m2")], [[{"id": 1, "t": "x"}], [{"id": 2, "t": "x"}]])
+        self.run_load(self.file("u.sql", "CREATE TABLE m (id integer, t text);\n" + rows % ("m", 1) + rows % ("m", 2)),
+                      code=support.EXIT_SOURCE, message="--load-via-partition-root")
+
     def test_lists_of_many_columns(self):
         """They are compared with the list before as a text, and name by name if they are longer."""
         for length, step, blanks in ((2, 1, ""), (60, -1, ""), (300, 1, ""), (300, 1, " " * 100)):
@@ -899,6 +961,15 @@ class Dumps(support.ClusterCase):
                                   "INSERT INTO t VALUES(unistr('" + "\\u0001" * 300000 + "'));"))
         self.assertEqual(self.found("t"), [{"v": "\x01" * 300000}])
 
+    def test_text_after_a_json_value(self):
+        """It stays text, and gives the document no other fields."""
+        bad = '"x","role":"admin","name":"root","_id":1'
+        self.run_load(self.sqlite("CREATE TABLE u(id INTEGER PRIMARY KEY, settings JSON, name TEXT);",
+                                  """INSERT INTO u VALUES(1,'{"theme":"dark"}','Ann');""",
+                                  f"INSERT INTO u VALUES(2,'{bad}','Bob');"))
+        self.assertEqual(self.found("u"), [{"id": 1, "settings": {"theme": "dark"}, "name": "Ann"},
+                                           {"id": 2, "settings": bad, "name": "Bob"}])
+
     def test_hostile_names_of_tables(self):
         """They become neither folders outside of the work directory, nor collections with a meaning of their own."""
         def rows(*names):
@@ -921,6 +992,29 @@ class Dumps(support.ClusterCase):
                 path = self.file("cut.sql", text[:end])
                 self.shardload("verify", "--uri", self.uri, "-d", self.database_name, path,
                                code=support.EXIT_SOURCE, message="")
+
+    def test_dumps_one_after_another(self):
+        """Each must have ended before the next one begins, or before the end: none whose tables end early is loaded."""
+        mysql = "-- MySQL dump 8\nCREATE TABLE %s (id int);\nINSERT INTO %s VALUES (1);\n%s"
+        postgres = mysql.replace("-- MySQL dump 8", "--\n-- PostgreSQL database dump\n--")
+        sqlite = mysql.replace("-- MySQL dump 8", "PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;")
+        cluster = "--\n-- PostgreSQL database cluster dump\n--\n%s"
+        ended = {mysql: "-- Dump completed\n", postgres: "-- PostgreSQL database dump complete\n", sqlite: "COMMIT;\n",
+                 cluster: "-- PostgreSQL database cluster dump complete\n"}
+
+        def parts(form, *ends):
+            return "".join(form % (name, name, ended[form] if end else "\n") for name, end in zip("ab", ends))
+
+        for form in (mysql, mysql.replace("MySQL", "MariaDB"), postgres, sqlite):
+            ended[form] = ended.get(form, ended[mysql])
+            for ends in ((False, True), (True, False)):
+                self.run_load(self.file("two.sql", parts(form, *ends)), code=support.EXIT_SOURCE, message="is cut off")
+            self.run_load("--drop", "--again", self.file("two.sql", parts(form, True, True)))
+            self.assertEqual([self.found(name) for name in "ab"], [[{"id": 1}]] * 2)
+        whole, line = parts(postgres, True, True), "-- Database \"zeta\" dump\n"
+        for text in (whole + line, parts(postgres, True, False) + ended[cluster], whole + cluster % ended[cluster]):
+            self.run_load(self.file("all.sql", cluster % text), code=support.EXIT_SOURCE, message="is cut off")
+        self.run_load("--drop", "--again", self.file("all.sql", cluster % (whole + line + ended[cluster])))
 
     def test_large(self):
         """A COPY block and INSERT statements that are larger than a block, with rejects."""
