@@ -385,7 +385,7 @@ class Refused(support.Case):
 
     def test_a_forged_record_without_a_key_is_refused(self):
         """A length below that of its head was taken for 4 GiB, and one of the key led beyond the record."""
-        self.file("i.csv", "k,w\n,2\n")
+        self.file("i.csv", "k,w\n1,2\n,3\n")
         words = ["load", "--sink", "null", "--work-dir", "w", "--embed", "i=i.csv", "--on", "k",
                  self.file("o.csv", "k,v\n1,a\n")]
         self.assertIn("1 record of i.csv is in no document: see",

@@ -60,7 +60,8 @@ class Embedding(support.ClusterCase):
         records = self.file("r.csv", "key,n\n" + "".join(f"{number},1\n" for number in range(500)))
         _, work = self.load("--embed", f"items={records}", "--on", "key", "--shard-key", '{"key": 1}', documents)
         figures = support.run_record(work)["embed"]
-        self.assertEqual([figures[name] for name in ("documentsWith", "embedded", "documentsWithoutKey")], [500, 500, 0])
+        names = ("documentsWith", "embedded", "documentsWithoutKey")
+        self.assertEqual([figures[name] for name in names], [500, 500, 0])
 
     def test_load_and_verify_by_shard_key(self):
         self.shardload(*self.words("--shard-key", '{"key": "hashed"}'), code=support.EXIT_REJECTS)
