@@ -511,7 +511,7 @@ class _Row(_Record):
                "REPORT_TYPE": Field("type", 5, "t", 1, "99999")}
         packs = list(PACKS.items())
         parts = {name: MANDATORY[first:behind] for (name, first), (_, behind) in zip(packs, packs[1:])}
-        limits = {"LATITUDE": 90, "LONGITUDE": 180, "ELEVATION": 9999.4999}
+        limits = {"LATITUDE": 90, "LONGITUDE": 180, "ELEVATION": 9998.4999}
         for name in row:
             if name == "STATION" and len(row[name]) != 11:
                 raise Bad("no station", name)
@@ -532,9 +532,12 @@ class _Row(_Record):
         place = [numbers.get("LONGITUDE"), numbers.get("LATITUDE")]
         if None not in place and place != [0, 0]:
             document["position"] = {"type": "Point", "coordinates": place}
+        if place.count(None) == 1:
+            alone = "LATITUDE" if place[0] is None else "LONGITUDE"
+            self.misfit(alone, row[alone])
         if numbers.get("ELEVATION") is not None:
-            document["elevation"] = int(abs(numbers["ELEVATION"]) + 0.5) * \
-                (-1 if numbers["ELEVATION"] < 0 else 1)
+            whole = int(numbers["ELEVATION"])
+            document["elevation"] = whole if whole == numbers["ELEVATION"] else numbers["ELEVATION"]
         for name in one:
             unknown = {"qualityControlProcess": "    "} if name == "QUALITY_CONTROL" else {}
             document.update(cells.get(name) or unknown)

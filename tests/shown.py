@@ -1,16 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Text that would control a terminal or forge lines of output, and checks that no output of the
 programs contains it unescaped."""
+import json
 import os
 import re
 
 # A window title, colours by ESC and by C1, bidirectional override, isolate and marks, line and
-# paragraph separators, DEL, CR, backspace.
-ACTING = "\x1b]0;t\x07\x1b[31m\u009b7m\u202eabc\u2066d\u200f\u061c\u2028\u2029\x7f\r\x08"
+# paragraph separators, a byte order mark, a tag, an invisible space, DEL, CR, backspace.
+ACTING = "\x1b]0;t\x07\x1b[31m\u009b7m\u202eabc\u2066d\u200f\u061c\u2028\u2029\ufeff\U000e0041\u200b\x7f\r\x08"
 FORGED = "forged: all is well"
 HOSTILE = f"h{ACTING}\n{FORGED}"
 
-RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+def quoted(value):
+    """The value as JSON that is YAML, too, which has no pairs of surrogates."""
+    return json.dumps(value).replace("\\udb40\\udc41", "\U000e0041")
+
+
+QUOTED = quoted(HOSTILE)
+
+RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+                 "\U000e0000-\U000e0fff]")
 
 
 def problem_in(text, where, tabs=False):

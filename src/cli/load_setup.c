@@ -453,10 +453,8 @@ void sl_set_up_mode(sl_load_config *config, const sl_options *options, sl_error 
         sl_option_problem(error, "--mode %s goes through the routers: leave out --route direct",
                           mode);
     if (strcmp(config->format, "ycsb") == 0)
-        sl_option_problem(error,
-                          "--mode %s is for records that exist: --format ycsb generates "
-                          "new ones",
-                          mode);
+        sl_option_problem(
+            error, "--mode %s is for records that exist: --format ycsb generates new ones", mode);
     if (config->drop && !row->creates)
         sl_option_problem(error, "--mode %s needs the stored documents: leave out --drop", mode);
 }

@@ -288,8 +288,7 @@ bool sl_check_part(const char *text, char *problem, size_t room) {
     unsigned part, parts;
     return sl_option_parse_part(text, &part, &parts) ||
            wrong(problem, room,
-                 "\"%s\" is not a part; write it like 2/4, the second of four parts (%d at "
-                 "most)",
+                 "\"%s\" is not a part; write it like 2/4, the second of four parts (%d at most)",
                  text, SL_PARTS_MAX);
 }
 

@@ -212,8 +212,7 @@ static bool check_numbers(const char *text, char *problem, size_t room) {
     if (parse_numbers(text, numbers) > 0)
         return true;
     snprintf(problem, room,
-             "expected up to %d whole numbers above 0 with commas between them, "
-             "such as 8,16,32",
+             "expected up to %d whole numbers above 0 with commas between them, such as 8,16,32",
              SL_STEPS_MAX);
     return false;
 }

@@ -101,8 +101,7 @@ static void warn_of_readers(const char *path, const struct stat *about) {
     if (!S_ISREG(about->st_mode))
         return;
     if (about->st_mode & 077)
-        sl_log_warning("%s contains a password and can be read by other users; run chmod 600 on "
-                       "it",
+        sl_log_warning("%s contains a password and can be read by other users; run chmod 600 on it",
                        path);
     else if (about->st_uid != geteuid() && about->st_uid != 0)
         sl_log_warning("%s contains a password and belongs to another user, who can read it; use a "

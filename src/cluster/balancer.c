@@ -85,20 +85,18 @@ typedef struct sl_balancer_document {
     char first[300]; /* the first of `holders`, for messages */
 } sl_balancer_document;
 
-/* ---- the state document ---- */
-
-/* The balancer's state document in the cluster: its holders, which of them are dead, and the lock
- * that guards the document. */
+/* ---- the state document: its holders, and the lock that guards it ---- */
 
 #define STATE_DATABASE "shardload"
 #define STATE_COLLECTION "balancer"
 #define LOCK_PATIENCE_S 120.0
+#define LOCKED_MOST_S 900.0 /* the same, whoever owns the lock */
+#define HOLDERS_MOST 1000u
+#define NAMED_MOST 3u /* holders that have ended, in messages */
 #define EXPIRY_MS                                                                                  \
     INT64_C(120000)                     /* a holder counts as dead after this time without a
                                            heartbeat */
 #define OLD_EXPIRY_MS INT64_C(86400000) /* the same for old loaders, which send no heartbeats */
-
-/* ---- holders ---- */
 
 static void append_fields(const sl_balancer *balancer, bson_t *me) {
     BSON_APPEND_OID(me, "id", &balancer->id);
@@ -152,14 +150,19 @@ static sl_holder_state state_of_process(const sl_balancer *balancer, const bson_
     return actual > 0 && actual == stored ? SL_HOLDER_ALIVE : SL_HOLDER_UNSURE;
 }
 
+/* A time in the future is no time of a loader. */
+static bool is_near(int64_t time, int64_t now, int64_t distance) {
+    return time >= now - distance && time <= now + distance;
+}
+
 static sl_holder_state state_of(const sl_balancer *balancer, const bson_t *holder, int64_t now) {
     sl_holder_state state = state_of_process(balancer, holder);
     int64_t refreshed = time_of(holder, "refreshed");
     if (state != SL_HOLDER_UNSURE)
         return state;
     if (refreshed)
-        return now - refreshed > EXPIRY_MS ? SL_HOLDER_DEAD : SL_HOLDER_UNSURE;
-    return now - time_of(holder, "since") > OLD_EXPIRY_MS ? SL_HOLDER_DEAD : SL_HOLDER_ALIVE;
+        return is_near(refreshed, now, EXPIRY_MS) ? SL_HOLDER_UNSURE : SL_HOLDER_DEAD;
+    return is_near(time_of(holder, "since"), now, OLD_EXPIRY_MS) ? SL_HOLDER_ALIVE : SL_HOLDER_DEAD;
 }
 
 /* "process 123 on host" into `out`. */
@@ -193,17 +196,20 @@ static bool balancer_any_refreshed(const sl_balancer_document *before,
 
 /* ---- the document ---- */
 
-/* Adds the holders of the document that was `found`, except this loader and dead ones. */
+/* Adds the holders of the document that was `found`, except this loader, dead ones, and those
+ * beyond the limit: such a loader joins again with its next heartbeat. */
 static void take_holders(const sl_balancer *balancer, const bson_t *found, int64_t now,
                          sl_balancer_document *document) {
+    uint32_t dead = 0;
     for (sl_walk walk = sl_walk_start(found, "holders"); sl_walk_next(&walk);) {
         char name[300], room[SL_ARRAY_KEY_ROOM];
         if (is_me(balancer, &walk.item))
             continue;
         name_holder(&walk.item, name, sizeof name);
         sl_holder_state state = state_of(balancer, &walk.item, now);
-        if (state == SL_HOLDER_DEAD) {
-            sl_log_info("an earlier load (%s) ended without restoring the balancer", name);
+        if (state == SL_HOLDER_DEAD || document->others == HOLDERS_MOST) {
+            if (dead++ < NAMED_MOST)
+                sl_log_info("an earlier load (%s) ended without restoring the balancer", name);
             continue;
         }
         if (document->others == 0)
@@ -212,6 +218,8 @@ static void take_holders(const sl_balancer *balancer, const bson_t *found, int64
         bson_append_document(&document->holders, sl_array_key(document->others++, room), -1,
                              &walk.item);
     }
+    if (dead > NAMED_MOST)
+        sl_log_info("the same applies to %u more loads", dead - NAMED_MOST);
 }
 
 /* Reads the document, leaving out this loader and dead holders. */
@@ -272,15 +280,12 @@ static bool balancer_refresh(const sl_balancer *balancer, bool *is_holder, sl_er
 
 /* ---- the lock ---- */
 
+/* NULL: this loader's lock. */
 static bool unlock(const sl_balancer *balancer, const bson_oid_t *owner, sl_error *error) {
-    bson_t *query = BCON_NEW("_id", "lock", "holder.id", BCON_OID(owner));
+    bson_t *query = BCON_NEW("_id", "lock", "holder.id", BCON_OID(owner ? owner : &balancer->id));
     bool ok = modify(balancer, query, NULL, NULL, error);
     bson_destroy(query);
     return ok;
-}
-
-static bool balancer_unlock(const sl_balancer *balancer, sl_error *error) {
-    return unlock(balancer, &balancer->id, error);
 }
 
 /* Takes the lock. `*now` is the server's clock in milliseconds; all times in the document are the
@@ -297,6 +302,7 @@ static bool balancer_lock(const sl_balancer *balancer, int64_t *now, sl_error *e
 
     bson_oid_t owner = balancer->id, found;
     int64_t since = sl_clock_ns(); /* when `owner` was first read */
+    const int64_t began = since;
     bool ok = true, mine = false;
     while (ok && !mine) {
         bson_t document, holder;
@@ -305,6 +311,10 @@ static bool balancer_lock(const sl_balancer *balancer, int64_t *now, sl_error *e
             ok = sl_error_set(error, SL_EXIT_CLUSTER, "the lock of the balancer has no holder");
         mine = ok && bson_oid_equal(&found, &balancer->id);
         *now = time_of(&document, "now");
+        if (ok && !mine && sl_seconds_since(began) > LOCKED_MOST_S)
+            ok = sl_error_set(error, SL_EXIT_CLUSTER,
+                              "others have held the lock of the balancer for 15 minutes, the "
+                              "document \"lock\" of shardload.balancer");
         if (ok && !mine) {
             if (!bson_oid_equal(&owner, &found)) {
                 owner = found;
@@ -376,16 +386,12 @@ bool sl_balancer_status(sl_connection *connection, sl_balancer_view *view, sl_er
 
 #define HEARTBEAT_SECONDS 5
 
-/* ---- the balancer's commands ---- */
-
 /* balancerStop waits for running moves. After a minute it fails with a transient error, and
  * sl_cluster_command sends it again. */
 static bool switch_to(const sl_balancer *balancer, const char *command_name, sl_error *error) {
     bson_t *command = BCON_NEW(command_name, BCON_INT32(1), "maxTimeMS", BCON_INT32(60000));
     return sl_cluster_change(balancer->connection, "admin", command, 0, error);
 }
-
-/* ---- the holders ---- */
 
 /* Adds this loader to the holders. */
 static bool join(sl_balancer *balancer, sl_error *error) {
@@ -403,7 +409,7 @@ static bool join(sl_balancer *balancer, sl_error *error) {
         ok = balancer_document_write(balancer, &document, error);
     }
     bson_destroy(&document.holders);
-    return balancer_unlock(balancer, ok ? error : NULL) && ok;
+    return unlock(balancer, NULL, ok ? error : NULL) && ok;
 }
 
 /* Removes this loader from the holders; the last holder restores the balancer. A loader that the
@@ -446,7 +452,7 @@ static bool leave(sl_balancer *balancer, sl_error *error) {
             bson_copy_to(&document.holders, &first.holders);
         }
         bson_destroy(&document.holders);
-        ok = balancer_unlock(balancer, ok ? error : NULL) && ok;
+        ok = unlock(balancer, NULL, ok ? error : NULL) && ok;
         if (!ok)
             break;
         if (waiting)

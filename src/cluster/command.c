@@ -188,8 +188,8 @@ bool sl_error_from_pool(sl_error *error, const mongoc_uri_t *uri,
     if (domain && driver_error->domain == MONGOC_ERROR_STREAM)
         return error_from_dns(error, domain, driver_error);
     sl_error_from_driver(error, "connecting", driver_error);
-    error->code = SL_EXIT_USAGE;
-    return false;
+    error->code = domain ? SL_EXIT_CLUSTER : SL_EXIT_USAGE;
+    return domain && sl_error_prefix(error, "the records of DNS for %s cannot be used", domain);
 }
 
 /* ---- missing privileges ----

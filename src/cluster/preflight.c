@@ -625,7 +625,7 @@ static bool speaks_tls(const mongoc_host_list_t *host, int connected) {
  * `*result` is ANSWERS, or `failure` has the reason why not. */
 static bool check_host(const mongoc_uri_t *uri, const mongoc_host_list_t *host, SSL_CTX *context,
                        answer *result, sl_socket_failure *failure, sl_error *error) {
-    if (!context || strchr(host->host, '/')) { /* a Unix socket */
+    if (!context) {
         *result = plain_hello(host, -1, failure);
         return (*result != CLOSED && *result != FOREIGN) || !speaks_tls(host, -1) ||
                sl_error_set(error, SL_EXIT_CLUSTER,

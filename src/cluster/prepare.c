@@ -989,8 +989,8 @@ bool sl_create_index(sl_connection *connection, const sl_target *target, const b
  * hold the document. Otherwise the router would refuse the statement, or send it to all shards, and
  * an upsert could store a second document of the same fields on another shard.
  * - The fields contain _id, or all fields of a unique index. Then one document at most matches.
- *   Otherwise a delete that is sent twice would remove two documents, and two upserts at the same
- *   time would insert two. */
+ *   Otherwise two upserts at the same time would insert two; in a mode that does not insert, the
+ *   writer finds out which records several documents match, and rejects these (writer.c). */
 
 /* Writes the fields of the key that are not among `fields`, separated by commas. Returns their
  * number. */
@@ -1252,13 +1252,21 @@ static bool not_unique(sl_connection *connection, const sl_target *target, const
                  dropped);
     sl_error_set(
         error, SL_EXIT_USAGE,
-        "--match-fields %s: %.255s.%.255s %s, so several documents could match, and "
-        "a batch that is sent again after a failure could change a second document. %s%s%s%s",
+        "--match-fields %s: %.255s.%.255s %s, so a record could be inserted twice, when a batch is "
+        "sent again after a failure. %s%s%s%s%s%s%s",
         list(match->fields, match->count, given, sizeof given), target->database,
         target->collection,
         *incomplete ? incomplete
         : exists    ? "has no unique index of these fields"
                     : "is new",
+        exists ? "To leave the indexes as they are, give --mode " : "",
+        !exists                    ? ""
+        : match->mode->sets_fields ? "update"
+                                   : "replace",
+        exists
+            ? ": records that match no document are then rejected, and can be loaded with --mode "
+              "insert. Otherwise the collection needs a unique index. "
+            : "",
         *before  ? before
         : by_key ? "Give "
                  : "Add ",
@@ -1269,7 +1277,27 @@ static bool not_unique(sl_connection *connection, const sl_target *target, const
     return false;
 }
 
-bool sl_check_match(sl_connection *connection, const sl_target *target, const sl_matching *match,
+/* Warns if no index begins with a match field, so that each statement reads all documents. */
+static bool look_for_index(const sl_target *target, const bson_t *indexes,
+                           const sl_matching *match) {
+    bson_t key;
+    bson_iter_t first;
+    char given[300];
+    bool found = false;
+    for (sl_walk walk = sl_walk_of(indexes); !found && sl_walk_next(&walk);)
+        found = sl_look_inside(&walk.item, "key", &key) && bson_iter_init(&first, &key) &&
+                bson_iter_next(&first) &&
+                sl_is_listed(bson_iter_key(&first), match->fields, match->count);
+    if (!found)
+        sl_log_warning(
+            "no index of %s.%s begins with one of the match fields, %s, so for each record "
+            "the server reads all documents",
+            target->database, target->collection,
+            list(match->fields, match->count, given, sizeof given));
+    return true;
+}
+
+bool sl_check_match(sl_connection *connection, sl_target *target, const sl_matching *match,
                     sl_error *error) {
     sl_sharding sharding;
     char incomplete[300] = "";
@@ -1277,7 +1305,7 @@ bool sl_check_match(sl_connection *connection, const sl_target *target, const sl
     bson_t indexes = BSON_INITIALIZER;
     if (!sl_target_exists(connection, target, &exists, error))
         return false;
-    if (!exists && match->must_exist)
+    if (!exists && !match->mode->creates)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "%.255s.%.255s does not exist: there are no documents to match",
                             target->database, target->collection);
@@ -1295,7 +1323,11 @@ bool sl_check_match(sl_connection *connection, const sl_target *target, const sl
     if (ok && exists && !unique)
         ok = has_unique_index(connection, target, sharded, &indexes, match, &unique, incomplete,
                               error);
-    ok = ok && (unique || not_unique(connection, target, match, key, exists, incomplete, error));
+    target->ambiguous = !unique;
+    if (ok && !unique)
+        ok = match->mode->creates
+                 ? not_unique(connection, target, match, key, exists, incomplete, error)
+                 : look_for_index(target, &indexes, match);
     bson_destroy(&indexes);
     sl_sharding_clear(&sharding);
     return ok;
@@ -1307,7 +1339,7 @@ bool sl_check_match_again(sl_connection *connection, const sl_target *target,
     char incomplete[300] = "", given[300];
     bool unique = sl_is_listed("_id", match->fields, match->count);
     bson_t indexes = BSON_INITIALIZER;
-    if (unique)
+    if (unique || target->ambiguous)
         return true;
     bool ok = sl_sharding_read(connection, target, &sharding, error) &&
               sl_collection_indexes(connection, target, &indexes, error) &&

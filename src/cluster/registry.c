@@ -2,13 +2,14 @@
 /* The registry of sources: a collection beside the target, with one small document per
  * source.
  *
- *   {_id: <fingerprint>, number, name, size, content, beginning, records,
+ *   {_id: <fingerprint>, number, collection, name, size, content, beginning, records,
  *    state: "started" | "loaded", textBytes (not of parts), documents, matched, inRange (or null),
  *    foreign, startedAt, loadedAt, host, workDirectory (of a pipe),
  *    parts: {<number of parts, or "shards">: {<part>: <documents, or null until it is finished>}},
  *    borders: {<the same>: {<part>: <of its blocks>}},
  *    layout: {shards, shardNames, pieces, leading}, options: {<name>: <text>}}
- *   {_id: "counter", last: <the last number assigned>, types: [{column, type}, ...],
+ *   {_id: "counter", last: <the last number assigned>, collection: <the UUID of the collection that
+ *    the registry belongs to>, types: [{column, type}, ...],
  *    ids: [{from}, ...], begun: {types, ids: <a token of the last load that has confirmed it>}}
  *
  * A source's number is part of the ids of its documents, so two sources must never have the same
@@ -40,6 +41,7 @@
 #include "util/document_id.h"
 #include "util/grow.h"
 #include "util/interrupt.h"
+#include "util/log.h"
 #include "util/text.h"
 
 bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_registry **registry,
@@ -72,8 +74,7 @@ void sl_registry_close(sl_registry *registry) {
     free(registry);
 }
 
-void sl_registry_set_part(sl_registry *registry, const char *division, uint32_t part,
-                          sl_afresh afresh) {
+void sl_registry_set_part(sl_registry *registry, const char *division, uint32_t part, bool afresh) {
     snprintf(registry->division, sizeof registry->division, "%s", division);
     registry->part = part;
     registry->afresh = afresh;
@@ -106,7 +107,7 @@ static bool registry_run(sl_registry *registry, const bson_t *command, bson_t *r
 static bool find(const sl_registry *registry, const bson_t *filter, bson_t *options,
                  bson_t *documents, sl_error *error) {
     bool ok = true;
-    if (registry->none)
+    if (registry->none || registry->gone)
         bson_init(documents);
     else
         ok = sl_connection_find(registry->connection, registry->database, registry->collection,
@@ -126,7 +127,8 @@ static bool registry_lost(const sl_registry *registry, sl_error *error) {
 /* Calls the function for BATCH entries at a time, until it fails. Without registry, not at all. */
 static bool registry_in_batches(sl_registry *registry, sl_registry_entry *entries, size_t count,
                                 sl_batch_function *function, sl_error *error) {
-    for (size_t done = 0; !registry->none && done < count; done += BATCH) {
+    const bool empty = registry->none || registry->gone;
+    for (size_t done = 0; !empty && done < count; done += BATCH) {
         size_t left = count - done;
         if (!function(registry, entries + done, left < BATCH ? left : BATCH, error))
             return false;
@@ -242,8 +244,7 @@ static void on_difference(void *context, const char *name, const char *before, c
 
 /* Does the source get no other parts when it is started? */
 static bool is_afresh(const sl_registry *registry, const sl_registry_entry *entry) {
-    return registry->afresh == SL_AFRESH_ALWAYS ||
-           (registry->afresh == SL_AFRESH_IF_LOADED && entry->state == SL_SOURCE_LOADED);
+    return registry->afresh && entry->state == SL_SOURCE_LOADED;
 }
 
 /* Were the other parts of the source started with the options of this load? A source that is
@@ -388,7 +389,7 @@ bool sl_registry_numbers(sl_registry *registry, uint32_t **numbers, size_t *coun
     bson_t *filter = BCON_NEW("number", "{", "$exists", BCON_BOOL(true), "}");
     bson_t *options =
         BCON_NEW("projection", "{", "_id", BCON_INT32(0), "number", BCON_INT32(1), "}");
-    bool ok = registry->none ||
+    bool ok = registry->none || registry->gone ||
               sl_connection_find_each(registry->connection, registry->database,
                                       registry->collection, filter, options, SL_CURSOR_KEPT_MAX,
                                       sl_registry_add_number, &list, error);
@@ -423,27 +424,6 @@ bool sl_registry_each_loaded(sl_registry *registry,
     }
     bson_destroy(&documents);
     bson_destroy(filter);
-    return ok;
-}
-
-/* Checks for the collection again after reading the registry: a loader that starts at the same time
- * creates the collection before it adds sources to the registry. */
-bool sl_registry_left_behind(sl_connection *connection, const sl_target *target, size_t *sources,
-                             sl_error *error) {
-    sl_registry *registry = NULL;
-    uint32_t *numbers = NULL;
-    bool exists;
-    *sources = 0;
-    bool ok = sl_target_exists(connection, target, &exists, error);
-    if (!ok || exists)
-        return ok;
-    ok = sl_registry_open(connection, target, &registry, error) &&
-         sl_registry_numbers(registry, &numbers, sources, error) &&
-         (*sources == 0 || sl_target_exists(connection, target, &exists, error));
-    if (!ok || exists)
-        *sources = 0;
-    free(numbers);
-    sl_registry_close(registry);
     return ok;
 }
 
@@ -507,7 +487,7 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
                  BCON_INT32(1), "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "number",
                  BCON_INT32(1), "records", BCON_INT32(1), "}");
     /* A registry may have millions of sources, which are not kept. */
-    bool ok = all.count == 0 || registry->none ||
+    bool ok = all.count == 0 || registry->none || registry->gone ||
               sl_connection_find_each(registry->connection, registry->database,
                                       registry->collection, &everything, options,
                                       NAMESAKES_BYTES_MAX, look_for_namesake, &all, error);
@@ -636,6 +616,7 @@ bool sl_registry_last(sl_registry *registry, uint32_t *last, sl_error *error) {
     uint64_t value = 0;
     bool ok = find_counter(registry, &counter, error) &&
               read_count(registry, &counter, "last", INT64_MAX, &value, error);
+    value = registry->gone ? 0 : value;
     *last = value <= SL_SOURCE_NUMBER_MAX ? (uint32_t)value : SL_SOURCE_NUMBER_MAX;
     bson_destroy(&counter);
     return ok;
@@ -666,10 +647,10 @@ bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, bo
     bson_t counter, array;
     bson_iter_t at;
     bool ok = find_counter(registry, &counter, error);
-    const bool listed = ok && sl_look_find(&counter, name, &at);
+    const bool listed = ok && !registry->gone && sl_look_find(&counter, name, &at);
     bson_init(items);
     if (older)
-        *older = !listed && sl_look_int64(&counter, "last", 0) > 0;
+        *older = !listed && !registry->gone && sl_look_int64(&counter, "last", 0) > 0;
     if (listed) {
         if (!BSON_ITER_HOLDS_ARRAY(&at) || !sl_container_at(&at, &array) || !is_list(name, &array))
             ok = sl_error_set(error, SL_EXIT_CLUSTER,
@@ -695,7 +676,12 @@ static bool change_counter(sl_registry *registry, bson_t *query, bson_t *update,
     return ok;
 }
 
-/* The counter first: an upsert with the condition would insert a second one. */
+/* Inserts the counter if there is none: an upsert with a condition would insert a second one. */
+static bool make_counter(sl_registry *registry, sl_error *error) {
+    return change_counter(registry, BCON_NEW("_id", "counter"),
+                          BCON_NEW("$inc", "{", "last", BCON_INT64(0), "}"), true, NULL, error);
+}
+
 bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t *was,
                           const bson_t *now, unsigned attempt, bool *done, sl_error *error) {
     *done = true;
@@ -712,8 +698,7 @@ bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t 
                             "registry %s.%s: the list %s of the document \"counter\" cannot be "
                             "changed: other loads change it again and again",
                             registry->database, registry->collection, name);
-    if (!change_counter(registry, BCON_NEW("_id", "counter"),
-                        BCON_NEW("$inc", "{", "last", BCON_INT64(0), "}"), true, NULL, error))
+    if (!make_counter(registry, error))
         return false;
     registry_list *list = &registry->lists[strcmp(name, SL_REGISTRY_COLUMNS) != 0];
     snprintf(list->begun, sizeof list->begun, "begun.%s", name);
@@ -890,7 +875,8 @@ static void append_part(const sl_registry *registry, bson_t *document,
 }
 
 /* Appends the fields that every start of a source sets. */
-static void append_started(bson_t *document, const sl_registry_entry *entry) {
+static void append_started(const sl_registry *registry, bson_t *document,
+                           const sl_registry_entry *entry) {
     char name[NAME_ROOM];
     sl_text_printable(sl_text_of(entry->name), name, sizeof name);
     BSON_APPEND_UTF8(document, "name", name);
@@ -901,6 +887,8 @@ static void append_started(bson_t *document, const sl_registry_entry *entry) {
         BSON_APPEND_INT64(document, "beginning", (int64_t)entry->beginning);
     if (entry->records != 0)
         BSON_APPEND_INT64(document, "records", (int64_t)entry->records);
+    if (registry->uuid[0])
+        BSON_APPEND_UTF8(document, "collection", registry->uuid);
     BSON_APPEND_UTF8(document, "state", "started");
     BSON_APPEND_DATE_TIME(document, "startedAt", sl_wall_clock_ms());
     const char *const places[][2] = {{"host", entry->host},
@@ -929,7 +917,7 @@ static void append_own_options(const sl_registry *registry, bson_t *document,
 /* The same for a source that is already in the registry, perhaps with finished parts. */
 static void append_started_again(const sl_registry *registry, bson_t *document,
                                  const sl_registry_entry *entry) {
-    append_started(document, entry);
+    append_started(registry, document, entry);
     if (registry->part > 0 && is_afresh(registry, entry)) {
         BCON_APPEND(document, "parts", "{", "}");
         append_own_options(registry, document, entry);
@@ -1001,7 +989,7 @@ static bool insert_new(sl_registry *registry, sl_registry_entry *entries, size_t
             bson_append_document_begin(&documents, sl_array_key(used++, room), -1, &document);
             BSON_APPEND_UTF8(&document, "_id", entries[i].fingerprint);
             BSON_APPEND_INT32(&document, "number", (int32_t)entries[i].number);
-            append_started(&document, &entries[i]);
+            append_started(registry, &document, &entries[i]);
             append_own_options(registry, &document, &entries[i]);
             bson_append_document_end(&documents, &document);
         }
@@ -1175,4 +1163,262 @@ bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_
         registry->loaded += entries[i].documents;
     return registry_in_batches(registry, entries, count,
                                registry->part > 0 ? finish_parts : finish_sources, error);
+}
+
+/* ---- the collection that a registry belongs to ----
+ *
+ * It belongs to the collection whose UUID its counter has. After a rename it follows that
+ * collection: it is renamed too. If no collection has this UUID any more, the collection was
+ * dropped, and another one may have its name; or it was restored, resharded or copied
+ * (convertToCapped, movePrimary), which keeps the documents. Its documents decide: if the target
+ * has documents whose _ids have numbers of the registry, it is the same collection. If not, the
+ * registry reads as empty, and the next load removes its sources.
+ *
+ * Each loader of a load does that itself before it registers a source. A source has the UUID as
+ * well, so that no loader removes those of another one that was faster. */
+
+#define REGISTRIES_MOST 1000u /* that are searched for a collection's */
+
+typedef struct claims {
+    bool any;                   /* there is a registry */
+    uint32_t last;              /* its last number */
+    char owner[SL_UUID_ROOM];   /* of the collection that it belongs to; "": not recorded */
+    char name[256];             /* the name of that collection, if it is another one; "" */
+    bool taken;                 /* that name has the registry of a third collection */
+    char dropped[SL_UUID_ROOM]; /* or of one that no longer exists; "": it has none */
+    char other[256];            /* the registry of the target, under another name; "" */
+} claims;
+
+/* Reads from a registry to which collection it belongs. */
+static bool read_owner(const sl_registry *registry, const char *name, bool *any, uint32_t *last,
+                       char owner[SL_UUID_ROOM], sl_error *error) {
+    bson_t counter;
+    bool ok = sl_find_by_id(registry->connection, registry->database, name, "counter", &counter,
+                            any, error);
+    *last = (uint32_t)sl_look_int64(&counter, "last", 0);
+    snprintf(owner, SL_UUID_ROOM, "%s", sl_look_string(&counter, "collection"));
+    bson_destroy(&counter);
+    return ok;
+}
+
+/* The name of the collection with this UUID; NULL: there is none. */
+static const char *name_of(const bson_t *collections, const char *uuid) {
+    char found[SL_UUID_ROOM];
+    bson_iter_t at;
+    for (sl_walk walk = sl_walk_start(collections, "cursor.firstBatch"); sl_walk_next(&walk);) {
+        if (sl_look_find(&walk.item, "info.uuid", &at)) {
+            sl_uuid_of(&at, found);
+            if (strcmp(found, uuid) == 0)
+                return sl_look_string(&walk.item, "name");
+        }
+    }
+    return NULL;
+}
+
+/* Finds the names of the registry's collection and of the collection's registry. */
+static bool find_names(const sl_registry *registry, claims *c, sl_error *error) {
+    bson_t reply;
+    const size_t suffix = strlen(SL_REGISTRY_SUFFIX);
+    char owner[SL_UUID_ROOM];
+    uint32_t last, looked = 0;
+    sl_error why;
+    bool any, copy = false;
+    bson_t *list =
+        BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "type", "collection", "}");
+    bool ok = sl_cluster_run(registry->connection, registry->database, list, &reply, NULL, error);
+    const char *now = ok && c->owner[0] ? name_of(&reply, c->owner) : NULL;
+    if (now && strcmp(now, registry->target) != 0)
+        snprintf(c->name, sizeof c->name, "%s", now);
+    for (sl_walk walk = sl_walk_start(&reply, "cursor.firstBatch"); ok && sl_walk_next(&walk);) {
+        const char *name = sl_look_string(&walk.item, "name");
+        const size_t length = strlen(name);
+        if (length <= suffix || strcmp(name + length - suffix, SL_REGISTRY_SUFFIX) != 0 ||
+            strcmp(name, registry->collection) == 0 || looked++ >= REGISTRIES_MOST ||
+            !read_owner(registry, name, &any, &last, owner, &why))
+            continue; /* perhaps this user may not read it */
+        if (strlen(c->name) + suffix == length && strncmp(name, c->name, length - suffix) == 0) {
+            copy = strcmp(owner, c->owner) == 0; /* both collections have a registry */
+            c->taken = !owner[0] || name_of(&reply, owner);
+            memcpy(c->dropped, owner, sizeof c->dropped);
+        }
+        if (registry->uuid[0] && strcmp(owner, registry->uuid) == 0)
+            snprintf(c->other, sizeof c->other, "%s", name);
+    }
+    if (copy)
+        c->name[0] = '\0';
+    bson_destroy(&reply);
+    return ok;
+}
+
+/* Removes a registry whose collection no longer exists, unless another loader has replaced it. */
+static bool remove_left(const sl_registry *registry, const char *name, const char *owner,
+                        sl_error *error) {
+    bool found;
+    bson_t *query = BCON_NEW("_id", "counter", "collection", BCON_UTF8(owner));
+    bool ok = sl_find_and_modify(registry->connection, registry->database, name, query, NULL, false,
+                                 NULL, &found, error);
+    bson_destroy(query);
+    return ok &&
+           (!found || sl_collection_drop(registry->connection, registry->database, name, error));
+}
+
+/* `replace`: a registry of the new name. Another loader may have renamed it meanwhile. */
+static bool rename_registry(const sl_registry *registry, const char *from, const char *to,
+                            bool replace, sl_error *error) {
+    const sl_target old = {.database = registry->database, .collection = from};
+    const sl_target new = {.database = registry->database, .collection = to};
+    char ns[SL_NAMESPACE_ROOM], new_ns[SL_NAMESPACE_ROOM];
+    bson_t *command =
+        BCON_NEW("renameCollection", BCON_UTF8(sl_target_namespace(&old, ns)), "to",
+                 BCON_UTF8(sl_target_namespace(&new, new_ns)), "dropTarget", BCON_BOOL(replace));
+    sl_append_majority(command);
+    sl_log_info("the registry %s is renamed to %s, as its collection was", ns, new_ns);
+    return sl_cluster_change(registry->connection, "admin", command, SL_CODE_NAMESPACE_NOT_FOUND,
+                             error) ||
+           sl_error_prefix(error,
+                           "the registry %s must be renamed to %s, as its collection was: give the "
+                           "same command again, or rename it in mongosh",
+                           ns, new_ns);
+}
+
+/* Has the collection the documents of the registered sources? `*doubt`: it has documents, whose
+ * _ids are no positions. */
+static bool find_documents(const sl_registry *registry, uint32_t last, bool *found, bool *doubt,
+                           sl_error *error) {
+    const sl_target target = {.database = registry->database, .collection = registry->target};
+    bson_t documents;
+    bool empty = false;
+    *doubt = false;
+    if (!numbers_are_used(registry, last, last, found, error))
+        return false;
+    bson_t *filter = BCON_NEW("number", "{", "$exists", BCON_BOOL(true), "}", "inRange", BCON_NULL,
+                              "documents", "{", "$gt", BCON_INT64(0), "}");
+    bool ok = find(registry, filter, BCON_NEW("limit", BCON_INT64(1)), &documents, error) &&
+              sl_collection_is_empty(registry->connection, &target, &empty, error);
+    *doubt = ok && !*found && !empty && !bson_empty(&documents);
+    bson_destroy(&documents);
+    bson_destroy(filter);
+    return ok;
+}
+
+/* Changes or removes the sources that have another UUID. */
+static bool change_sources(sl_registry *registry, bool keep, sl_error *error) {
+    bson_t command, list, item;
+    int64_t matched;
+    begin_write(registry, keep ? "update" : "delete", keep ? "updates" : "deletes", &command,
+                &list);
+    BSON_APPEND_DOCUMENT_BEGIN(&list, "0", &item);
+    BCON_APPEND(&item, "q", "{", "number", "{", "$exists", BCON_BOOL(true), "}", "collection", "{",
+                "$ne", BCON_UTF8(registry->uuid), "}", "}");
+    if (keep)
+        BCON_APPEND(&item, "u", "{", "$set", "{", "collection", BCON_UTF8(registry->uuid), "}", "}",
+                    "multi", BCON_BOOL(true));
+    else
+        BCON_APPEND(&item, "limit", BCON_INT32(0));
+    bson_append_document_end(&list, &item);
+    return run_write(registry, &command, &list, 1, &matched, NULL, error);
+}
+
+/* Makes the registry that of the collection: with its sources, or without them. */
+static bool take_over(sl_registry *registry, bool any, bool keep, sl_error *error) {
+    if ((any && !change_sources(registry, keep, error)) || !make_counter(registry, error))
+        return false;
+    bson_t *query =
+        BCON_NEW("_id", "counter", "collection", "{", "$ne", BCON_UTF8(registry->uuid), "}");
+    bson_t *update = keep ? BCON_NEW("$set", "{", "collection", BCON_UTF8(registry->uuid), "}")
+                          : BCON_NEW("$set", "{", "collection", BCON_UTF8(registry->uuid), "last",
+                                     BCON_INT64(0), "}", "$unset", "{", SL_REGISTRY_COLUMNS, "",
+                                     SL_REGISTRY_IDS, "", "begun", "", "}");
+    return change_counter(registry, query, update, false, NULL, error);
+}
+
+static bool refuse_doubt(const sl_registry *registry, sl_error *error) {
+    return sl_error_set(
+        error, SL_EXIT_CLUSTER,
+        "%s.%s has another UUID than the collection whose sources its registry %s.%s lists. If it "
+        "holds their documents, because it was restored, resharded or moved, give --again once. If "
+        "another program has dropped it and made it anew, remove the registry with `shardload "
+        "forget`",
+        registry->database, registry->target, registry->database, registry->collection);
+}
+
+/* The registry stays as it is, or is read under its other name, until documents are loaded. */
+static bool settle_read(sl_registry *registry, const claims *c, bool documents) {
+    if (c->other[0]) {
+        char *name = strdup(c->other);
+        free(name ? registry->collection : NULL);
+        registry->collection = name ? name : registry->collection;
+        registry->gone = !name;
+        return true;
+    }
+    registry->gone = c->any && !documents;
+    if (registry->gone && c->name[0])
+        sl_log_warning("the registry %s.%s lists the sources of %s.%s, which had this name",
+                       registry->database, registry->collection, registry->database, c->name);
+    else if (registry->gone && c->last > 0)
+        sl_log_warning("%s.%s %s: the documents of the sources that its registry %s.%s lists no "
+                       "longer exist",
+                       registry->database, registry->target,
+                       registry->uuid[0] ? "is another collection than before (by its UUID)"
+                                         : "does not exist any more",
+                       registry->database, registry->collection);
+    return true;
+}
+
+bool sl_registry_settle(sl_registry *registry, const sl_target *target, sl_settling how, bool again,
+                        sl_error *error) {
+    claims c = {.any = false};
+    char own[SL_NAMESPACE_ROOM], followed[SL_NAMESPACE_ROOM];
+    bool found = false, doubt = false;
+    sl_error why;
+    if (registry->none)
+        return true;
+    const bool elsewhere = strcmp(registry->collection, sl_target_registry(target, own)) != 0;
+    free(registry->collection);
+    registry->collection = strdup(own);
+    registry->gone = false;
+    if (!registry->collection)
+        return sl_error_memory(error, "reading the registry");
+    if (how == SL_SETTLE_READ &&
+        !sl_target_uuid(registry->connection, target, registry->uuid, &why))
+        return true; /* the user may not list collections */
+    if ((how != SL_SETTLE_READ &&
+         !sl_target_uuid(registry->connection, target, registry->uuid, error)) ||
+        !read_owner(registry, own, &c.any, &c.last, c.owner, error))
+        return false;
+    const char *uuid = registry->uuid;
+    if ((!uuid[0] && !c.any) || (uuid[0] && strcmp(c.owner, uuid) == 0))
+        return true;
+    if ((c.any || how != SL_SETTLE_WRITE || elsewhere) && !find_names(registry, &c, error))
+        return false;
+    snprintf(followed, sizeof followed, "%s" SL_REGISTRY_SUFFIX, c.name);
+    if (c.name[0] && c.taken && (how == SL_SETTLE_LOOK || how == SL_SETTLE_WRITE))
+        return sl_error_set(error, SL_EXIT_CLUSTER,
+                            "the registry %s.%s lists the sources of %s.%s, which had this name "
+                            "before, and %s.%s belongs to another collection: rename both "
+                            "(renameCollection in mongosh), so that each has the name of its "
+                            "collection, or remove one that is not needed",
+                            registry->database, own, registry->database, c.name, registry->database,
+                            followed);
+    if (c.name[0] && !c.taken && (how == SL_SETTLE_DROP || how == SL_SETTLE_WRITE) &&
+        !((!c.dropped[0] || remove_left(registry, followed, c.dropped, error)) &&
+          rename_registry(registry, own, followed, false, error)))
+        return false;
+    if (how == SL_SETTLE_DROP)
+        return true;
+    if (how == SL_SETTLE_WRITE && c.other[0])
+        return rename_registry(registry, c.other, own, true, error);
+    if (uuid[0] && c.any && !c.name[0] && !c.other[0] && c.last > 0 &&
+        !find_documents(registry, c.last, &found, &doubt, error))
+        return false;
+    if (doubt && c.owner[0] && how != SL_SETTLE_READ && !again)
+        return refuse_doubt(registry, error);
+    return how == SL_SETTLE_WRITE ? take_over(registry, c.any && !c.name[0], found || doubt, error)
+                                  : settle_read(registry, &c, found || doubt);
+}
+
+bool sl_registry_open_to_read(sl_connection *connection, const sl_target *target,
+                              sl_registry **registry, sl_error *error) {
+    return sl_registry_open(connection, target, registry, error) &&
+           sl_registry_settle(*registry, target, SL_SETTLE_READ, true, error);
 }

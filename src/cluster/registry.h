@@ -24,12 +24,14 @@ struct sl_registry {
     sl_connection *connection;
     char *database;
     char *collection;
-    char *target;                     /* the collection whose sources it lists */
+    char *target;            /* the collection whose sources it lists */
+    char uuid[SL_UUID_ROOM]; /* of the collection; "": none, or not read yet */
+    bool gone; /* the collection that the registry belongs to is another one: it reads as empty */
     bool (*positions)(void *context); /* are its _ids positions? NULL: yes */
     void *context;
     char division[SL_DIVISION_ROOM];
-    uint32_t part; /* of the division, from 1; 0: sources are not loaded in parts */
-    sl_afresh afresh;
+    uint32_t part;   /* of the division, from 1; 0: sources are not loaded in parts */
+    bool afresh;     /* see sl_registry_set_part */
     bson_t *options; /* of this load; NULL unless all parts must have the same options */
     registry_list lists[LISTS];
     bool none;        /* the sources have no registry on the server (sl_target.registry is "") */

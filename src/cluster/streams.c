@@ -458,10 +458,11 @@ static bool snappy_expand(const uint8_t *data, size_t length, uint8_t *out, size
     return ok && s.used == room;
 }
 
-/* Decompresses to exactly `room` bytes. */
+/* Decompresses all of the data, to exactly `room` bytes. */
 static bool expand(unsigned compressor, const uint8_t *data, size_t length, uint8_t *out,
                    size_t room) {
     uLongf used = room;
+    uLong read = length;
     switch (compressor) {
     case 0:
         if (length == room)
@@ -470,7 +471,7 @@ static bool expand(unsigned compressor, const uint8_t *data, size_t length, uint
     case 1:
         return snappy_expand(data, length, out, room);
     case 2:
-        return uncompress(out, &used, data, length) == Z_OK && used == room;
+        return uncompress2(out, &used, data, &read) == Z_OK && used == room && read == length;
     case 3:
         return ZSTD_decompress(out, room, data, length) == room;
     default:
@@ -1155,10 +1156,13 @@ static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_l
     const int32_t connect_ms = time_to_connect(owner, timeout_ms);
     const int64_t start = bson_get_monotonic_time();
     sl_socket_failure failure = {.in_time = true};
-    int socket =
-        connect_ms == 0 || sl_silent_host_is_passed_over(uri, host->host_and_port, timeout_ms)
-            ? -1
-            : sl_socket_connect(host, connect_ms, &failure);
+    int socket = connect_ms == 0 ||
+                         /* asked again, DNS may give another answer than to the preflight */
+                         (mongoc_uri_get_srv_hostname(uri) &&
+                          !sl_hosts_are_valid(host->host_and_port, false)) ||
+                         sl_silent_host_is_passed_over(uri, host->host_and_port, timeout_ms)
+                     ? -1
+                     : sl_socket_connect(host, connect_ms, &failure);
     if (socket >= 0)
         sl_socket_keep_alive(socket);
     else if (!failure.in_time)

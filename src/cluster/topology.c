@@ -200,10 +200,10 @@ bool sl_statistics_of(const bson_t *reply, const char *lone, sl_shard_statistics
     for (sl_walk walk = sl_walk_start(reply, "cursor.firstBatch"); sl_walk_next(&walk);) {
         if (*count == SHARDS_MAX)
             return sl_error_set(error, SL_EXIT_CLUSTER,
-                                "the server lists the sizes of more than %d "
-                                "shards",
-                                SHARDS_MAX);
-        sl_shard_statistics *grown = realloc(*rows, (*count + 1) * sizeof *grown);
+                                "the server lists the sizes of more than %d shards", SHARDS_MAX);
+        const size_t room = *count ? 2 * *count : 1;
+        const bool full = (*count & (*count - 1)) == 0; /* 0, or a power of two */
+        sl_shard_statistics *grown = full ? realloc(*rows, room * sizeof *grown) : *rows;
         if (!grown)
             return sl_error_memory(error, "reading the collection's statistics");
         *rows = grown;

@@ -327,8 +327,7 @@ static void find_room(const sl_examined *examined, const sl_examined_server *ser
                    : SL_CHECK_OK,
         full       ? "the disk would fill up: a full disk stops the server. Free or add disk space "
                      "before the load"
-        : may_fill ? "the free space may not be enough, also for index builds and the "
-                     "oplog"
+        : may_fill ? "the free space may not be enough, also for index builds and the oplog"
         : examined->preview ? "enough for the load, according to a sample of the sources; indexes "
                               "need additional space"
                             : "name the sources as arguments to compare their size with the free "
@@ -976,8 +975,7 @@ static void check_latency(const sl_examined_server *server, sl_check_findings *f
         sl_find(findings, verdict,
                 verdict == SL_CHECK_WARNING
                     ? "each batch waits at least this long: use more threads (--threads 32), or "
-                      "load from a "
-                      "machine nearby"
+                      "load from a machine nearby"
                     : "a batch waits for its inserts, not for the network",
                 "median %.2f ms, 95th percentile %.2f ms (%zu pings of %s)", median, high, count,
                 server->name);
@@ -1092,22 +1090,20 @@ static void check_inserts(const sl_examined_server *server, sl_check_findings *f
     double stored = sl_look_amount(&inserted.reply, "n", 0);
     const char *refused = sl_look_text(&inserted.reply, "writeConcernError.errmsg");
     bool ok = inserted.ok && stored >= INSERTS && !refused;
+    const bool left = inserted.ok && !dropped.ok;
+    char within[40] = "";
+    if (ok)
+        snprintf(within, sizeof within, "stored within %.0f ms", 1000 * seconds);
     sl_check_finding *finding =
         sl_find(findings, ok && dropped.ok ? SL_CHECK_OK : SL_CHECK_PROBLEM,
                 ok ? "a majority of the members has acknowledged it"
                    : "a load would wait in the same way, and then end",
                 "%d documents of 1 kB into %s.%s: %s%s%s", INSERTS, database, collection,
-                ok ? "stored" : "",
-                ok             ? ""
+                ok             ? within
                 : !inserted.ok ? inserted.why
                 : refused      ? refused
                                : "not all are stored",
-                dropped.ok || !inserted.ok ? "" : "; IT COULD NOT BE DROPPED: drop it");
-    if (ok) {
-        size_t used = strlen(finding->figure);
-        snprintf(finding->figure + used, sizeof finding->figure - used, " within %.0f ms",
-                 1000 * seconds);
-    }
+                left ? "; IT COULD NOT BE DROPPED, drop it: " : "", left ? dropped.why : "");
     BSON_APPEND_DOUBLE(finding->values, "seconds", seconds);
     bson_destroy(&inserted.reply);
     bson_destroy(&dropped.reply);
@@ -1132,9 +1128,8 @@ static const struct {
 } purposes[PURPOSES] = {
     [FOR_LOADING] = {"load", "a load fails", false, true},
     [FOR_PREPARING] = {"drop, index",
-                       "--drop, --index and --compressor fail, and sizes are not "
-                       "shown",
-                       false, false},
+                       "--drop, --index and --compressor fail, and sizes are not shown", false,
+                       false},
     [FOR_SHARDING] = {"shard", "a new collection cannot be sharded and split", true, true},
     [FOR_BALANCER] = {"balancer", "the balancer cannot be stopped during the load", true, true},
 };

@@ -17,8 +17,10 @@
 
 #include "util/document_id.h"
 
+#include "convert.h"
 #include "kernels.h"
 #include "nesting.h"
+#include "typing.h"
 
 /* ---- quoted fields with line ends ---- */
 
@@ -370,6 +372,43 @@ static bool parse_text(sl_parser *parser, sl_marks *m) {
     return go_on;
 }
 
+#define KEPT_LOOKS 64 /* at quotes of a block: in some texts they are data, in each line */
+
+/* Reports the block's first field that is between quotes although quotes are data. The beginning of
+ * the text and the sample of it have shown none, or the user was warned then. */
+static void doubt_kept_quotes(const sl_parser *parser, const sl_plan *plan) {
+    const sl_dialect *d = parser->dialect;
+    const char *text = parser->block->text.bytes, *end = text + parser->block->text.length;
+    bool known = plan->options.quote != SL_QUOTE_AUTO || plan->schema_count > 0 || d->bare_escape ||
+                 d->blanks || d->quotes_kept || !parser->sink->doubt;
+    for (size_t k = 0; plan->typing && k < sl_typing_count(plan->typing); k++)
+        known = known || sl_typing_at(plan->typing, k)->quotes.shown[0];
+    for (const char *quote = "\"'"; *quote && !known; quote++) {
+        const char *at = text;
+        for (unsigned i = 0; i < KEPT_LOOKS && *quote != d->quote && !known; i++, at++) {
+            if (!(at = memchr(at, *quote, (size_t)(end - at))))
+                break;
+            if (at == text || (at[-1] != d->delimiter && at[-1] != '\n'))
+                continue;
+            const char *stop = at + 1;
+            while (stop < end && *stop != d->delimiter && *stop != '\n' && *stop != '\r')
+                stop++;
+            known = stop > at + 1 && stop[-1] == *quote;
+            if (!known)
+                continue;
+            char shown[SL_QUOTED_ROOM];
+            sl_reject record = {.offset = parser->block->offset + (uint64_t)(at - text),
+                                .line = (uint32_t)sl_line_feeds(text, at)};
+            snprintf(record.reason, sizeof record.reason,
+                     "%s: this value has quotes, which are kept, as none were at the beginning of "
+                     "the text: --quote %s removes them, --quote none confirms them",
+                     sl_quoted((sl_text){at, (size_t)(stop - at)}, shown),
+                     *quote == '"' ? "'\"'" : "\"'\"");
+            parser->sink->doubt(parser->sink, &record);
+        }
+    }
+}
+
 bool sl_delimited_parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
                         sl_sink *sink, sl_parse_counts *counts) {
     sl_marks marks;
@@ -382,6 +421,7 @@ bool sl_delimited_parse(const sl_plan *plan, const sl_dialect *dialect, const sl
     parser.left_count = 0;
     parser.escapes = NULL;
     parser.scratch = (sl_scratch){.growth = dialect->grows ? SL_GROWTH_FIRST : 0};
+    doubt_kept_quotes(&parser, plan);
     bool go_on = parse_text(&parser, &marks);
     parser.counts.records = parser.counts.documents + parser.counts.rejects;
     sl_parse_counts_add(counts, &parser.counts);

@@ -345,8 +345,7 @@ static bool adopt(text_kind *known, const sl_plan *plan, const char *name, sl_te
     if (known->warnings++ < WARNINGS_MAX)
         sl_log_warning(
             "%s: the fields of %s, which has the same columns, are quoted by %s; quotes of "
-            "this text do not form fields, and are kept as data: check them, or give "
-            "--quote",
+            "this text do not form fields, and are kept as data: check them, or give --quote",
             name, known->first, quote_text(known->quote, room));
     return true;
 }

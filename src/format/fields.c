@@ -615,8 +615,7 @@ static bool explain_escapes(const sl_dialect *d, sl_text field, bool quoted, cha
     const char *why =
         length == SIZE_MAX ? "ends with an incomplete escape"
         : copy && memchr(copy, '\0', length)
-            ? "has an escaped NUL byte, which text cannot hold: declare the column as "
-              "binary"
+            ? "has an escaped NUL byte, which text cannot hold: declare the column as binary"
         : copy && numeric && !sl_utf8_valid(copy, length, NULL)
             ? "has escaped bytes that are not UTF-8"
             : NULL;

@@ -56,6 +56,7 @@ typedef struct sl_format_options {
     uint64_t skip_lines;  /* lines before the table */
     bool pad;             /* lines with too few fields have missing values; else rejected */
     const char *declared; /* types of columns and JSON (declared.h); NULL: none. Borrowed */
+    const char *array;    /* --embed: the field of the array of these records; NULL. Borrowed */
     bool infer_types;     /* delimited, without schema: columns may get types (typing.h) */
     bool keep_missing;    /* ISD: load the numbers and codes that mean "no value" */
     const char *schema_text; /* a YAML schema given by the user, or NULL. Borrowed */

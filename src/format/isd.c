@@ -207,6 +207,7 @@ void sl_isd_walk_record(const sl_plan *plan, const char *record, size_t end, siz
     walk->surplus = (sl_isd_span){(uint16_t)end, (uint16_t)length};
     walk->interrupted = false;
     walk->position = NULL;
+    walk->elevation = 0;
     walk->group_count = 0;
     walk->bound = plan->fixed_bound;
     if (has_tag(record, at, end, SECTION_ADD)) {
@@ -614,6 +615,16 @@ INLINE uint8_t *put_station(const sl_plan *plan, const char *record, int64_t mil
     return out;
 }
 
+/* Replaces the integer of the first element by a double; returns the new end. */
+static __attribute__((noinline)) uint8_t *put_fraction(uint8_t *element, uint8_t *end,
+                                                       double value) {
+    uint8_t *at = element + 1 + strlen((char *)element + 1) + 1;
+    memmove(at + sizeof value, at + sizeof(int32_t), (size_t)(end - at) - sizeof(int32_t));
+    *element = SL_BSON_DOUBLE;
+    sl_bson_put_double(at, value);
+    return end + sizeof value - sizeof(int32_t);
+}
+
 INLINE uint8_t *put_document(const sl_plan *plan, const sl_isd_walk *walk, int64_t id,
                              int64_t milliseconds, bool careful, uint8_t *start,
                              uint64_t *malformed) {
@@ -621,7 +632,10 @@ INLINE uint8_t *put_document(const sl_plan *plan, const sl_isd_walk *walk, int64
     uint8_t *out = sl_bson_begin_with_id(start, id);
     out = put_station(plan, record, milliseconds, out, careful);
     out = put_position(plan, record, walk->position, out, malformed);
+    uint8_t *const elevation = out; /* the first of the fixed fields */
     out = run(plan->fixed, record, out, careful, malformed);
+    if (__builtin_expect(walk->elevation > 0 || walk->elevation < 0, 0))
+        out = put_fraction(elevation, out, walk->elevation);
     out = put_sections(plan, walk, out);
     out = put_groups(plan, walk, out, careful, malformed);
     out = put_tail(plan, walk, careful, out);

@@ -71,6 +71,7 @@ typedef struct row {
     int64_t milliseconds;
     double position[2]; /* longitude, latitude */
     bool has_position[2];
+    double elevation; /* with fractions of a metre, which a record has not; 0: without */
     builder sections; /* appends to the record */
     builder unparsed; /* appends to the surplus */
 } row;
@@ -265,14 +266,15 @@ static void add_degrees(row *r, const column *c, sl_text cell, size_t which, dou
 static void add_elevation(row *r, const column *c, sl_text cell) {
     double metres;
     char digits[16];
-    /* No station is so low: -999.9 marks an unknown elevation. */
+    /* No station is so low: -999.9 marks an unknown elevation. 9999 is one, too. */
     if (!sl_convert_double(cell.bytes, cell.length, &metres) ||
-        !(metres > -999 && metres < 9999.5)) {
+        !(metres > -999 && (metres < 9998.5 || (metres >= 9999 && metres <= 9999)))) {
         keep_raw(r, c, cell);
         return;
     }
     snprintf(digits, sizeof digits, "%+05ld", lround(metres));
     memcpy(r->record + c->at, digits, 5);
+    r->elevation = metres - floor(metres) > 0 ? metres : 0;
 }
 
 /* False when the cell is required and invalid. */
@@ -324,9 +326,14 @@ static void add_sections(row *r, const csv_dialect *dialect) {
     }
 }
 
-/* Packs the station's position, if it is known. */
-static void add_position(row *r) {
+/* Packs the station's position, if it is known. One coordinate alone is kept as text. */
+static void add_position(row *r, const csv_dialect *dialect) {
     bool dummy = fabs(r->position[0]) + fabs(r->position[1]) <= 0;
+    const bool alone = r->has_position[0] != r->has_position[1];
+    for (size_t k = 0; alone && k < dialect->column_count; k++) {
+        if (dialect->columns[k].role == (r->has_position[0] ? ROLE_LONGITUDE : ROLE_LATITUDE))
+            keep_raw(r, &dialect->columns[k], r->cells[k]);
+    }
     r->has_position[0] = r->has_position[0] && r->has_position[1] && !dummy;
     if (!r->has_position[0])
         return;
@@ -347,7 +354,7 @@ static bool pack_row(row *r, const csv_dialect *dialect, size_t *end, size_t *le
     r->unparsed = (builder){r->surplus, r->surplus + sizeof r->surplus, false};
     r->name = (sl_text){"", 0};
     r->has_position[0] = r->has_position[1] = false;
-    r->position[0] = r->position[1] = 0;
+    r->position[0] = r->position[1] = r->elevation = 0;
     for (size_t k = 0; k < dialect->column_count; k++) {
         *refused = &dialect->columns[k];
         if (!add_cell(r, &dialect->columns[k], r->cells[k]))
@@ -355,7 +362,7 @@ static bool pack_row(row *r, const csv_dialect *dialect, size_t *end, size_t *le
     }
     *refused = NULL;
     add_sections(r, dialect);
-    add_position(r);
+    add_position(r, dialect);
     *end = (size_t)(r->sections.to - r->record);
     append(&r->sections, r->surplus, (size_t)(r->unparsed.to - r->surplus));
     *length = (size_t)(r->sections.to - r->record);
@@ -371,7 +378,8 @@ static bool put_row(sl_isd_parser *p, const char *line, size_t line_length, cons
     sl_isd_walk walk;
     sl_isd_walk_record(plan, r->record, end, length, &walk);
     walk.position = r->has_position[0] ? r->position : NULL;
-    if (!sl_sink_make_room(sink, walk.bound + 2 * r->name.length))
+    walk.elevation = r->elevation;
+    if (!sl_sink_make_room(sink, walk.bound + 2 * r->name.length + sizeof(double)))
         return false;
     bool careful = !sl_isd_is_plain(r->record, length);
     uint8_t *start = sink->cursor;

@@ -229,6 +229,7 @@ typedef struct sl_isd_walk {
     bool interrupted;       /* the groups of a family are not consecutive */
     const double *position; /* longitude and latitude, if known with more digits than the record
                                has; else NULL */
+    double elevation;       /* the same; 0: not known */
     uint32_t bound;         /* upper bound of the document's bytes */
     uint32_t group_count;
     struct {

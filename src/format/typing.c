@@ -30,8 +30,11 @@ bool sl_typing_create(sl_typing **typing, sl_error *error) {
 }
 
 static void layout_destroy(sl_typed_layout *layout) {
-    for (size_t i = 0; layout && i < layout->count; i++)
+    for (size_t i = 0; layout && i < layout->count; i++) {
+        if (layout->columns[i].path != layout->columns[i].name)
+            free(layout->columns[i].path);
         free(layout->columns[i].name);
+    }
     if (layout)
         free(layout->columns);
     free(layout);
@@ -151,27 +154,32 @@ static sl_typed_layout *add_layout(sl_typing *typing, size_t count, sl_error *er
     return layout;
 }
 
-static bool add_column(sl_typed_layout *layout, const char *name, const sl_schema_column *declared,
-                       sl_error *error) {
-    sl_typed_column *column = &layout->columns[layout->count];
-    column->name = strdup(name);
-    if (!column->name)
-        return sl_error_memory(error, "inferring types");
+static bool add_column(sl_typed_layout *layout, const char *name, const char *array,
+                       const char *key, const sl_schema_column *declared, sl_error *error) {
+    sl_typed_column *column = &layout->columns[layout->count++];
+    column->path = column->name = strdup(name);
+    if (column->name && array) {
+        const size_t room = strlen(array) + strlen(key) + 2;
+        column->path = malloc(room);
+        if (column->path)
+            snprintf(column->path, room, "%s.%s", array, key);
+    }
     column->guess = SL_COLUMN_GUESS;
     if (declared && declared->declared)
         column->schema = *declared;
-    layout->count++;
-    return true;
+    return column->path || sl_error_memory(error, "inferring types");
 }
 
 /* Adds the layout of a dialect. Column i of the dialect is column order[i] of the layout. */
-static sl_typed_layout *layout_of(sl_typing *typing, const sl_dialect *dialect, sl_error *error) {
+static sl_typed_layout *layout_of(sl_typing *typing, const char *array, const sl_dialect *dialect,
+                                  sl_error *error) {
     sl_typed_layout *layout = sl_typing_layout_of(typing, dialect);
     if (layout)
         return layout;
     layout = add_layout(typing, dialect->column_count, error);
     for (size_t i = 0; layout && i < dialect->column_count; i++) {
-        if (!add_column(layout, dialect->columns[i].published, &dialect->columns[i].schema, error))
+        const sl_bound_column *column = &dialect->columns[i];
+        if (!add_column(layout, column->published, array, column->key, &column->schema, error))
             return NULL;
     }
     return layout && end_layout(typing, error) ? layout : NULL;
@@ -185,6 +193,18 @@ static uint64_t line_at(const sl_block *block, uint32_t start) {
     return block->offset == 0 ? line : 0;
 }
 
+/* Has the value U+00A0 or U+202F at its beginning or end, as text copied from web pages has? */
+static bool has_no_break_space(sl_text value) {
+    static const char *const spaces[] = {"\xC2\xA0", "\xE2\x80\xAF"};
+    bool has = false;
+    for (size_t i = 0; i < 2 && value.length >= strlen(spaces[i]); i++) {
+        const size_t length = strlen(spaces[i]);
+        has = has || memcmp(value.bytes, spaces[i], length) == 0 ||
+              memcmp(value.bytes + value.length - length, spaces[i], length) == 0;
+    }
+    return has;
+}
+
 static void add_value(sl_typed_column *column, sl_text field, const sl_parser *parser,
                       const sl_record *record, size_t source) {
     const sl_notation *notation = parser->dialect->notation;
@@ -195,6 +215,7 @@ static void add_value(sl_typed_column *column, sl_text field, const sl_parser *p
     else
         sl_column_guess_add(&column->guess, field, notation);
     const sl_text inner = sl_field_trim(field, SL_TRIM_BOTH);
+    column->unbroken = column->unbroken || has_no_break_space(inner);
     if (!column->padded && inner.length < field.length) {
         column->padded = true;
         column->trimmed = before;
@@ -335,7 +356,7 @@ static size_t record_length(const sl_dialect *dialect, sl_text lines, size_t sta
 
 bool sl_typing_add(sl_typing *typing, const sl_plan *plan, const sl_dialect *dialect, sl_text lines,
                    size_t source, uint64_t offset, sl_error *error) {
-    sl_typed_layout *layout = layout_of(typing, dialect, error);
+    sl_typed_layout *layout = layout_of(typing, plan->options.array, dialect, error);
     if (!layout)
         return false;
     typing->semicolons = typing->semicolons || dialect->delimiter == ';';
@@ -377,7 +398,7 @@ void sl_typing_forget(sl_typing *typing, const sl_dialect *dialect) {
     sl_typed_layout *layout = sl_typing_layout_of(typing, dialect);
     for (size_t i = 0; layout && i < layout->count; i++) {
         layout->columns[i].guess = SL_COLUMN_GUESS;
-        layout->columns[i].padded = layout->columns[i].blanks = false;
+        layout->columns[i].padded = layout->columns[i].blanks = layout->columns[i].unbroken = false;
         memset(layout->columns[i].rests, 0, sizeof layout->columns[i].rests);
     }
     if (layout) {
@@ -398,12 +419,12 @@ bool sl_typing_shows_quotes(const sl_typing *typing) {
     return records > 1; /* one may be by chance */
 }
 
-bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *const *types,
-                       size_t count, sl_error *error) {
+bool sl_typing_restore(sl_typing *typing, const char *array, const char *const *names,
+                       const char *const *types, size_t count, sl_error *error) {
     sl_typed_layout *layout = add_layout(typing, count > 0 ? count : 1, error);
     bool ok = layout != NULL;
     for (size_t i = 0; ok && i < count; i++) {
-        ok = add_column(layout, names[i], NULL, error);
+        ok = add_column(layout, names[i], array, names[i], NULL, error);
         /* The declared types that cannot be read are those of --types again. */
         if (ok && !sl_column_type_read(types[i], &layout->columns[i].schema) &&
             layout->columns[i].schema.type == SL_TYPE_TEXT)

@@ -14,12 +14,14 @@ typedef struct sl_typing sl_typing;
 
 typedef struct sl_typed_column {
     char *name;
+    char *path;   /* in the documents: the name, or, of a record to embed, in the array */
     size_t first; /* the first layout with this name */
     sl_column_guess guess;
     sl_column_rest rests[SL_RESTS];
     sl_column_guess trimmed;    /* of the values without blanks at their ends, if one is `padded` */
     bool padded;                /* once the types are decided: only blanks make the column text */
     bool blanks;                /* once they are decided: a value has blanks at its ends */
+    bool unbroken;              /* a value has no-break spaces at its ends, which --trim keeps */
     bool stored;                /* the collection has the column: its type is used */
     sl_schema_column schema;    /* valid once the types are decided; has the name of the column */
     const sl_column_rest *rest; /* the column is text because of its misfits; else NULL. Of the
@@ -68,9 +70,9 @@ void sl_typing_forget(sl_typing *typing, const sl_dialect *dialect);
 bool sl_typing_shows_quotes(const sl_typing *typing);
 
 /* Adds a layout with types that are known, as sl_column_type_write writes them. False with error
- * (SL_EXIT_USAGE) if a type is unknown. */
-bool sl_typing_restore(sl_typing *typing, const char *const *names, const char *const *types,
-                       size_t count, sl_error *error);
+ * (SL_EXIT_USAGE) if a type is unknown. `array`: as in sl_format_options. */
+bool sl_typing_restore(sl_typing *typing, const char *array, const char *const *names,
+                       const char *const *types, size_t count, sl_error *error);
 
 /* Decides the types. Columns of one name have one type, also in different layouts. */
 void sl_typing_decide(sl_typing *typing);

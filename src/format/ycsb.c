@@ -208,9 +208,7 @@ static bool plan_create(const sl_format_options *options, sl_plan **result, sl_e
     *result = NULL;
     if (ycsb->field_count > SL_YCSB_FIELDS_MAX || ycsb->integer_count > SL_YCSB_FIELDS_MAX)
         return sl_error_set(error, SL_EXIT_USAGE,
-                            "a record may have at most %u fields of each "
-                            "kind",
-                            SL_YCSB_FIELDS_MAX);
+                            "a record may have at most %u fields of each kind", SL_YCSB_FIELDS_MAX);
     if (!check_size(ycsb, error))
         return false;
     size_t fields = ycsb->field_count + ycsb->integer_count;

@@ -201,7 +201,7 @@ static sl_matching matching_of(sl_job *job) {
     const sl_key_fields *keys = job->keys;
     return (sl_matching){.fields = (const char *const *)keys->match.names,
                          .count = keys->match.count,
-                         .must_exist = !sl_modes[keys->mode].creates,
+                         .mode = &sl_modes[keys->mode],
                          .indexes = job->config->indexes,
                          .index_count = job->config->index_count,
                          .records_have = records_have,
@@ -209,7 +209,7 @@ static sl_matching matching_of(sl_job *job) {
 }
 
 /* With another mode than insert: can the documents be matched by the fields? */
-static bool may_match(sl_job *job, const sl_destination *destination, sl_error *error) {
+static bool may_match(sl_job *job, sl_destination *destination, sl_error *error) {
     if (!matches(job))
         return true;
     const sl_matching match = matching_of(job);
@@ -313,11 +313,8 @@ static bool refuse_ids(const sl_job *job, const sl_destination *destination, con
 
 static bool check_ids(sl_job *job, const sl_destination *destination, sl_error *error) {
     char origin[ORIGIN_ROOM];
-    bool exists;
-    bson_t known = BSON_INITIALIZER;
-    bool ok =
-        sl_target_exists(destination->connection, &destination->target, &exists, error) &&
-        (!exists || sl_registry_list(destination->registry, SL_REGISTRY_IDS, &known, NULL, error));
+    bson_t known;
+    bool ok = sl_registry_list(destination->registry, SL_REGISTRY_IDS, &known, NULL, error);
     if (ok && !bson_empty(&known) && origin_of(job, origin) && contradicts(&known, origin)) {
         job->other_ids = job->config->again;
         ok = job->config->again || refuse_ids(job, destination, &known, origin, error);
@@ -333,11 +330,9 @@ bool sl_ids_record(const sl_job *job, const sl_destination *destination, sl_erro
     bool done = none || !sl_load_mode(job->config)->creates || !origin_of(job, origin), ok = true;
     for (unsigned attempt = 0; ok && !done; attempt++) {
         bson_t was, now = BSON_INITIALIZER, item;
-        const bool anew = destination->target_gone && destination->created;
         bool listed = false;
         ok = sl_registry_list(destination->registry, SL_REGISTRY_IDS, &was, &done, error);
-        done = done && !anew;
-        if (ok && !anew)
+        if (ok)
             bson_concat(&now, &was);
         for (sl_walk walk = sl_walk_of(&now); sl_walk_next(&walk);)
             listed = listed || strcmp(sl_look_string(&walk.item, "from"), origin) == 0;
@@ -586,6 +581,8 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
            (destination->registry ||
             sl_registry_open(connection, target, &destination->registry, error)) &&
            may_be_dropped(job, destination, error) &&
+           (target->drop || sl_registry_settle(destination->registry, target, SL_SETTLE_LOOK,
+                                               config->again || job->resumed, error)) &&
            sl_sources_find_parts(job, destination, error) &&
            (job->resumed || target->drop ||
             (check_names(job, destination, view->exists, error) &&
@@ -595,7 +592,7 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
            sl_parts_find_shards(job, destination, error) && may_match(job, destination, error) &&
            sl_indexes_may_be_built(connection, target, view->exists, config->indexes,
                                    config->index_count, error) &&
-           sl_sources_look_for_target(job, destination, error);
+           sl_sources_refuse_loaded(job, destination, error);
 }
 
 void sl_ids_warn(const sl_job *job, const sl_target *target, const bson_t *key) {
@@ -734,12 +731,15 @@ static bool warn_of_blanks(const sl_job *job, const sl_job_source *source) {
             !sl_key_names_have(&job->keys->match, d->columns[k].key))
             continue;
         for (size_t i = 0; i < layout->count; i++) {
-            if (!layout->columns[i].blanks || strcmp(layout->columns[i].name, name) != 0)
+            const sl_typed_column *column = &layout->columns[i];
+            if (!(column->blanks || column->unbroken) || strcmp(column->name, name) != 0)
                 continue;
             sl_text_printable(sl_text_of(name), shown, sizeof shown);
-            sl_log_warning("values of %s, by which documents are identified, have blanks at their "
-                           "ends, and do not match values without: --trim removes them",
-                           shown);
+            sl_log_warning("values of %s, by which documents are identified, have %s at their "
+                           "ends, and do not match values without: %s",
+                           shown, column->unbroken ? "no-break spaces" : "blanks",
+                           column->unbroken ? "remove them in the file (--trim removes blanks)"
+                                            : "--trim removes them");
             return true;
         }
     }

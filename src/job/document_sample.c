@@ -501,7 +501,8 @@ bool sl_shard_key_check(sl_job *job, sl_error *error) {
 #define FIELDS_NOTED 1000u /* fields with different names that are noted */
 #define FIELDS_READ 2000u  /* fields of one document that are read */
 #define FIELD_LEVELS 4u
-#define LOOKED_AT 1000u /* documents of a block */
+#define ELEMENTS_READ 8u /* of an array */
+#define LOOKED_AT 1000u  /* documents of a block */
 
 #define UUID 30 /* binary data of this subtype; not a type of BSON */
 
@@ -557,7 +558,8 @@ static int type_of(const bson_iter_t *value) {
     return subtype == BSON_SUBTYPE_UUID ? UUID : (int)bson_iter_type(value);
 }
 
-/* Adds the fields at `at`, and those of embedded documents. */
+/* Adds the fields at `at`, and those of embedded documents. Paths leave out the positions in
+ * arrays, as those of queries do. */
 static void add_fields(sl_typed_fields *fields, bson_iter_t *at, const char *before,
                        unsigned level) {
     const size_t ids = fields->ids ? fields->ids->count : 0;
@@ -580,6 +582,13 @@ static void add_fields(sl_typed_fields *fields, bson_iter_t *at, const char *bef
         sl_print_text(name, sizeof name, "%s%s%s", before, dot, id && ids > 1 ? "" : key);
         if (type == BSON_TYPE_DOCUMENT && level + 1 < FIELD_LEVELS && bson_iter_recurse(at, &inner))
             add_fields(fields, &inner, name, level + 1);
+        if (type == BSON_TYPE_ARRAY && level + 1 < FIELD_LEVELS && bson_iter_recurse(at, &inner)) {
+            for (unsigned i = 0; i < ELEMENTS_READ && bson_iter_next(&inner); i++) {
+                bson_iter_t element;
+                if (BSON_ITER_HOLDS_DOCUMENT(&inner) && bson_iter_recurse(&inner, &element))
+                    add_fields(fields, &element, name, level + 1);
+            }
+        }
         const uint32_t types = id ? inferred : known; /* decision.c compares the others of an _id */
         if (*name && type > 0 && type < 32 && types >> type & 1) {
             sl_typed_field *field = field_named(fields, name);
@@ -595,7 +604,7 @@ void sl_fields_add(sl_typed_fields *fields, const bson_t *document) {
     bson_iter_t at;
     fields->read = 0;
     if (bson_iter_init(&at, document))
-        add_fields(fields, &at, "", 0);
+        add_fields(fields, &at, fields->array ? fields->array : "", fields->array ? 1 : 0);
 }
 
 bool sl_fields_add_documents(void *context, const uint8_t *documents, const uint8_t *end,

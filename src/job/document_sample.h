@@ -85,13 +85,14 @@ extern const struct sl_field_kind {
 } sl_field_kinds[SL_FIELD_KINDS];
 
 typedef struct sl_typed_field {
-    char name[SL_FIELD_ROOM]; /* with dots, in embedded documents */
+    char name[SL_FIELD_ROOM]; /* with dots, in embedded documents, also in those of arrays */
     uint32_t types;           /* of BSON; bit set */
     char example[SL_FIELD_EXAMPLE_ROOM];
 } sl_typed_field;
 
 typedef struct sl_typed_fields {
     const sl_key_names *ids; /* --id-field: columns that are the _id; may be NULL */
+    const char *array;       /* --embed: the documents are elements of this field; or NULL */
     sl_typed_field *items;
     size_t count, room;
     size_t read; /* of the document */

@@ -44,6 +44,9 @@ bool sl_join_parse(const char *text, sl_join *join, sl_error *error) {
 void sl_embed_destroy(sl_embed *embed) {
     if (!embed)
         return;
+    for (size_t i = 0; i < SL_JOIN_FIELDS_MAX; i++)
+        free(embed->keys[i]);
+    sl_job_clear(&embed->records);
     sl_store_close(embed->store);
     free(embed->join.text);
     free(embed);

@@ -135,7 +135,7 @@ static inline const uint8_t *sl_group_array(const sl_group *group) {
 }
 
 /* The content of "complete". */
-#define SL_STORE_FORMAT 5
+#define SL_STORE_FORMAT 6
 typedef struct sl_store_facts {
     uint64_t format;      /* with another one than SL_STORE_FORMAT, the other facts are not known */
     char identity[160];   /* of the options that the store was made with */

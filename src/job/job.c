@@ -10,9 +10,11 @@
 #include "format/key_fields.h"
 #include "report/run_record.h"
 #include "util/log.h"
+#include "util/text.h"
 
 #include "embed.h"
 #include "sources.h"
+#include "types.h"
 
 /* ---- what is not loaded ---- */
 
@@ -274,4 +276,118 @@ void sl_destination_close(sl_destination *destination) {
         sl_connection_set_retry_check(destination->connection, NULL, NULL);
     else
         sl_connection_close(destination->connection);
+}
+
+/* ---- the types of the columns, for the journal and in one line (types.h) ---- */
+
+void sl_types_append(const sl_job *job, bson_t *document) {
+    const sl_plan *plan = sl_types_plan(job);
+    bson_t layouts, item, array;
+    if (!plan)
+        return;
+    BSON_APPEND_ARRAY_BEGIN(document, "types", &layouts);
+    for (size_t k = 0; k < sl_typing_count(plan->typing); k++) {
+        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
+        sl_record_begin_item(&layouts, k, &item);
+        BSON_APPEND_INT64(&item, "sampled", (int64_t)layout->records);
+        for (int types = 0; types < 2; types++) {
+            BSON_APPEND_ARRAY_BEGIN(&item, types ? "types" : "columns", &array);
+            for (size_t i = 0; i < layout->count; i++) {
+                char room[16], type[SL_TYPE_ROOM];
+                const char *key;
+                bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
+                BSON_APPEND_UTF8(&array, key,
+                                 types ? sl_column_type_write(&layout->columns[i].schema, type)
+                                       : layout->columns[i].name);
+            }
+            bson_append_array_end(&item, &array);
+        }
+        bson_append_document_end(&layouts, &item);
+    }
+    bson_append_array_end(document, &layouts);
+}
+
+/* The strings of an array; their number is `*count`. Returns a malloc'd array. */
+static const char **strings_of(const bson_iter_t *item, const char *key, size_t *count) {
+    bson_iter_t iter, inside;
+    const char **strings = NULL;
+    *count = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        if (!bson_iter_recurse(item, &iter) || !bson_iter_find(&iter, key) ||
+            !bson_iter_recurse(&iter, &inside))
+            break;
+        for (*count = 0; bson_iter_next(&inside); ++*count) {
+            if (pass == 1)
+                strings[*count] =
+                    BSON_ITER_HOLDS_UTF8(&inside) ? bson_iter_utf8(&inside, NULL) : "";
+        }
+        if (pass == 0 && !(strings = calloc(*count + 1, sizeof *strings)))
+            break;
+    }
+    return strings;
+}
+
+bool sl_types_restore(sl_job *job, const bson_t *document, sl_error *error) {
+    sl_plan *plan = sl_types_plan(job);
+    bson_iter_t iter, layouts;
+    sl_typing *typing;
+    if (!plan)
+        return true;
+    if (!sl_typing_create(&typing, error))
+        return false;
+    bool ok = true;
+    if (bson_iter_init_find(&iter, document, "types") && bson_iter_recurse(&iter, &layouts)) {
+        while (ok && bson_iter_next(&layouts)) {
+            size_t names, types;
+            const char **name = strings_of(&layouts, "columns", &names);
+            const char **type = strings_of(&layouts, "types", &types);
+            ok = name && type && names == types
+                     ? sl_typing_restore(typing, job->config->format_options.array, name, type,
+                                         names, error)
+                     : sl_error_set(error, SL_EXIT_USAGE, "the journal's types cannot be read");
+            free(name);
+            free(type);
+        }
+    }
+    if (!ok) {
+        sl_typing_destroy(typing);
+        return sl_error_prefix(error, "--resume");
+    }
+    sl_typing_destroy(plan->typing);
+    plan->typing = typing;
+    return sl_types_apply(job, error);
+}
+
+const char *sl_types_summary(const sl_job *job, char out[SL_TYPES_SUMMARY_ROOM]) {
+    static const char *const names[SL_CLASSES][2] = {{"number", "numbers"},
+                                                     {"date", "dates"},
+                                                     {"flag", "flags"},
+                                                     {"text", "texts"},
+                                                     {"empty", "empty"}};
+    const sl_plan *plan = sl_types_plan(job);
+    size_t counts[SL_CLASSES] = {0};
+    uint64_t records = 0;
+    out[0] = '\0';
+    if (!plan || sl_typing_count(plan->typing) == 0)
+        return out;
+    for (size_t k = 0; k < sl_typing_count(plan->typing); k++)
+        records += sl_typing_at(plan->typing, k)->records;
+    sl_typing_walk walk = sl_types_columns(job);
+    for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;)
+        counts[sl_column_class(&column->schema)]++;
+    size_t used = sl_print_text(out, SL_TYPES_SUMMARY_ROOM,
+                                job->resumed ? "types as before: " : "types inferred from %s: ",
+                                sl_plural(records, "sampled record"));
+    const char *separator = "";
+    for (size_t i = 0; i < SL_CLASSES; i++) {
+        if (counts[i] == 0)
+            continue;
+        used += sl_print_text(out + used, SL_TYPES_SUMMARY_ROOM - used, "%s%zu %s", separator,
+                              counts[i], names[i][counts[i] != 1]);
+        separator = ", ";
+    }
+    if (sl_typing_count(plan->typing) > 1)
+        sl_print_text(out + used, SL_TYPES_SUMMARY_ROOM - used,
+                      " (of %zu different sets of columns)", sl_typing_count(plan->typing));
+    return out;
 }

@@ -181,7 +181,6 @@ typedef struct sl_destination {
     sl_registry *registry;
     sl_shard_map *map;
     sl_direct *direct; /* NULL: through the routers */
-    bool target_gone;  /* the collection did not exist, although its registry did */
     bool created;      /* this load has created the collection */
     bool numbered;     /* the registry may list the sources as started by this load */
     bool doubt_logged; /* the warning was logged that the owners could not be confirmed */

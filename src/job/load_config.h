@@ -51,6 +51,7 @@ typedef struct sl_load_config {
     sl_sink_kind sink;
     const char *sink_path;      /* for SL_SINK_BSON */
     struct sl_divided *divided; /* for SL_SINK_DIVIDED */
+    const bson_t *types;        /* of the columns, by sl_types_append; NULL: they are inferred */
     struct sl_id_search
         *search;             /* for SL_SINK_NULL: its documents are searched (verify_counts.h) */
     const char *embed_field; /* --embed: the field of the array; NULL: nothing is embedded */

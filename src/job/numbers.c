@@ -148,11 +148,8 @@ bool sl_parts_each(const sl_job *job, sl_destination *destination, sl_parts_func
     do {
         if (part > 0)
             sl_registry_set_part(destination->registry, division, part,
-                                 destination->target_gone && destination->created ? SL_AFRESH_ALWAYS
-                                 : (job->config->again || sl_load_mode(job->config)->matches) &&
-                                         !job->resumed
-                                     ? SL_AFRESH_IF_LOADED
-                                     : SL_AFRESH_NEVER);
+                                 (job->config->again || sl_load_mode(job->config)->matches) &&
+                                     !job->resumed);
         ok = function(job, destination, context, part, entries, count, error);
         part = part > 0 ? next_part(job, part) : 0;
     } while (ok && part > 0);
@@ -381,15 +378,6 @@ static bool refuse_loaded(const sl_job *job, const sl_destination *destination,
     if (loaded == 0)
         return true;
     const char *more = loaded > 5 ? "\n  ..." : "";
-    if (destination->target_gone)
-        return sl_error_set(
-            error, SL_EXIT_SOURCE,
-            "%s.%s does not exist, but its registry %s.%s.sources still does, and lists %zu of the "
-            "sources as loaded:" SL_LINES SL_LINES "\n--again loads them again, with the same "
-            "ids%s",
-            target->database, target->collection, target->database, target->collection, loaded,
-            refused, more,
-            sl_load_is_shared(job->config) ? "" : "; --drop removes the registry as well");
     write_drop_advice(job, destination, entries, count, drop, sizeof drop);
     sl_error_set(
         error, SL_EXIT_SOURCE,
@@ -422,31 +410,14 @@ static bool may_be_loaded(const sl_job *job, const sl_destination *destination, 
     return ok;
 }
 
-bool sl_sources_look_for_target(sl_job *job, sl_destination *destination, sl_error *error) {
-    const sl_target *target = &destination->target;
-    size_t left, count;
-    if (job->resumed || target->drop)
-        return true;
-    if (!sl_registry_left_behind(destination->connection, target, &left, error))
-        return false;
-    destination->target_gone = left > 0;
-    char uuid[SL_UUID_ROOM]; /* "" for a view, which later checks refuse */
-    if (left == 0 && !sl_target_uuid(destination->connection, target, uuid, error))
-        return false;
+bool sl_sources_refuse_loaded(sl_job *job, sl_destination *destination, sl_error *error) {
+    size_t count;
     /* The registry lists sources whose documents are stored. */
-    if (left == 0 && (!uuid[0] || sl_load_mode(job->config)->removes))
+    if (job->resumed || destination->target.drop || sl_load_mode(job->config)->removes)
         return true;
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
     bool ok =
         entries && sl_parts_each(job, destination, may_be_loaded, NULL, entries, count, error);
-    if (ok && left > 0)
-        sl_log_warning(
-            "%s.%s does not exist, but its registry %s.%s.sources still does: the documents of the "
-            "%s that it lists no longer exist; only the documents of this load will be "
-            "stored%s",
-            target->database, target->collection, target->database, target->collection,
-            sl_plural(left, "source"),
-            sl_load_is_shared(job->config) ? "" : "; --drop removes the registry as well");
     free(entries);
     return ok;
 }
@@ -740,8 +711,8 @@ static bool refuse_copies(sl_job *job, const sl_destination *destination,
                           sl_error *error) {
     const sl_load_config *config = job->config;
     copies found = {.count = 0};
-    if (job->keys || destination->target_gone || config->part_of_trial ||
-        config->format_options.mode != SL_MODE_INSERT || (config->again && !report))
+    if (job->keys || config->part_of_trial || config->format_options.mode != SL_MODE_INSERT ||
+        (config->again && !report))
         return true;
     return sl_registry_same_content(destination->registry, "content", entries, count, on_copy,
                                     &found, error) &&
@@ -781,8 +752,8 @@ static bool refuse_corrected(sl_job *job, const sl_destination *destination,
     const sl_load_config *config = job->config;
     alike changed = {.job = job, .destination = destination};
     const copies *found = &changed.found;
-    if (job->resumed || job->keys || job->other_ids || destination->target_gone ||
-        config->part_of_trial || config->format_options.mode != SL_MODE_INSERT)
+    if (job->resumed || job->keys || job->other_ids || config->part_of_trial ||
+        config->format_options.mode != SL_MODE_INSERT)
         return true;
     if (!sl_registry_namesakes(destination->registry, entries, count, on_changed, &changed, error))
         return false;
@@ -886,8 +857,7 @@ static bool refuse_beside_pipe(const sl_job *job, const sl_destination *destinat
         entries[i].work_directory = work_directory;
         any = true;
     }
-    if (!any || job->resumed || destination->target_gone || job->config->another_pipe ||
-        sl_load_mode(job->config)->matches)
+    if (!any || job->resumed || job->config->another_pipe || sl_load_mode(job->config)->matches)
         return true;
     sl_registry_unfinished first;
     char folder[SL_WORD_ROOM(sizeof first.work_directory)];
@@ -900,8 +870,7 @@ static bool refuse_beside_pipe(const sl_job *job, const sl_destination *destinat
         error, SL_EXIT_SOURCE,
         "%s.%s holds the documents of %s whose load was not completed (the "
         "first began at %s on %s). The same data would be stored twice: complete "
-        "that load with --resume --work-dir %s, or give --drop. For other data "
-        "give --another-pipe",
+        "that load with --resume --work-dir %s, or give --drop. For other data give --another-pipe",
         destination->target.database, destination->target.collection,
         sl_plural(first.count, "pipe"), first.when[0] ? first.when : "an unknown time",
         first.host[0] ? first.host : "an unknown host",

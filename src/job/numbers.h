@@ -27,10 +27,9 @@ bool sl_sources_refuse_same_text(sl_job *job, sl_error *error);
  * (with --again, a warning): its documents may be stored already. Called before anything is
  * created; sl_sources_number_by_registry looks again, for loaders that started at the same time. */
 bool sl_sources_refuse_copies(sl_job *job, const sl_destination *destination, sl_error *error);
-/* For a collection that does not exist although its registry does: a source that is registered as
- * loaded is an error (unless --again); other registered sources cause a warning. Called before
- * anything is created. */
-bool sl_sources_look_for_target(sl_job *job, sl_destination *destination, sl_error *error);
+/* A source that is registered as loaded is an error (unless --again). Called before anything is
+ * created. */
+bool sl_sources_refuse_loaded(sl_job *job, sl_destination *destination, sl_error *error);
 /* Of a load that has stored nothing: registers its pipes as loaded, so that another one may be. */
 void sl_sources_end_pipes(const sl_job *job, const sl_destination *destination);
 /* Gives the sources the numbers that a load would give them, without changing the registry.

@@ -443,7 +443,6 @@ static bool number(sl_job *job, sl_destination *destination, sl_preview *preview
         return false;
     if (!destination->connection || job->config->drop || sl_load_mode(job->config)->removes)
         return sl_sources_number_offline(job, error);
-    destination->target_gone = !preview->target.exists;
     return (sl_sources_refuse_copies(job, destination, error) || refused(preview, error)) &&
            sl_sources_number_as_next(job, destination, &preview->refusal, error);
 }
@@ -565,15 +564,17 @@ bool sl_preview_create(const sl_load_config *config, uint32_t shards, uint64_t b
     bool ok = sl_sources_open(&job, error);
     if (ok && !config->uri)
         preview->refusal = job.key_problem;
-    ok = ok && (!config->uri || look_at_cluster(&job, &destination, preview, error)) &&
-         read_map(&job, &destination, preview, error) &&
-         number(&job, &destination, preview, error) && name_sources(&job, preview, error) &&
-         lay_out(&job, &destination, preview, error) &&
-         measure(&job, &destination, blocks, preview, error) &&
-         sl_source_set_unchanged(job.set, error);
-    if (ok)
+    ok = ok && (!config->uri || look_at_cluster(&job, &destination, preview, error));
+    const bool all = ok && blocks > 0;
+    ok = ok && (!all ||
+                (read_map(&job, &destination, preview, error) &&
+                 number(&job, &destination, preview, error) && name_sources(&job, preview, error) &&
+                 lay_out(&job, &destination, preview, error) &&
+                 measure(&job, &destination, blocks, preview, error) &&
+                 sl_source_set_unchanged(job.set, error)));
+    if (all)
         sl_types_log(&job);
-    ok = ok && (!destination.registry || config->drop || preview->refusal.code ||
+    ok = ok && (!all || !destination.registry || config->drop || preview->refusal.code ||
                 sl_types_record(&job, &destination, true, error));
     if (ok && preview->shard_key && preview->layout != SL_LAYOUT_UNSHARDED)
         sl_ids_warn(&job, &destination.target, preview->shard_key);

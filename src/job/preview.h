@@ -77,7 +77,7 @@ typedef struct sl_preview {
 
 /* Previews the load that the config describes, reading about `blocks` MiB of its sources. With a
  * NULL uri no cluster is used, and the layout is that for `shards` empty shards. Pipes are an
- * error, because their data can be read only once. */
+ * error, because their data can be read only once. With 0 `blocks` only `refusal` is found. */
 bool sl_preview_create(const sl_load_config *config, uint32_t shards, uint64_t blocks,
                        sl_preview **preview, sl_error *error);
 void sl_preview_destroy(sl_preview *preview); /* NULL is fine */

@@ -360,8 +360,7 @@ static bool check_key_fields(const sl_job *job, const sl_format *format, const s
         if (format->key_of && made && ids == 0)
             return sl_error_set(error, SL_EXIT_USAGE,
                                 "%s: its records have no _id by which stored documents could "
-                                "be matched: name the columns with --id-field or "
-                                "--match-fields",
+                                "be matched: name the columns with --id-field or --match-fields",
                                 shown);
         sl_text_printable(sl_text_of(name), column, sizeof column);
         const char *key = made || !format->key_of ? name : format->key_of(dialect, name);
@@ -674,9 +673,11 @@ static bool take_copy(sl_job *job, size_t first, size_t second, size_t copy, sl_
                             "byte %llu: one collection cannot hold both; rename one of them",
                             a, b, (unsigned long long)where);
     if (job->copies++ < SL_COPIES_SHOWN)
-        sl_log_warning("%s is a copy of %s, with the same name and content: both are loaded. If "
-                       "only one of them is wanted, name it",
-                       b, a);
+        sl_log_warning("%s is a copy of %s, with the same name and content: %s", b, a,
+                       job->config->again
+                           ? "with --again, as many such files as earlier loads have stored count "
+                             "as stored; rename those to be loaded beside them"
+                           : "both are loaded. If only one of them is wanted, name it");
     snprintf(fingerprint + length, SL_FINGERPRINT_ROOM - length, "-%zu", copy);
     return true;
 }

@@ -36,8 +36,7 @@
 #define SEQUENTIAL_SOURCES 16u
 #define ENTRIES_WARNED 3u
 
-/* The plan of the format `delimited`, if it infers types; else NULL. */
-static sl_plan *typing_plan(const sl_job *job) {
+sl_plan *sl_types_plan(const sl_job *job) {
     for (size_t i = 0; sl_formats[i]; i++) {
         if (sl_formats[i] == &sl_format_delimited)
             return job->plans && job->plans[i] && job->plans[i]->typing ? job->plans[i] : NULL;
@@ -45,14 +44,13 @@ static sl_plan *typing_plan(const sl_job *job) {
     return NULL;
 }
 
-/* The columns whose types are inferred. */
-static sl_typing_walk columns_of(const sl_job *job) {
-    const sl_plan *plan = typing_plan(job);
+sl_typing_walk sl_types_columns(const sl_job *job) {
+    const sl_plan *plan = sl_types_plan(job);
     return (sl_typing_walk){.typing = plan ? plan->typing : NULL};
 }
 
 static bool is_typed(const sl_job *job, const sl_job_source *source) {
-    return source->format == &sl_format_delimited && typing_plan(job) != NULL;
+    return source->format == &sl_format_delimited && sl_types_plan(job) != NULL;
 }
 
 /* The complete records at the beginning of a text at this offset, in at most `most` bytes; or only
@@ -135,7 +133,7 @@ bool sl_types_add_head(const sl_job *job, sl_job_source *source, sl_text head, b
         const char *name = sl_sources_plan_of(job, source)->options.schema_name;
         return !name || strcmp(name, SL_CREATE_TABLE) != 0 || add_table(job, source, lines, error);
     }
-    sl_plan *plan = typing_plan(job);
+    sl_plan *plan = sl_types_plan(job);
     source->sampled = lines.length;
     return sl_typing_add(plan->typing, plan, source->dialect, lines,
                          (size_t)(source - job->sources), 0, error);
@@ -143,13 +141,13 @@ bool sl_types_add_head(const sl_job *job, sl_job_source *source, sl_text head, b
 
 void sl_types_forget(const sl_job *job, const sl_job_source *source) {
     if (is_typed(job, source))
-        sl_typing_forget(typing_plan(job)->typing, source->dialect);
+        sl_typing_forget(sl_types_plan(job)->typing, source->dialect);
 }
 
 /* Adds the beginning of a block, without the text that has been added as the head. */
 static bool add_block(sl_job *job, const sl_dialect *dialect, const sl_source_block *block,
                       size_t most, sl_error *error) {
-    sl_plan *plan = typing_plan(job);
+    sl_plan *plan = sl_types_plan(job);
     const sl_job_source *source = &job->sources[block->source];
     sl_text text = block->text;
     uint64_t offset = block->offset;
@@ -264,8 +262,8 @@ static bool sample_sequential(sl_job *job, sl_reader *reader, sl_error *error) {
 
 /* ---- the types ---- */
 
-static bool apply(const sl_job *job, sl_error *error) {
-    const sl_plan *plan = typing_plan(job);
+bool sl_types_apply(const sl_job *job, sl_error *error) {
+    const sl_plan *plan = sl_types_plan(job);
     for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
         sl_job_source *source = &job->sources[i];
         if (!source->skipped && is_typed(job, source) &&
@@ -276,7 +274,7 @@ static bool apply(const sl_job *job, sl_error *error) {
 }
 
 bool sl_types_infer(sl_job *job, sl_error *error) {
-    sl_plan *plan = typing_plan(job);
+    sl_plan *plan = sl_types_plan(job);
     sl_reader *reader = NULL;
     if (!plan)
         return true;
@@ -292,14 +290,14 @@ bool sl_types_infer(sl_job *job, sl_error *error) {
         return true;
     if (ok)
         sl_typing_decide(plan->typing);
-    return ok && apply(job, error);
+    return ok && sl_types_apply(job, error);
 }
 
 bool sl_types_apply_to_entry(sl_job *job, const sl_source_block *block, sl_dialect *dialect,
                              sl_error *error) {
     if (!is_typed(job, &job->sources[block->source]))
         return true;
-    const sl_plan *plan = typing_plan(job);
+    const sl_plan *plan = sl_types_plan(job);
     bool known;
     if (!sl_typing_apply(plan->typing, plan->options.long_names, dialect, &known, error))
         return false;
@@ -335,7 +333,7 @@ typedef struct known_type {
     size_t order;
     bool sampled; /* not in the list */
     bool missed;  /* another load has already been without the column */
-    bool present; /* a source of this load has the column */
+    bool present; /* a source of this load has the column, perhaps by another name in the header */
 } known_type;
 
 typedef struct known_types {
@@ -411,12 +409,12 @@ static size_t add_reply(sl_typed_fields *fields, bool ok, bson_t *reply) {
  * Returns their number. */
 static size_t append_unseen(const sl_job *job, const known_types *known, bson_t *conditions) {
     const sl_typed_fields *seen = &known->stored;
-    sl_typing_walk walk = columns_of(job);
+    sl_typing_walk walk = sl_types_columns(job);
     bson_t item, exists;
     size_t count = 0;
     for (const sl_typed_column *column;
          count < LOOKED_FOR && (column = sl_typing_next(&walk)) != NULL;) {
-        const char *name = column->name;
+        const char *name = column->path;
         bool found = !*name || *name == '$' || strlen(name) >= SL_FIELD_ROOM ||
                      column->guess.values == 0 || sl_registry_lists(&known->list, name);
         for (size_t f = 0; f < seen->count && !found; f++)
@@ -594,7 +592,7 @@ static void write_readings(const sl_typed_column *column, char *out, size_t room
  * values would not have it by inference, because the load declared it. */
 static bool choose_declared(const sl_job *job, const known_type *types, size_t count,
                             const sl_typed_column *column, sl_schema_column *chosen) {
-    sl_typing_walk walk = columns_of(job);
+    sl_typing_walk walk = sl_types_columns(job);
     const sl_typed_column *one;
     sl_schema_column type = {0};
     const bool read = sl_column_type_read(types[0].type, &type);
@@ -659,18 +657,22 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
                        (column->rest && sl_column_same_kind(&column->type_of_rest, &only))))
         add_declaration(column->name, &only, refused->types);
     add_declaration(column->name, &column->schema, refused->own);
+    if (job->config->divided) /* --types is for the documents */
+        refused->types[0] = refused->own[0] = '\0';
     if (refused->count++ >= REFUSED_SHOWN)
         return;
     for (size_t i = sl_source_set_count(job->set); i-- > 0;) {
         const sl_job_source *one = &job->sources[i];
         if (!one->skipped && is_typed(job, one) &&
-            sl_typing_layout_of(typing_plan(job)->typing, one->dialect) == layout)
+            sl_typing_layout_of(sl_types_plan(job)->typing, one->dialect) == layout)
             source = sl_source_set_at(job->set, i)->shown;
     }
     write_stored(types, count, stored, sizeof stored);
-    sl_text_printable(sl_text_of(column->name), name, sizeof name);
+    sl_text_printable(sl_text_of(column->path), name, sizeof name);
     write_readings(column, readings, sizeof readings);
-    if (count == 1 && only.type == SL_TYPE_FLAG && column->schema.type == SL_TYPE_TEXT)
+    if (job->config->divided)
+        *readings = '\0';
+    else if (count == 1 && only.type == SL_TYPE_FLAG && column->schema.type == SL_TYPE_TEXT)
         snprintf(readings, sizeof readings,
                  "--types '%.100s=flag:YES:NO' with the words for true and false", name);
     refused->used += sl_print_text(
@@ -691,7 +693,7 @@ static void refuse_case(const sl_job *job, known_types *known, const sl_typed_la
     const char *name = stored || matched ? name_in_other_case(known, column) : NULL;
     char here[70], there[70];
     for (size_t i = 0; name && i < layout->count; i++) /* the table itself has both columns */
-        name = strcmp(layout->columns[i].name, name) == 0 ? NULL : name;
+        name = strcmp(layout->columns[i].path, name) == 0 ? NULL : name;
     if (!name || refused->case_count++ >= REFUSED_SHOWN)
         return;
     sl_text_printable(sl_text_of(column), here, sizeof here);
@@ -701,9 +703,10 @@ static void refuse_case(const sl_job *job, known_types *known, const sl_typed_la
                                          refused->cases_used ? ", " : "", here, there);
 }
 
-static bool refuse_types(const sl_destination *destination, const refusal *refused,
-                         sl_error *error) {
+static bool refuse_types(const sl_job *job, const sl_destination *destination,
+                         const refusal *refused, sl_error *error) {
     const sl_target *target = &destination->target;
+    const char *embed = job->config->divided ? "embed-" : "";
     char word[SL_WORD_ROOM(sizeof refused->types)], own[sizeof word];
     if (refused->case_count > 0)
         return sl_error_set(
@@ -711,14 +714,15 @@ static bool refuse_types(const sl_destination *destination, const refusal *refus
             "fields of the documents in %s.%s have the names of these columns in another case, so "
             "they would be two fields: %s%s. Name the columns as the documents do: by --columns, "
             "with --skip-lines 1 for the header, or by `short` in a schema (inspect --write-schema "
-            "FILE). To store them as other fields, declare their types (--types NAME=TYPE)",
+            "FILE, then --%sschema FILE). To store them as other fields, declare their types there",
             target->database, target->collection, refused->cases,
-            refused->case_count > REFUSED_SHOWN ? " ..." : "");
+            refused->case_count > REFUSED_SHOWN ? " ..." : "", embed);
     return sl_error_set(
         error, SL_EXIT_SOURCE,
         "the types of these columns differ from those of the documents in %s.%s:" SL_LINES SL_LINES
         "\nFor one type in all documents, %s%s%sload %sinto another collection. To store both, "
-        "%s%s%sdeclare types with --schema FILE (inspect --write-schema FILE writes one), or load "
+        "%s%s%sdeclare types with --%sschema FILE (inspect --write-schema FILE writes one), or "
+        "load "
         "all columns as text with --types text",
         target->database, target->collection, refused->shown,
         refused->count > REFUSED_SHOWN ? "\n  ..." : "",
@@ -728,13 +732,19 @@ static bool refuse_types(const sl_destination *destination, const refusal *refus
         refused->sampled ? "" : "all files by one command with --drop, or ",
         refused->own[0] ? "give --types " : "",
         refused->own[0] ? sl_shell_word(refused->own, own, sizeof own) : "",
-        refused->own[0] ? ", " : "");
+        refused->own[0] ? ", " : "", embed);
 }
 
 /* Is it a column of --on? The records to embed have been divided by the inferred type of it. */
 static bool is_joined(const sl_job *job, const char *name) {
     const sl_embed *embed = job->embed;
     return embed && sl_is_listed(name, embed->join.documents, embed->join.count);
+}
+
+/* Is it a column of the key of records to embed, which are stored without it? */
+static bool is_left_out(const sl_job *job, const char *path) {
+    const sl_divided *to = job->config->divided;
+    return to && sl_is_listed(path + strlen(to->field) + 1, to->keys, to->key_count);
 }
 
 /* Is it a type of numbers with a decimal mark? */
@@ -772,10 +782,13 @@ static void adopt_column(const sl_job *job, known_types *known, sl_typed_layout 
     sl_typed_column *column = &layout->columns[index];
     sl_schema_column chosen;
     size_t count;
-    const known_type *types = known_of(known, column->name, &count);
+    const known_type *types = known_of(known, column->path, &count);
+    if (is_left_out(job, column->path))
+        return;
     if (count == 0 && known->count > 0 && column->guess.values > 0 && !comparing &&
-        !column->schema.declared && sl_typing_at(typing_plan(job)->typing, column->first) == layout)
-        refuse_case(job, known, layout, column->name, refused);
+        !column->schema.declared &&
+        sl_typing_at(sl_types_plan(job)->typing, column->first) == layout)
+        refuse_case(job, known, layout, column->path, refused);
     if (count == 0 || column->schema.declared ||
         (column->guess.values == 0 && !one_kind(types, count)))
         return;
@@ -787,14 +800,14 @@ static void adopt_column(const sl_job *job, known_types *known, sl_typed_layout 
         refuse_column(job, layout, column, types, count, refused);
     } else if (fits) {
         char name[200], was[SL_TYPE_ROOM], is[SL_TYPE_ROOM];
-        sl_text_printable(sl_text_of(column->name), name, sizeof name);
+        sl_text_printable(sl_text_of(column->path), name, sizeof name);
         if (other && column->guess.values > 0)
             sl_log_info("column %s: %s, as in the collection; of this load's values alone it would "
                         "be %s",
                         name, sl_column_type_write(&chosen, is),
                         sl_column_type_write(&column->schema, was));
         if (!comparing && column->guess.values > 0 &&
-            sl_typing_at(typing_plan(job)->typing, column->first) == layout)
+            sl_typing_at(sl_types_plan(job)->typing, column->first) == layout)
             show_other_form(name, types, count, &chosen);
         sl_column_type_write(&chosen, is);
         chosen.adopted = strcmp(is, sl_column_type_write(&column->schema, was)) != 0;
@@ -807,11 +820,11 @@ static void adopt_column(const sl_job *job, known_types *known, sl_typed_layout 
 
 bool sl_types_adopt(sl_job *job, const sl_destination *destination, bool comparing,
                     sl_error *error) {
-    const sl_plan *plan = typing_plan(job);
+    const sl_plan *plan = sl_types_plan(job);
     refusal refused = {.count = 0};
     known_types known = {.list = BSON_INITIALIZER};
     bool exists;
-    if (!plan || job->config->part_of_trial)
+    if (!plan || (job->config->part_of_trial && !job->config->divided))
         return true;
     bool ok = sl_target_exists(destination->connection, &destination->target, &exists, error) &&
               (!exists || known_read(job, destination, !comparing, &known, error));
@@ -823,8 +836,8 @@ bool sl_types_adopt(sl_job *job, const sl_destination *destination, bool compari
     known_clear(&known);
     return ok &&
            (refused.count + refused.case_count == 0 ||
-            refuse_types(destination, &refused, error)) &&
-           apply(job, error);
+            refuse_types(job, destination, &refused, error)) &&
+           sl_types_apply(job, error);
 }
 
 /* The list that is made of the known one. */
@@ -860,14 +873,17 @@ static bool make_room(recording *r) {
 }
 
 static void add_recorded(recording *r, const char *name, const char *type) {
-    char *copy = strdup(type);
-    if (copy && make_room(r)) {
-        sl_name_index_add(&r->index, sl_process_hash(name), r->added_count);
-        r->added[r->added_count++] = (known_type){.column = name, .type = copy};
-    } else {
-        free(copy);
-        r->no_memory = true;
+    if (make_room(r)) {
+        known_type *added = &r->added[r->added_count];
+        *added = (known_type){.column = strdup(name), .type = strdup(type)};
+        if (added->column && added->type) {
+            sl_name_index_add(&r->index, sl_process_hash(name), r->added_count++);
+            return;
+        }
+        free((char *)added->column);
+        free((char *)added->type);
     }
+    r->no_memory = true;
 }
 
 static void record_column(recording *r, const char *name, const sl_schema_column *schema) {
@@ -904,19 +920,29 @@ static void record_column(recording *r, const char *name, const sl_schema_column
 }
 
 static void record_columns(const sl_job *job, recording *r) {
-    sl_typing_walk walk = columns_of(job);
+    sl_typing_walk walk = sl_types_columns(job);
     r->declared = !walk.typing;
     for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;)
-        record_column(r, column->name, &column->schema);
+        if (!is_left_out(job, column->path))
+            record_column(r, column->path, &column->schema);
     for (size_t i = 0; r->declared && i < sl_source_set_count(job->set); i++) {
         const sl_job_source *source = &job->sources[i];
         if (source->skipped || source->format != &sl_format_delimited)
             continue;
         for (size_t k = 0; k < source->dialect->column_count; k++) {
             const sl_bound_column *column = &source->dialect->columns[k];
-            record_column(r, column->repaired ? column->published : column->key, &column->schema);
+            const char *array = job->config->format_options.array;
+            char path[1000];
+            snprintf(path, sizeof path, "%s.%s", array ? array : "", column->key);
+            if (!array)
+                record_column(r, column->repaired ? column->published : column->key,
+                              &column->schema);
+            else if (!is_left_out(job, path))
+                record_column(r, path, &column->schema);
         }
     }
+    if (job->embed)
+        record_columns(&job->embed->records, r);
 }
 
 #define REPAIRED_SHOWN 4u
@@ -997,21 +1023,79 @@ static void add_name(column_names *columns, const char *name) {
                           "%s%s", columns->used ? ", " : "", one);
 }
 
+/* The next letter of a name, 0 at its end. Dots that are not stored (sl_bound_column.repaired) are
+ * skipped; unless `exact`, no-break spaces too, and a letter with an accent is two letters, as it
+ * may be written: the second one is 1, whatever the accent. */
+static unsigned next_letter(const char **at, bool *accent, bool exact) {
+    static const char letters[] = /* without accents, of U+00C0 to U+017F */
+        "AAAAAA.CEEEEIIII.NOOOOO..UUUUY..aaaaaa.ceeeeiiii.nooooo..uuuuy.y"
+        "AaAaAaCcCcCcCcDd..EeEeEeEeEeGgGgGgGgHh..IiIiIiIiI...JjKk.LlLlLl."
+        "...NnNnNn...OoOoOo..RrRrRrSsSsSsSsTtTt..UuUuUuUuUuUuWwYyYZzZzZz.";
+    const unsigned char *c = (const unsigned char *)*at;
+    if (*accent) {
+        *accent = false;
+        return 1;
+    }
+    const size_t dots = strspn(*at, ".");
+    if (dots > 0 && (c[dots] == '\0' || c[dots] == ' '))
+        c += dots;
+    while (!exact && (strncmp((const char *)c, "\xC2\xA0", 2) == 0 ||
+                      strncmp((const char *)c, "\xE2\x80\xAF", 3) == 0))
+        c += *c == 0xC2 ? 2 : 3;
+    const unsigned point =
+        *c >= 0xC0 && *c < 0xE0 && c[1] ? (*c & 0x1Fu) << 6 | (c[1] & 0x3Fu) : *c;
+    const unsigned letter =
+        point >= 0xC0 && point < 0x180 ? (unsigned char)letters[point - 0xC0] : '.';
+    *at = (const char *)c + (*c ? 1 + (point != *c) : 0);
+    if (exact)
+        return point;
+    *accent = letter != '.';
+    return *accent ? letter : point >= 0x300 && point < 0x370 ? 1 : point;
+}
+
+/* Are the names stored as one (`exact`), or do they look like one? */
+static bool are_alike(const char *a, const char *b, bool exact) {
+    bool accents[2] = {false, false};
+    unsigned one, two;
+    do {
+        one = next_letter(&a, &accents[0], exact);
+        two = next_letter(&b, &accents[1], exact);
+    } while (one == two && one != 0);
+    return one == two;
+}
+
+/* A column of earlier loads, which this load does not have, with such a name; or NULL. */
+static known_type *alike_of(const known_types *known, const char *column, bool exact) {
+    for (size_t i = 0; i < known->count; i++) {
+        known_type *type = &known->items[i];
+        if (!type->sampled && !type->present && are_alike(type->column, column, exact))
+            return type;
+    }
+    return NULL;
+}
+
 /* Warns of columns that no earlier load has stored, and of stored ones that this load is the first
  * to lack. Records of --mode merge and update may lack columns, and those of an archive are not all
  * known. */
 static void warn_of_columns(const sl_job *job, const sl_destination *destination,
                             const recording *r, bool warns) {
     const known_types *known = r->known;
-    column_names fresh = {.count = 0}, missing = {.count = 0};
+    column_names fresh = {.count = 0}, missing = {.count = 0}, alike = {.count = 0};
     bool partial = sl_load_mode(job->config)->sets_fields;
     size_t count;
     for (size_t i = 0; i < sl_source_set_count(job->set); i++)
         partial = partial || sl_source_set_at(job->set, i)->kind == SL_SOURCE_ARCHIVE;
     for (size_t i = 0; i < r->added_count; i++) {
-        known_of(known, r->added[i].column, &count);
-        if (count == 0)
-            add_name(&fresh, r->added[i].column);
+        const char *column = r->added[i].column;
+        known_of(known, column, &count);
+        bool same = count > 0; /* as a stored one */
+        for (known_type *type; (type = alike_of(known, column, true)) != NULL;)
+            same = type->present = true;
+        if (same)
+            continue;
+        add_name(&fresh, column);
+        if (alike_of(known, column, false))
+            add_name(&alike, column);
     }
     for (size_t i = 0; i < known->count && !partial; i++) {
         known_type *type = &known->items[i];
@@ -1024,13 +1108,17 @@ static void warn_of_columns(const sl_job *job, const sl_destination *destination
     if (!warns || known->count == 0 || bson_empty(&known->list) || fresh.count + missing.count == 0)
         return;
     sl_log_warning(
-        "this load has other columns than earlier loads into %s.%s: %s%s%s%s%s%s%s. If a "
+        "this load has other columns than earlier loads into %s.%s: %s%s%s%s%s%s%s.%s%s%s If a "
         "column was renamed, a query for one name does not find the other: a schema "
         "(inspect --write-schema FILE) stores both under one name, with aliases",
         destination->target.database, destination->target.collection, fresh.count ? "new: " : "",
         fresh.shown, fresh.count > NAMES_SHOWN ? " ..." : "",
         fresh.count && missing.count ? "; " : "", missing.count ? "missing: " : "", missing.shown,
-        missing.count > NAMES_SHOWN ? " ..." : "");
+        missing.count > NAMES_SHOWN ? " ..." : "",
+        alike.count ? " These look like missing ones: " : "", alike.shown,
+        alike.count ? "; but they are written with other characters (accents apart from their "
+                      "letters, or no-break spaces), so they are other fields."
+                    : "");
 }
 
 /* Adds the types once, unless the registry shall only be read; warns in the first attempt. `*done`:
@@ -1042,8 +1130,6 @@ static bool record_once(const sl_job *job, const sl_destination *destination, un
     recording r = {.known = &known};
     size_t listed, count = 0;
     bool ok = known_read(job, destination, true, &known, error);
-    if (destination->target_gone && (read_only || destination->created))
-        known.count = 0; /* of the collection that another program has dropped */
     if (ok) {
         record_columns(job, &r);
         if (attempt == 0)
@@ -1075,8 +1161,10 @@ static bool record_once(const sl_job *job, const sl_destination *destination, un
     if (ok && !*done)
         ok = sl_registry_set_list(destination->registry, SL_REGISTRY_COLUMNS, &known.list, &now,
                                   attempt, done, error);
-    for (size_t i = 0; i < r.added_count; i++)
+    for (size_t i = 0; i < r.added_count; i++) {
+        free((char *)r.added[i].column);
         free((char *)r.added[i].type);
+    }
     free(r.added);
     sl_name_index_clear(&r.index);
     bson_destroy(&now);
@@ -1089,15 +1177,19 @@ void sl_types_log_names(const sl_job *job) {
         log_renamed(job, NULL);
 }
 
+static bool has_tables(const sl_job *job) {
+    size_t i = 0, count = sl_source_set_count(job->set);
+    while (i < count && (job->sources[i].skipped || job->sources[i].format != &sl_format_delimited))
+        i++;
+    return i < count;
+}
+
 bool sl_types_record(const sl_job *job, const sl_destination *destination, bool read_only,
                      sl_error *error) {
     const char *registry = destination->target.registry;
     bool done = job->config->part_of_trial || sl_load_mode(job->config)->removes ||
                 (registry && !registry[0]);
-    bool delimited = false;
-    for (size_t i = 0; i < sl_source_set_count(job->set); i++)
-        delimited = delimited ||
-                    (!job->sources[i].skipped && job->sources[i].format == &sl_format_delimited);
+    const bool delimited = has_tables(job) || (job->embed && has_tables(&job->embed->records));
     bool ok = true;
     for (unsigned attempt = 0; ok && delimited && !done; attempt++)
         ok = record_once(job, destination, attempt, read_only, &done, error);
@@ -1169,11 +1261,14 @@ static void warn_of_fields(const sl_destination *destination, const known_types 
 
 bool sl_types_compare_fields(sl_job *job, const sl_destination *destination, sl_error *error) {
     known_types known = {.list = BSON_INITIALIZER};
-    sl_typed_fields own = {.ids = NULL};
+    sl_typed_fields own = {.array = job->config->format_options.array};
     bool documents = false, exists;
+    if (job->embed && !sl_types_compare_fields(&job->embed->records, destination, error))
+        return false;
     for (size_t i = 0; i < sl_source_set_count(job->set); i++)
         documents = documents || (!job->sources[i].skipped && job->sources[i].format->own_ids);
-    if (!documents || job->config->part_of_trial || sl_load_mode(job->config)->removes)
+    if (!documents || (job->config->part_of_trial && !job->config->divided) ||
+        sl_load_mode(job->config)->removes)
         return true;
     bool ok = sl_target_exists(destination->connection, &destination->target, &exists, error) &&
               (!exists || known_read(job, destination, true, &known, error));
@@ -1186,118 +1281,7 @@ bool sl_types_compare_fields(sl_job *job, const sl_destination *destination, sl_
     return ok;
 }
 
-/* ---- records ---- */
-
-void sl_types_append(const sl_job *job, bson_t *document) {
-    const sl_plan *plan = typing_plan(job);
-    bson_t layouts, item, array;
-    if (!plan)
-        return;
-    BSON_APPEND_ARRAY_BEGIN(document, "types", &layouts);
-    for (size_t k = 0; k < sl_typing_count(plan->typing); k++) {
-        const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
-        sl_record_begin_item(&layouts, k, &item);
-        BSON_APPEND_INT64(&item, "sampled", (int64_t)layout->records);
-        for (int types = 0; types < 2; types++) {
-            BSON_APPEND_ARRAY_BEGIN(&item, types ? "types" : "columns", &array);
-            for (size_t i = 0; i < layout->count; i++) {
-                char room[16], type[SL_TYPE_ROOM];
-                const char *key;
-                bson_uint32_to_string((uint32_t)i, &key, room, sizeof room);
-                BSON_APPEND_UTF8(&array, key,
-                                 types ? sl_column_type_write(&layout->columns[i].schema, type)
-                                       : layout->columns[i].name);
-            }
-            bson_append_array_end(&item, &array);
-        }
-        bson_append_document_end(&layouts, &item);
-    }
-    bson_append_array_end(document, &layouts);
-}
-
-/* The strings of an array; their number is `*count`. Returns a malloc'd array. */
-static const char **strings_of(const bson_iter_t *item, const char *key, size_t *count) {
-    bson_iter_t iter, inside;
-    const char **strings = NULL;
-    *count = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        if (!bson_iter_recurse(item, &iter) || !bson_iter_find(&iter, key) ||
-            !bson_iter_recurse(&iter, &inside))
-            break;
-        for (*count = 0; bson_iter_next(&inside); ++*count) {
-            if (pass == 1)
-                strings[*count] =
-                    BSON_ITER_HOLDS_UTF8(&inside) ? bson_iter_utf8(&inside, NULL) : "";
-        }
-        if (pass == 0 && !(strings = calloc(*count + 1, sizeof *strings)))
-            break;
-    }
-    return strings;
-}
-
-bool sl_types_restore(sl_job *job, const bson_t *document, sl_error *error) {
-    sl_plan *plan = typing_plan(job);
-    bson_iter_t iter, layouts;
-    sl_typing *typing;
-    if (!plan)
-        return true;
-    if (!sl_typing_create(&typing, error))
-        return false;
-    bool ok = true;
-    if (bson_iter_init_find(&iter, document, "types") && bson_iter_recurse(&iter, &layouts)) {
-        while (ok && bson_iter_next(&layouts)) {
-            size_t names, types;
-            const char **name = strings_of(&layouts, "columns", &names);
-            const char **type = strings_of(&layouts, "types", &types);
-            ok = name && type && names == types
-                     ? sl_typing_restore(typing, name, type, names, error)
-                     : sl_error_set(error, SL_EXIT_USAGE, "the journal's types cannot be read");
-            free(name);
-            free(type);
-        }
-    }
-    if (!ok) {
-        sl_typing_destroy(typing);
-        return sl_error_prefix(error, "--resume");
-    }
-    sl_typing_destroy(plan->typing);
-    plan->typing = typing;
-    return apply(job, error);
-}
-
-const char *sl_types_summary(const sl_job *job, char out[SL_TYPES_SUMMARY_ROOM]) {
-    static const char *const names[SL_CLASSES][2] = {{"number", "numbers"},
-                                                     {"date", "dates"},
-                                                     {"flag", "flags"},
-                                                     {"text", "texts"},
-                                                     {"empty", "empty"}};
-    const sl_plan *plan = typing_plan(job);
-    size_t counts[SL_CLASSES] = {0};
-    uint64_t records = 0;
-    out[0] = '\0';
-    if (!plan || sl_typing_count(plan->typing) == 0)
-        return out;
-    for (size_t k = 0; k < sl_typing_count(plan->typing); k++)
-        records += sl_typing_at(plan->typing, k)->records;
-    sl_typing_walk walk = columns_of(job);
-    for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;)
-        counts[sl_column_class(&column->schema)]++;
-    size_t used = sl_print_text(out, SL_TYPES_SUMMARY_ROOM,
-                                job->resumed ? "types as before: " : "types inferred from %s: ",
-                                sl_plural(records, "sampled record"));
-    const char *separator = "";
-    for (size_t i = 0; i < SL_CLASSES; i++) {
-        if (counts[i] == 0)
-            continue;
-        used += sl_print_text(out + used, SL_TYPES_SUMMARY_ROOM - used, "%s%zu %s", separator,
-                              counts[i], names[i][counts[i] != 1]);
-        separator = ", ";
-    }
-    if (sl_typing_count(plan->typing) > 1)
-        sl_print_text(out + used, SL_TYPES_SUMMARY_ROOM - used,
-                      " (of %zu different sets of columns)", sl_typing_count(plan->typing));
-    return out;
-}
+/* ---- warnings ---- */
 
 /* Names the columns of CREATE TABLE that are text because of such digits. */
 static void log_kept(const sl_job *job) {
@@ -1322,7 +1306,7 @@ static void log_kept(const sl_job *job) {
 /* Names the columns of dates that are text because of digits that a date cannot hold, or because
  * the dates have several formats. */
 static void log_cut(const sl_job *job) {
-    sl_typing_walk walk = columns_of(job);
+    sl_typing_walk walk = sl_types_columns(job);
     char names[300] = "", types[300] = "", word[SL_WORD_ROOM(sizeof types)];
     size_t used = 0, declared = 0, count = 0;
     log_kept(job);
@@ -1371,7 +1355,7 @@ static void write_misfit(const sl_job *job, const sl_typed_column *column, char 
 
 /* Warns of columns of text whose values may be numbers or dates, with the types to declare. */
 static void log_readings(const sl_job *job) {
-    sl_typing_walk walk = columns_of(job);
+    sl_typing_walk walk = sl_types_columns(job);
     char shown[2400] = "", readings[600];
     size_t used = 0, count = 0;
     for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;) {
@@ -1389,7 +1373,7 @@ static void log_readings(const sl_job *job) {
 }
 
 static void log_misfits(const sl_job *job) {
-    sl_typing_walk walk = columns_of(job);
+    sl_typing_walk walk = sl_types_columns(job);
     char shown[2400] = "", types[600] = "", word[700], one[600];
     size_t used = 0, count = 0;
     for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;) {
@@ -1415,7 +1399,7 @@ static void log_misfits(const sl_job *job) {
 }
 
 static void log_padded(const sl_job *job) {
-    sl_typing_walk walk = columns_of(job);
+    sl_typing_walk walk = sl_types_columns(job);
     column_names padded = {.count = 0};
     for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;) {
         if (column->padded)
@@ -1435,7 +1419,7 @@ static void log_words(const sl_job *job) {
     unsigned words[2] = {0, 0}; /* of typed columns; of texts */
     char shown[80] = "", given[80] = "";
     size_t used = 0, options = 0;
-    for (sl_typing_walk walk = columns_of(job); (column = sl_typing_next(&walk)) != NULL;) {
+    for (sl_typing_walk walk = sl_types_columns(job); (column = sl_typing_next(&walk)) != NULL;) {
         const sl_type_class class = sl_column_class(&column->schema);
         if (class < SL_CLASS_TEXT || column->schema.type == SL_TYPE_TEXT)
             words[class == SL_CLASS_TEXT] |= column->guess.words;
@@ -1443,7 +1427,7 @@ static void log_words(const sl_job *job) {
     words[0] &= words[1] & ((1u << SL_MISSING_TEXTS) - 1);
     if (words[0] == 0)
         return;
-    for (sl_typing_walk walk = columns_of(job); (column = sl_typing_next(&walk)) != NULL;) {
+    for (sl_typing_walk walk = sl_types_columns(job); (column = sl_typing_next(&walk)) != NULL;) {
         if (sl_column_class(&column->schema) == SL_CLASS_TEXT && column->guess.words & words[0])
             add_name(&texts, column->name);
     }
@@ -1458,9 +1442,9 @@ static void log_words(const sl_job *job) {
 }
 
 void sl_types_log_doubts(const sl_job *job) {
-    sl_typing_log_shorter(columns_of(job).typing);
-    if (typing_plan(job))
-        sl_sources_log_doubts(job, typing_plan(job));
+    sl_typing_log_shorter(sl_types_columns(job).typing);
+    if (sl_types_plan(job))
+        sl_sources_log_doubts(job, sl_types_plan(job));
     log_words(job);
     log_padded(job);
     log_readings(job);
@@ -1478,7 +1462,8 @@ void sl_types_log(const sl_job *job) {
 uint64_t sl_types_sampled_of(const sl_job *job, const sl_job_source *source) {
     if (!is_typed(job, source))
         return 0;
-    const sl_typed_layout *layout = sl_typing_layout_of(typing_plan(job)->typing, source->dialect);
+    const sl_typed_layout *layout =
+        sl_typing_layout_of(sl_types_plan(job)->typing, source->dialect);
     return layout ? layout->records : 0;
 }
 

@@ -7,6 +7,13 @@
 
 #include "job.h"
 
+#include "format/typing.h"
+
+/* The plan of the format `delimited`, if it infers types; else NULL. */
+sl_plan *sl_types_plan(const sl_job *job);
+/* The columns whose types are inferred. */
+sl_typing_walk sl_types_columns(const sl_job *job);
+
 /* Each function does nothing for sources whose types are not inferred. */
 
 /* Adds the first bytes of a source to the sample. */
@@ -17,6 +24,8 @@ void sl_types_forget(const sl_job *job, const sl_job_source *source);
 /* Completes the sample, decides, and gives all sources their types. If job->again is set
  * afterwards, nothing has been inferred: the caller reads the sources again and calls it again. */
 bool sl_types_infer(sl_job *job, sl_error *error);
+/* Gives the columns of all sources the types that have been decided. */
+bool sl_types_apply(const sl_job *job, sl_error *error);
 /* Compares the types with those that the columns have in the collection: those that the registry
  * lists, and, of other columns, those of a sample of the documents, unless `comparing`. Takes the
  * type of the collection for each column whose sampled values it stores without loss. If a column

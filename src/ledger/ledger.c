@@ -421,13 +421,14 @@ static bool may_begin(const sl_earlier_run *earlier, const char *folder, sl_erro
                         folder);
 }
 
-bool sl_resume_may_begin(const char *directory, sl_error *error) {
+bool sl_resume_may_begin(const char *directory, bool clears, sl_error *error) {
     sl_earlier_run earlier = {0};
     sl_journal_handlers handlers = {on_document, on_entry, &earlier};
     sl_journal *journal = NULL;
     bool empty, ok = sl_journal_open(directory, &handlers, &journal, &empty, error) &&
                      (!earlier.no_memory || sl_error_memory(error, "reading the journal")) &&
-                     may_begin(&earlier, directory, error);
+                     may_begin(&earlier, directory, error) &&
+                     (!clears || sl_journal_begin(journal, error));
     sl_journal_close(journal);
     earlier_clear(&earlier);
     return ok;
@@ -443,9 +444,8 @@ static bool judge(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *erro
     if (!job->config->resume || (job->config->resume_or_begin && !earlier->begun)) {
         if (!may_begin(earlier, folder, error))
             return false;
-        ledger->begin_later = earlier->finished != NULL;
         earlier_clear(earlier);
-        return ledger->begin_later || write_begun(job, ledger, error);
+        return write_begun(job, ledger, error);
     }
     if (!earlier->begun)
         return sl_error_set(error, SL_EXIT_USAGE,
@@ -487,12 +487,6 @@ bool sl_resume_open(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *er
 sl_exit sl_resume_completed_code(const sl_ledger *ledger) {
     bool rejects = sl_look_int64(ledger->earlier->finished, "rejects", 0) > 0;
     return rejects ? SL_EXIT_REJECTS : SL_EXIT_OK;
-}
-
-bool sl_resume_begin(const sl_job *job, sl_ledger *ledger, sl_error *error) {
-    bool ok = !ledger->begin_later || write_begun(job, ledger, error);
-    ledger->begin_later = false;
-    return ok;
 }
 
 bool sl_resume_decide_drop(const sl_job *job, sl_destination *destination, const sl_ledger *ledger,

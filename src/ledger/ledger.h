@@ -54,7 +54,6 @@ typedef struct sl_ledger {
     struct sl_store *store;         /* of --embed; NULL without it. Borrowed */
     struct sl_earlier_run *earlier; /* the journal's contents at the start */
     char holder[25];  /* its id as a holder of the stopped balancer; "" without a journal */
-    bool begin_later; /* the journal is that of a completed load until sl_resume_begin */
     bool compared;    /* a source's text may differ from that of the earlier run */
     bool uncommitted; /* collected journal entries have not been committed yet */
     sl_recovered recovered;
@@ -96,15 +95,11 @@ void sl_ledger_add(sl_ledger *ledger, const sl_job *job, const sl_journal_entry 
 bool sl_resume_open(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *error);
 
 /* Does the folder, which has a journal, allow a new load? Not (SL_EXIT_USAGE) if a load has sent
- * documents and has not been completed. */
-bool sl_resume_may_begin(const char *directory, sl_error *error);
+ * documents and has not been completed. `clears`: the journal becomes empty. */
+bool sl_resume_may_begin(const char *directory, bool clears, sl_error *error);
 
 /* The exit code of the completed load: SL_EXIT_OK or SL_EXIT_REJECTS. */
 sl_exit sl_resume_completed_code(const sl_ledger *ledger);
-
-/* Begins the journal, if sl_resume_open has not done so because the journal belongs to a completed
- * load. Called before anything is changed. */
-bool sl_resume_begin(const sl_job *job, sl_ledger *ledger, sl_error *error);
 
 /* With --embed, whose store is open: were its records the same in the earlier run? */
 bool sl_resume_embed(const sl_job *job, const sl_ledger *ledger, sl_error *error);

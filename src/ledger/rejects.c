@@ -219,8 +219,7 @@ static FILE *open_file(const char *path, uint64_t kept, bool binary, sl_error *e
 
 static bool cannot_write(const char *what, sl_error *error) {
     return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
-                        "cannot write %s: %s; free space on the disk, or name another "
-                        "--work-dir",
+                        "cannot write %s: %s; free space on the disk, or name another --work-dir",
                         what, errno ? strerror(errno) : "the disk may be full");
 }
 

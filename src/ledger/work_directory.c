@@ -118,8 +118,7 @@ static bool make_directory(const sl_load_config *config, const char *label,
     if (errno == 0) /* it was refused */
         return false;
     return sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE),
-                        "cannot %s the work directory %s: %s; name another "
-                        "one with --work-dir",
+                        "cannot %s the work directory %s: %s; name another one with --work-dir",
                         config->resume ? "use" : "create", directory, strerror(errno));
 }
 

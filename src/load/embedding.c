@@ -14,6 +14,7 @@
 #include "format/key_fields.h"
 #include "job/embed_store.h"
 #include "job/sources.h"
+#include "job/types.h"
 #include "ledger/ledger.h"
 #include "ledger/rejects.h"
 #include "report/json.h"
@@ -33,10 +34,6 @@ typedef struct sl_preparation {
     sl_job *job;
     sl_embed *embed;
     char folder[SL_PARTITION_PATH], records[SL_PARTITION_PATH], load[SL_PARTITION_PATH];
-    sl_divided divided;
-    sl_load_config config;          /* of the load of the records */
-    char *keys[SL_JOIN_FIELDS_MAX]; /* owned; divided.keys */
-    sl_job records_job;             /* their sources, open */
     sl_error *error;
 } sl_preparation;
 
@@ -190,6 +187,7 @@ static bool sources_write(const char *folder, const sl_job *records, uint64_t te
     bson_t document = BSON_INITIALIZER;
     BSON_APPEND_UTF8(&document, "text", digits_of(text, digits));
     sl_earlier_append_sources(&document, records);
+    sl_types_append(records, &document);
     bool ok = sl_json_write_file(path_of(folder, path), &document, error);
     bson_destroy(&document);
     return ok;
@@ -244,8 +242,23 @@ static bool hash_text(sl_job *records, uint64_t *sum, sl_error *error) {
     return ok && sl_source_set_unchanged(records->set, error);
 }
 
-/* With `exact`, files with another inode or ctime count as different. Otherwise the text of such
- * files is read and compared, like the text of the main sources. */
+/* Do the records have the types with which they were stored? */
+static bool same_types(const sl_job *records, const bson_t *stored) {
+    bson_t now = BSON_INITIALIZER, types, was;
+    sl_types_append(records, &now);
+    bool is = sl_look_inside(&now, "types", &types), had = sl_look_inside(stored, "types", &was);
+    char *here = is ? bson_as_relaxed_extended_json(&types, NULL) : NULL;
+    char *there = had ? bson_as_relaxed_extended_json(&was, NULL) : NULL;
+    bool same = is == had && (!is || (here && there && strcmp(here, there) == 0));
+    bson_free(here);
+    bson_free(there);
+    bson_destroy(&now);
+    return same;
+}
+
+/* With `exact`, files with another inode or ctime, and other types count as different. Otherwise
+ * the text of such files is read and compared, like the text of the main sources, and the records
+ * get the types with which they were stored. */
 static bool sources_compare(const char *folder, sl_job *records, bool exact, bool *same,
                             sl_sources_difference *difference, sl_error *error) {
     char path[SL_PARTITION_PATH + 16], digits[TEXT_ROOM];
@@ -256,7 +269,7 @@ static bool sources_compare(const char *folder, sl_job *records, bool exact, boo
     bool ok = true;
     *same = sl_earlier_compare_sources(stored, records, difference);
     if (*same && exact) {
-        *same = difference->compare == 0;
+        *same = difference->compare == 0 && same_types(records, stored);
     } else if (*same && difference->compare > 0) {
         sl_earlier_log_compared(difference, "their records were stored");
         ok = hash_text(records, &text, error);
@@ -264,6 +277,7 @@ static bool sources_compare(const char *folder, sl_job *records, bool exact, boo
         snprintf(difference->how, sizeof difference->how, "%s",
                  *same ? "" : "its text is not the same");
     }
+    ok = ok && (exact || !*same || sl_types_restore(records, stored, error));
     bson_destroy(stored);
     return ok;
 }
@@ -294,7 +308,7 @@ static const struct not_passed {
 
 /* The configuration of the load that reads the records. */
 static void configure(sl_preparation *preparation) {
-    sl_load_config *config = &preparation->config;
+    sl_load_config *config = &preparation->embed->config;
     const sl_load_config *of = preparation->job->config;
     *config = (sl_load_config){
         .program_version = of->program_version,
@@ -304,7 +318,7 @@ static void configure(sl_preparation *preparation) {
         .skip_other = of->skip_other,
         .format_options = of->embed_format_options,
         .sink = SL_SINK_DIVIDED,
-        .divided = &preparation->divided,
+        .divided = &preparation->embed->divided,
         .database = of->database,
         .collection = of->collection,
         .write_concern = of->write_concern,
@@ -320,6 +334,7 @@ static void configure(sl_preparation *preparation) {
         .part_of_trial = true,
     };
     config->format_options.declared = NULL; /* of the documents */
+    config->format_options.array = of->embed_field;
     for (size_t i = 0; i < NOT_PASSED_COUNT; i++)
         memset((char *)config + not_passed[i].at, 0, not_passed[i].size);
     config->format_options.schema_text = of->embed_format_options.schema_text;
@@ -329,7 +344,7 @@ static void configure(sl_preparation *preparation) {
 
 /* Opens the sources of the records, and finds the keys and their types. */
 static bool look_at_records(sl_preparation *preparation, char *letters) {
-    sl_job *records = &preparation->records_job;
+    sl_job *records = &preparation->embed->records;
     sl_error *error = preparation->error;
     sl_join *join = &preparation->embed->join;
     sl_embed_keys keys;
@@ -338,16 +353,16 @@ static bool look_at_records(sl_preparation *preparation, char *letters) {
     if (records->has_pipe)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "--embed %s: a pipe cannot be read twice; name a file",
-                            preparation->config.paths[0]);
+                            preparation->embed->config.paths[0]);
     const sl_job_source *first = sl_sources_first(records);
     sl_embed_keys_find(first->format, first->dialect, NULL, join->records, join->count, &keys);
     for (size_t i = 0; i < join->count; i++) {
-        preparation->divided.keys[i] = preparation->keys[i] = strdup(keys.names[i]);
-        if (!preparation->keys[i])
+        preparation->embed->divided.keys[i] = preparation->embed->keys[i] = strdup(keys.names[i]);
+        if (!preparation->embed->keys[i])
             return sl_error_memory(error, "reading --on");
     }
-    preparation->divided.key_count = join->count;
-    return look_at_head(records, preparation->divided.keys, join->count, letters, error);
+    preparation->embed->divided.key_count = join->count;
+    return look_at_head(records, preparation->embed->divided.keys, join->count, letters, error);
 }
 
 static bool is_passed(const char *option) {
@@ -375,11 +390,14 @@ static void identify(sl_preparation *preparation, char *identity, size_t room) {
 /* Reads the records with a separate load, and divides them by key. */
 static bool read_records(sl_preparation *preparation, sl_store_facts *facts) {
     const sl_load_config *config = preparation->job->config;
-    bson_t record = BSON_INITIALIZER;
+    bson_t record = BSON_INITIALIZER, types = BSON_INITIALIZER;
     sl_error *error = preparation->error;
     char log[SL_PARTITION_PATH + 32];
-    preparation->config.run_record = &record;
-    sl_exit code = sl_load_run(&preparation->config);
+    sl_types_append(&preparation->embed->records, &types);
+    preparation->embed->config.run_record = &record;
+    preparation->embed->config.types = &types;
+    sl_exit code = sl_load_run(&preparation->embed->config);
+    bson_destroy(&types);
     /* The separate load has its own log file. */
     snprintf(log, sizeof log, "%.*s/" SL_WORK_LOG, (int)(strlen(preparation->folder) - 6),
              preparation->folder);
@@ -389,12 +407,12 @@ static bool read_records(sl_preparation *preparation, sl_store_facts *facts) {
     else if (ok && code != SL_EXIT_OK && code != SL_EXIT_REJECTS)
         ok = sl_error_set(error, code, "--embed: the records of %s could not be read (see above)",
                           config->embed_path);
-    ok = ok && sources_were_read(&preparation->records_job, &record, error);
+    ok = ok && sources_were_read(&preparation->embed->records, &record, error);
     facts->rejects = (uint64_t)sl_look_int64(&record, "accounting.rejectedByParser", 0);
     facts->records = (uint64_t)sl_look_int64(&record, "accounting.inserted", 0);
     facts->left_out = (uint64_t)sl_look_int64(&record, "accounting.malformedFields", 0);
     facts->not_loaded = (uint64_t)sl_look_int64(&record, "notLoaded.count", 0);
-    facts->without_key = atomic_load(&preparation->divided.without_key);
+    facts->without_key = atomic_load(&preparation->embed->divided.without_key);
     bson_destroy(&record);
     return ok;
 }
@@ -405,12 +423,13 @@ static bool make_store(sl_preparation *preparation, sl_store_facts *facts) {
     snprintf(path, sizeof path, "%s/complete", preparation->folder);
     sl_private_file_remove(path);
     sl_private_folder_sync(preparation->folder);
-    facts->seed = preparation->divided.seed = sl_process_seed();
+    facts->seed = preparation->embed->divided.seed = sl_process_seed();
     sl_log_info("reading %s, whose records are embedded as %s", config->embed_path,
                 config->embed_field);
+    sl_types_log(&preparation->embed->records);
     return read_records(preparation, facts) &&
-           sources_write(preparation->folder, &preparation->records_job,
-                         atomic_load(&preparation->divided.text), preparation->error) &&
+           sources_write(preparation->folder, &preparation->embed->records,
+                         atomic_load(&preparation->embed->divided.text), preparation->error) &&
            sl_store_build(preparation->folder, SL_SORTED_AT_ONCE, facts, preparation->error);
 }
 
@@ -429,8 +448,7 @@ static bool refuse_sources(const sl_preparation *preparation,
     return sl_error_set(
         preparation->error, SL_EXIT_SOURCE,
         config->resume ? "--embed: %.200s has changed since the load began: %s; %s. Otherwise "
-                         "start a new load: without --resume, with --drop and another "
-                         "--work-dir"
+                         "start a new load: without --resume, with --drop and another --work-dir"
                        : "--embed: %.200s has changed since its records were stored in the work "
                          "directory: %s; %s. To compare with its present text, name another "
                          "--work-dir; to load that text, start a new load with --drop",
@@ -486,13 +504,30 @@ static bool find_store(sl_preparation *preparation, sl_store_keys used, bool *fo
         return false;
     if (!*found)
         return true;
-    return sources_compare(preparation->folder, &preparation->records_job, !kept, found,
+    return sources_compare(preparation->folder, &preparation->embed->records, !kept, found,
                            &difference, error) &&
            (*found || !kept || refuse_sources(preparation, &difference)) &&
            (!*found || has_all(preparation));
 }
 
-static bool open_store(sl_preparation *preparation, sl_store_keys used) {
+/* Gives the columns of the records the types that they have in the collection. */
+static bool adopt_types(sl_preparation *preparation, sl_destination *destination,
+                        sl_store_keys used) {
+    sl_job *job = preparation->job;
+    const bool comparing = used == SL_STORE_READ_ONLY;
+    if (!destination->connection || used == SL_STORE_CONTINUED || job->config->part_of_trial ||
+        (!comparing && job->config->drop))
+        return true;
+    if (!comparing)
+        sl_target_configure(destination, job, job->resumed);
+    return (destination->registry ||
+            sl_registry_open(destination->connection, &destination->target, &destination->registry,
+                             preparation->error)) &&
+           sl_types_adopt(&preparation->embed->records, destination, comparing, preparation->error);
+}
+
+static bool open_store(sl_preparation *preparation, sl_destination *destination,
+                       sl_store_keys used) {
     sl_embed *embed = preparation->embed;
     sl_store_facts *facts = &embed->facts;
     sl_error *error = preparation->error;
@@ -504,7 +539,7 @@ static bool open_store(sl_preparation *preparation, sl_store_keys used) {
                        embed->join.count, &keys);
     if (!look_at_head(preparation->job, keys.names, embed->join.count, documents, error) ||
         !look_at_records(preparation, records) || !compare_types(preparation, documents, records) ||
-        !find_store(preparation, used, &found))
+        !adopt_types(preparation, destination, used) || !find_store(preparation, used, &found))
         return false;
     if (!found) {
         *facts = (sl_store_facts){.records = 0};
@@ -527,32 +562,26 @@ static bool begin(sl_preparation *preparation, const char *work_directory) {
     snprintf(preparation->records, sizeof preparation->records, "%.600s/records",
              preparation->folder);
     snprintf(preparation->load, sizeof preparation->load, "%.600s/load", preparation->folder);
-    preparation->divided.folder = preparation->records;
-    configure(preparation);
-    sl_job_init(&preparation->records_job, &preparation->config);
     preparation->embed = calloc(1, sizeof *preparation->embed);
     if (!preparation->embed)
         return sl_error_memory(preparation->error, "embedding records");
+    preparation->embed->divided =
+        (sl_divided){.field = config->embed_field, .folder = preparation->records};
+    configure(preparation);
+    sl_job_init(&preparation->embed->records, &preparation->embed->config);
     stat(config->embed_path, &preparation->embed->source); /* if it fails, so does the reading */
     preparation->embed->field = config->embed_field;
     preparation->embed->id_fields = preparation->job->keys ? &preparation->job->keys->id : NULL;
     return sl_join_parse(config->embed_on, &preparation->embed->join, preparation->error);
 }
 
-static void preparation_clear(sl_preparation *preparation) {
-    for (size_t i = 0; i < SL_JOIN_FIELDS_MAX; i++)
-        free(preparation->keys[i]);
-    sl_job_clear(&preparation->records_job);
-}
-
-bool sl_embedding_open(sl_job *job, const char *work_directory, sl_store_keys keys,
-                       sl_error *error) {
+bool sl_embedding_open(sl_job *job, sl_destination *destination, const char *work_directory,
+                       sl_store_keys keys, sl_error *error) {
     sl_preparation preparation = {.job = job, .error = error};
     bool ok = begin(&preparation, work_directory) &&
               sl_private_folder_make(preparation.folder, NULL, error) &&
-              open_store(&preparation, keys);
+              open_store(&preparation, destination, keys);
     sl_embed *embed = preparation.embed;
-    preparation_clear(&preparation);
     if (!ok) {
         sl_embed_destroy(embed);
         return false;
@@ -574,7 +603,6 @@ bool sl_embedding_check(sl_job *job, const char *work_directory, sl_error *error
         ok = look_at_records(&preparation, letters) &&
              find_store(&preparation, SL_STORE_READ_ONLY, &there);
     sl_embed_destroy(preparation.embed);
-    preparation_clear(&preparation);
     return ok;
 }
 

@@ -16,13 +16,14 @@
 #include "send/sink.h"
 
 /* Opens the store for the job, into job->embed, with the configuration's --embed. Creates it if the
- * work directory has no store of these sources and options; with --resume, and for a verification,
+ * work directory has no store of these sources and options, and of the types that the columns have
+ * in the destination's collection, if it is connected; with --resume, and for a verification,
  * another store is an error. The sources of the job are open. `keys`: SL_STORE_UNUSED if no block
  * has been completed; SL_STORE_CONTINUED if an earlier run has completed blocks: then any other
  * store is an error, because only the earlier run's store shows which records are in documents;
  * SL_STORE_READ_ONLY for a verification, which must not replace the store of a load. */
-bool sl_embedding_open(sl_job *job, const char *work_directory, sl_store_keys keys,
-                       sl_error *error);
+bool sl_embedding_open(sl_job *job, sl_destination *destination, const char *work_directory,
+                       sl_store_keys keys, sl_error *error);
 
 /* When a completed load is resumed, nothing is embedded: checks only that the sources are still
  * those of the store, if the work directory has one. */
@@ -40,16 +41,6 @@ void sl_embedding_log_rejects(const sl_job *job, const char *work_directory);
 void sl_embedding_record(const sl_job *job, bson_t *record);
 
 /* ---- the sink of the records ---- */
-
-/* The options of the sink of records to embed. */
-typedef struct sl_divided {
-    const char *folder; /* of the partitions */
-    const char *keys[SL_JOIN_FIELDS_MAX];
-    size_t key_count;
-    uint64_t seed;                /* of the hashes of keys */
-    _Atomic uint64_t without_key; /* records */
-    _Atomic uint64_t text;        /* the sum of sl_divided_text of all blocks */
-} sl_divided;
 
 /* A hash of a block's text and position. The sum for all blocks identifies the text of the
  * sources. */

@@ -173,7 +173,7 @@ static void warn_of_drop(const sl_load *load, const sl_error *why) {
     bool advised = strstr(why->message, "--drop") ||
                    (load->job.set && sl_source_set_has_changed(load->job.set));
     if (advised && config->sink == SL_SINK_CLUSTER && !config->drop && !config->part_of_trial &&
-        !destination->created && !destination->target_gone)
+        !destination->created)
         sl_log_warning("--drop removes all documents of %s.%s, also those of other loads and "
                        "programs",
                        config->database, config->collection);
@@ -374,8 +374,7 @@ static bool prepare(sl_load *load, sl_error *error) {
     if (!sl_route_open(job, destination, load->run.threads, error))
         return false;
     if (!sl_sources_refuse_same_text(job, error) ||
-        !sl_sources_refuse_copies(job, destination, error) ||
-        !sl_resume_begin(job, &load->ledger, error))
+        !sl_sources_refuse_copies(job, destination, error))
         return false;
     sl_decision_log(job, destination, &view);
     atomic_store(&load->run.begun, true);
@@ -383,9 +382,14 @@ static bool prepare(sl_load *load, sl_error *error) {
         return false;
     if (!sl_target_begin(job, destination, error) ||
         !sl_resume_record_drop(destination, &load->ledger, error) ||
+        (destination->target.drop &&
+         !sl_registry_settle(destination->registry, &destination->target, SL_SETTLE_DROP, false,
+                             error)) ||
         !sl_prepare_target(connection, &destination->target, &destination->created, error) ||
         !sl_target_identify(connection, &destination->target, error) ||
         !sl_target_check_shards(destination, NULL, error) ||
+        !sl_registry_settle(destination->registry, &destination->target, SL_SETTLE_WRITE,
+                            job->config->again || job->resumed, error) ||
         !sl_types_record(job, destination, false, error) ||
         !sl_ids_record(job, destination, error) ||
         !sl_sources_number_by_registry(job, destination, load->ledger.work_directory, error) ||
@@ -423,7 +427,8 @@ static bool prepare(sl_load *load, sl_error *error) {
 /* Numbers the sources of a load into another sink. */
 static bool prepare_offline(sl_load *load, sl_error *error) {
     load->job.shards = 1;
-    sl_types_log(&load->job);
+    if (!load->job.config->types)
+        sl_types_log(&load->job);
     sl_types_log_names(&load->job);
     return sl_sources_number_offline(&load->job, error) &&
            sl_ranges_lay_out(&load->job, &load->destination, error);
@@ -631,7 +636,9 @@ static bool run_phase(sl_load *load, const char *name, phase_function *function,
 }
 
 static bool look_at_sources(sl_load *load, sl_error *error) {
-    if (!sl_sources_open(&load->job, error) || !sl_not_loaded_check(&load->job, error))
+    const bson_t *types = load->job.config->types;
+    if (!sl_sources_open(&load->job, error) || !sl_not_loaded_check(&load->job, error) ||
+        (types && !sl_types_restore(&load->job, types, error)))
         return false;
     if (load->job.own_ids && load->job.config->only_shards)
         return sl_error_set(
@@ -826,7 +833,8 @@ static bool prepare_embedding(sl_load *load, sl_error *error) {
     sl_store_keys keys = begun ? SL_STORE_CONTINUED : SL_STORE_UNUSED;
     if (!load->job.config->embed_field)
         return true;
-    if (!sl_embedding_open(&load->job, load->ledger.work_directory, keys, error) ||
+    if (!sl_embedding_open(&load->job, &load->destination, load->ledger.work_directory, keys,
+                           error) ||
         !sl_resume_embed(&load->job, &load->ledger, error))
         return false;
     load->ledger.store = load->job.embed->store;
@@ -846,8 +854,8 @@ static bool run_phases(sl_load *load, sl_error *error) {
         bool embed_only;
         bool change; /* the phase as a unit changes the cluster: see sl_interrupt_begin_change */
     } phases[] = {
-        {SL_PHASE_EMBED, prepare_embedding, .embed_only = true},
         {SL_PHASE_CONNECT, connect_cluster, .cluster_only = true},
+        {SL_PHASE_EMBED, prepare_embedding, .embed_only = true},
         {SL_PHASE_PREPARE, prepare, .cluster_only = true, .change = true},
         {SL_PHASE_PREPARE, prepare_offline, .offline_only = true},
         {SL_PHASE_LOAD, .function = load_documents}, /* each batch is a separate change */
@@ -940,6 +948,18 @@ static uint64_t rejects_of(const sl_load *load) {
            (embed ? embed->facts.rejects + embed->unmatched : 0);
 }
 
+/* Before anything that takes time: a load that begins in the work directory of a completed one
+ * empties its journal. If this load is killed before it has begun, --resume must not take the other
+ * one for it. */
+static bool clear_journal(const sl_load_config *config, sl_error *error) {
+    char path[SL_WORK_DIRECTORY_ROOM + 32];
+    const char *directory = config->work_directory;
+    if (config->resume || !directory || config->sink != SL_SINK_CLUSTER)
+        return true;
+    snprintf(path, sizeof path, "%s/" SL_WORK_JOURNAL, directory);
+    return access(path, F_OK) != 0 || sl_resume_may_begin(directory, true, error);
+}
+
 static void start_status(sl_load *load) {
     const sl_load_config *config = load->job.config;
     char target[300] = "";
@@ -988,7 +1008,8 @@ sl_exit sl_load_run(const sl_load_config *config) {
         sl_record_start(load.record, config, "load");
     /* The sources come first: their errors are reported before anything is created. */
     bool finished = false;
-    ok = ok && run_phase(&load, SL_PHASE_SOURCES, look_at_sources, &error);
+    ok = ok && clear_journal(config, &error) &&
+         run_phase(&load, SL_PHASE_SOURCES, look_at_sources, &error);
     ok = ok &&
          sl_work_directory_make(config, NULL, load.ledger.work_directory, &load.ledger.lock,
                                 &error) &&

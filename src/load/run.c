@@ -331,7 +331,7 @@ bool sl_rejects_are_all(sl_run *run, const sl_ledger *ledger, sl_error *error) {
             : "",
         sum.by_parser && sum.by_server ? ". " : "",
         !sum.by_server ? ""
-        : sl_load_mode(run->job->config)->must_match
+        : !sl_load_mode(run->job->config)->creates
             ? "Check --id-field or --match-fields, and the types of these fields (--types)"
         : run->job->own_ids
             ? "If the documents are stored already, --mode upsert replaces them. Else check the "

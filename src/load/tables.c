@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 
 #include "cluster/cluster.h"
 #include "format/notation.h"
+#include "job/preview.h"
 #include "job/sources.h"
 #include "ledger/ledger.h"
 #include "ledger/work_directory.h"
@@ -281,11 +283,26 @@ static bool copy_pipe(sl_stream *stream, const char *path, sl_error *error) {
         return false;
     sl_log_info("the dump is copied to %s, because its tables are loaded one after the other",
                 path);
-    bool ok = sl_sql_dump_copy(sl_stream_dump(stream), file, part, error);
+    bool ok = sl_sql_dump_copy(sl_stream_dump(stream), file, NULL, part, error);
     ok = ok && (fsync(file) == 0 || sl_error_errno(error, SL_EXIT_USAGE, "%s", path)) &&
          sl_private_file_rename(part, SL_WORK_STDIN, error);
     close(file);
     return ok;
+}
+
+/* With --resume: the pipe must have the dump that was copied. */
+static bool compare_copy(sl_stream *stream, const char *path, sl_error *error) {
+    bool same;
+    int file = sl_private_file_open(path, O_RDONLY, error); /* whose is it? */
+    if (file < 0)
+        return false;
+    bool ok = sl_sql_dump_copy(sl_stream_dump(stream), file, &same, path, error);
+    close(file);
+    return ok && (same || sl_error_set(error, SL_EXIT_SOURCE,
+                                       "--resume: the pipe has another dump than the first run, "
+                                       "which copied its dump to %s: give that dump again, or load "
+                                       "this one without --resume, with another --work-dir",
+                                       path));
 }
 
 /* The offsets of the tables of a dump are those of the file that was opened, as it was then. */
@@ -307,29 +324,23 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
     sl_stream *stream = NULL;
     bool special = source->kind == SL_SOURCE_NOT_TEXT, not_text = special, ok = true;
     snprintf(copy, sizeof copy, "%s/" SL_WORK_STDIN, all->directory);
-    bool copied = pipe && all->directory[0] && access(copy, F_OK) == 0;   /* with --resume */
-    int file = copied ? sl_private_file_open(copy, O_RDONLY, error) : -1; /* whose is it? */
-    if (copied && file < 0)
-        return false;
-    if (copied)
-        close(file);
-    const char *path = copied ? copy : source->path;
+    const char *path = source->path;
     if (special)
         sl_error_set(error, SL_EXIT_SOURCE, "%s: a pipe, a device or a link to no file",
                      source->shown);
-    if (special || !sl_stream_open(path, copied ? copy : source->shown, include, false,
-                                   &all->stopped, &not_text, &stream, error))
+    if (special || !sl_stream_open(path, source->shown, include, false, &all->stopped, &not_text,
+                                   &stream, error))
         return not_text && !source->named && leave_out(all, error);
     sl_sql_dump *dump = sl_stream_dump(stream);
-    if (pipe && !copied && dump && all->directory[0]) {
-        ok = copy_pipe(stream, copy, error);
+    if (pipe && dump && all->directory[0]) {
+        ok = (access(copy, F_OK) == 0 ? compare_copy : copy_pipe)(stream, copy, error);
         sl_stream_close(stream);
         stream = NULL;
         path = copy;
         ok = ok &&
              sl_stream_open(copy, copy, include, false, &all->stopped, &not_text, &stream, error);
         dump = ok ? sl_stream_dump(stream) : NULL;
-    } else if (pipe && !copied) {
+    } else if (pipe) {
         ok = sl_error_set(error, SL_EXIT_USAGE,
                           "%s: a pipe has no name for a collection: give --collection",
                           source->shown);
@@ -478,7 +489,7 @@ static bool remove_journals(const tables *all, sl_error *error) {
             if (removes && access(path, F_OK) == 0)
                 ok = sl_error_set(error, SL_EXIT_RESOURCES, "cannot remove %s", path);
             path[length] = '\0';
-            ok = ok && (removes || sl_resume_may_begin(path, error));
+            ok = ok && (removes || sl_resume_may_begin(path, false, error));
         }
     }
     if (folder)
@@ -555,20 +566,11 @@ static bool is_complete(sl_exit code) {
     return code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
 }
 
-static sl_exit run_one(tables *all, size_t index, sl_table_run *run, void *context) {
-    table *item = &all->items[index];
+/* The configuration of a table's load. */
+static sl_load_config config_of(const tables *all, const table *item) {
     sl_load_config config = *all->config;
-    sl_error error = {0};
-    bson_t record = BSON_INITIALIZER, *earlier = NULL;
-    const char *path = item->path;
-    char folder[SL_WORK_DIRECTORY_ROOM + FOLDER_ROOM + 16] = "", file[sizeof folder + 16];
-    if (!check_unchanged(item, &error)) {
-        sl_log_error(SL_LINES, error.message);
-        item->no_resume = true;
-        return error.code;
-    }
     set_id_fields(item, &config);
-    config.paths = &path;
+    config.paths = (const char *const *)&item->path;
     config.path_count = 1;
     config.include = item->include;
     config.map = &item->map;
@@ -578,6 +580,85 @@ static sl_exit run_one(tables *all, size_t index, sl_table_run *run, void *conte
         config.format_options.schema_name = SL_CREATE_TABLE;
         if (!config.format_options.notation)
             config.format_options.notation = sl_notation_named("mysql");
+    }
+    return config;
+}
+
+/* With --drop: a load that would be refused is found before any collection is dropped. */
+static bool check_refusals(const tables *all, sl_error *error) {
+    const bool drops = all->config->drop && !all->config->resume && all->count > 1;
+    const sl_log_level shown = sl_log_set_level(SL_LOG_ERROR); /* the loads log it again */
+    bool ok = true;
+    for (size_t i = 0; drops && ok && i < all->count && !sl_interrupt_requested(); i++) {
+        const sl_load_config config = config_of(all, &all->items[i]);
+        sl_preview *preview;
+        ok = sl_preview_create(&config, 1, 0, &preview, error);
+        if (ok && preview->refusal.code) {
+            *error = preview->refusal;
+            ok = false;
+        }
+        sl_preview_destroy(preview);
+    }
+    sl_log_set_level(shown);
+    return ok;
+}
+
+/* Drops the collection of a table of which the dump has no rows, if loads have stored its
+ * documents. */
+static bool drop_without_rows(const tables *all, sl_connection *connection, const char *name,
+                              sl_error *error) {
+    const sl_target target = {.database = all->config->database, .collection = name};
+    sl_registry *registry = NULL;
+    uint32_t last = 0;
+    bool empty = true;
+    bool ok = sl_collection_is_empty(connection, &target, &empty, error) &&
+              (empty || (sl_registry_open(connection, &target, &registry, error) &&
+                         sl_registry_last(registry, &last, error)));
+    sl_registry_close(registry);
+    if (!ok || empty)
+        return ok;
+    if (last == 0 || all->config->resume) {
+        sl_log_warning("the dump has no rows of the table %s: the documents of %s.%s stay", name,
+                       target.database, name);
+        return true;
+    }
+    sl_log_result("%s.%s: dropped; the dump has no rows of this table", target.database, name);
+    return sl_drop_target(connection, &target, error);
+}
+
+/* With --drop, no documents of an earlier dump stay, also where a table has no rows any more. */
+static bool drop_tables_without_rows(const tables *all, sl_error *error) {
+    sl_connection *connection = NULL;
+    bool ok = true;
+    for (size_t i = 0; all->config->drop && i < all->count; i++) {
+        for (const sl_sql_table *one = all->items[i].owned; ok && one; one = one->next) {
+            size_t k = 0;
+            while (k < all->count && strcmp(all->items[k].name, one->name) != 0)
+                k++;
+            if (k < all->count ||
+                (all->config->include && fnmatch(all->config->include, one->name, 0) != 0))
+                continue;
+            if (!connection)
+                connection =
+                    sl_load_open_connection(all->config, SL_FOR_WRITING, "shardload", 1, error);
+            ok = connection && drop_without_rows(all, connection, one->name, error);
+        }
+    }
+    if (connection)
+        sl_connection_close(connection);
+    return ok;
+}
+
+static sl_exit run_one(tables *all, size_t index, sl_table_run *run, void *context) {
+    table *item = &all->items[index];
+    sl_load_config config = config_of(all, item);
+    sl_error error = {0};
+    bson_t record = BSON_INITIALIZER, *earlier = NULL;
+    char folder[SL_WORK_DIRECTORY_ROOM + FOLDER_ROOM + 16] = "", file[sizeof folder + 16];
+    if (!check_unchanged(item, &error)) {
+        sl_log_error(SL_LINES, error.message);
+        item->no_resume = true;
+        return error.code;
     }
     if (all->directory[0]) {
         folder_of(all, index, folder, sizeof folder);
@@ -778,7 +859,9 @@ sl_exit sl_tables_run(const sl_load_config *config, bool loads, sl_table_run *ru
     ok = ok && (!all.directory[0] || begin_or_resume(&all, &error)) && list_tables(&all, &error) &&
          (!config->resume || !all.directory[0] || check_begun(&all, &error)) &&
          (loads || single || !config->work_directory ||
-          sl_work_directory_make(config, NULL, all.directory, &all.lock, &error));
+          sl_work_directory_make(config, NULL, all.directory, &all.lock, &error)) &&
+         (!loads || single ||
+          (check_refusals(&all, &error) && drop_tables_without_rows(&all, &error)));
     atomic_store(&all.running, true);
     if (ok)
         code = single ? run_single(&all, run, context, &error) : run_all(&all, loads, run, context);

@@ -358,8 +358,7 @@ bool sl_verify_total(const sl_job *job, const sl_destination *destination, sl_le
         if (now < most && !job->config->again && !mode->matches && job->parts == 0)
             sl_log_warning(
                 "%s identical to another record of the sources, or stored "
-                "before this load; or %s missing: shardload verify --content shows "
-                "which",
+                "before this load; or %s missing: shardload verify --content shows which",
                 sl_plural(most - now, "of the documents that were already stored [is|are]"),
                 sl_plural(most - now, "document[s] [is|are]"));
         return true;

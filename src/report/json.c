@@ -33,22 +33,20 @@ static void put_number(FILE *out, const char *digits, size_t length) {
         fwrite(digits, 1, length, out);
 }
 
-/* Copies JSON; characters that control a terminal or the direction of text become \uXXXX. They
+/* Copies JSON; characters that sl_text_next_printable does not copy become \uXXXX. They
  * occur only in strings, where the escape is equivalent. */
 static void put_escaped(FILE *out, const char *json, size_t length) {
     for (size_t at = 0; at < length;) {
-        const unsigned char *p = (const unsigned char *)json + at;
-        size_t from = at;
+        const size_t from = at;
         char shown[SL_ESCAPED_ROOM];
         size_t bytes = sl_text_next_printable((sl_text){json, length}, &at, shown);
+        const uint32_t code = sl_code_point(json + from, at - from);
         if (bytes == at - from)
-            fwrite(p, 1, bytes, out);
-        else if (bytes == 8)
-            fprintf(out, "\\u%04x", (p[0] & 0x1Fu) << 6 | (p[1] & 0x3Fu));
-        else if (bytes == 12)
-            fprintf(out, "\\u%04x", (p[0] & 0xFu) << 12 | (p[1] & 0x3Fu) << 6 | (p[2] & 0x3Fu));
+            fwrite(json + from, 1, bytes, out);
+        else if (code > 0xFFFF)
+            fprintf(out, "\\u%04x\\u%04x", 0xD7C0 + (code >> 10), 0xDC00 | (code & 0x3FF));
         else
-            fprintf(out, "\\u%04x", *p);
+            fprintf(out, "\\u%04x", code);
     }
 }
 

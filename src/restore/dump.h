@@ -99,6 +99,7 @@ typedef struct sl_dump {
     sl_dump_note *notes;
     size_t note_count, note_room;
     size_t kept;         /* bytes, of sl_dump_keep */
+    uint64_t crc;        /* CRC-64 of the archive, without compression; 0: not known */
     bool replay_oplog;   /* set before the dump is opened: its oplog is needed, too */
     sl_namespace *oplog; /* only its data, if an archive has been unpacked; NULL: none */
 } sl_dump;
@@ -147,6 +148,10 @@ bool sl_dump_open_archive(sl_dump *dump, const char *path, const char *folder,
 bool sl_dump_write_list(const sl_dump *dump, const char *folder, sl_error *error);
 bool sl_dump_read_list(sl_dump *dump, const char *folder, const sl_name_options *names, bool *found,
                        sl_error *error);
+/* Is it the archive whose list has been read? SL_EXIT_SOURCE if not. True if the path names
+ * nothing, or an empty pipe or a device: the archive is not needed any more. */
+bool sl_dump_same_archive(const sl_dump *dump, const char *path, const char *folder,
+                          const sl_name_options *names, sl_error *error);
 
 /* ---- internal functions of these files ---- */
 

@@ -865,9 +865,10 @@ static bool open_archive(sl_restore *restore, sl_error *error) {
          !sl_dump_read_list(&restore->dump, folder, &config->names, &found, error)))
         return false;
     restore->unpacking = true;
-    bool ok = found ||
-              (sl_dump_open_archive(&restore->dump, config->dump, folder, &config->names, error) &&
-               (restore->verifying || sl_dump_write_list(&restore->dump, folder, error)));
+    bool ok =
+        found ? sl_dump_same_archive(&restore->dump, config->dump, folder, &config->names, error)
+              : sl_dump_open_archive(&restore->dump, config->dump, folder, &config->names, error) &&
+                    (restore->verifying || sl_dump_write_list(&restore->dump, folder, error));
     restore->unpacking = false;
     return ok;
 }
@@ -1050,6 +1051,7 @@ static sl_exit run(sl_restore *restore) {
     ok = ok && (first ||
                 (sl_restore_open_dump(restore, &error) && check_server(restore, &error) &&
                  sl_restore_same_dump(restore, &error) && sl_restore_write_list(restore, &error)));
+    ok = ok && sl_restore_may_begin(restore, &error);
     if (!ok) {
         sl_log_error(SL_LINES, error.message);
         if (error.code == SL_EXIT_INTERRUPTED)

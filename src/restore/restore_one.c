@@ -633,23 +633,46 @@ static bool check_created(const step *s, sl_error *error) {
     return ok;
 }
 
+/* Does the oplog change this collection, which the dump does not have? */
+static bool is_foreign(const sl_namespace *item) {
+    return item->oplog_only && (!item->made || item->apart);
+}
+
+static bool refuse_foreign(const sl_namespace *item, sl_error *error) {
+    char name[2 * SL_NAME_ROOM], to[2 * SL_NAME_ROOM], word[SL_WORD_ROOM(sizeof name)];
+    return sl_error_set(error, SL_EXIT_CLUSTER,
+                        "%s exists and is not in the dump, but the oplog changes it: the oplog is "
+                        "of more collections than the dump. Leave it out with --ns-exclude %s, or "
+                        "select those of the dump with --ns-include, and give another --work-dir",
+                        sl_namespace_target(item, to),
+                        sl_shell_word(sl_namespace_name(item, name), word, sizeof word));
+}
+
+bool sl_restore_may_begin(const sl_restore *restore, sl_error *error) {
+    const sl_load_config *load = restore->config->load;
+    bool exists = false;
+    for (size_t i = 0; load->drop && !load->resume && !exists && i < restore->dump.count; i++) {
+        const sl_namespace *item = &restore->dump.items[i];
+        const sl_target target = {.database = item->to_database, .collection = item->to_collection};
+        if (item->left_out || item->kind != SL_NAMESPACE_COLLECTION || !is_foreign(item))
+            continue;
+        if (!sl_target_exists(restore->connection, &target, &exists, error) ||
+            (exists && !refuse_foreign(item, error)))
+            return false;
+    }
+    return true;
+}
+
 static bool create(step *s, bool created, sl_error *error) {
     sl_connection *connection = s->connection;
     sl_collection_facts facts;
-    char name[2 * SL_NAME_ROOM], word[SL_WORD_ROOM(sizeof name)];
     bool begun = has_file(s, SL_WORK_JOURNAL), empty = true;
-    const bool foreign = s->item->oplog_only && (!s->item->made || s->item->apart);
+    const bool foreign = is_foreign(s->item);
     if (!created && !begun && !foreign && s->restore->config->load->drop && !drop(s, error))
         return false;
     bool ok = sl_collection_read(connection, &s->target, &facts, error);
     if (ok && foreign && facts.exists)
-        ok = sl_error_set(error, SL_EXIT_CLUSTER,
-                          "%s exists and is not in the dump, but the oplog changes it: the oplog "
-                          "is of more collections than the dump. "
-                          "Leave it out with --ns-exclude %s, or select those of the dump with "
-                          "--ns-include, and give another --work-dir",
-                          s->name,
-                          sl_shell_word(sl_namespace_name(s->item, name), word, sizeof word));
+        ok = refuse_foreign(s->item, error);
     else if (ok && foreign && !s->item->made)
         sl_log_warning("%s is not in the dump, and the oplog does not create it: only the "
                        "documents that the oplog inserts or replaces are restored",

@@ -163,6 +163,10 @@ uint64_t sl_namespace_folder(const char *directory, const sl_namespace *item, ch
 char *sl_namespace_name(const sl_namespace *item, char out[2 * SL_NAME_ROOM]);
 char *sl_namespace_target(const sl_namespace *item, char out[2 * SL_NAME_ROOM]);
 
+/* With --drop: is there no collection for which its restore would be refused after others have been
+ * dropped? (restore_one.c) */
+bool sl_restore_may_begin(const sl_restore *restore, sl_error *error);
+
 /* ---- restore_one.c: shard keys ---- */
 
 /* Reads the text of the file; `keys` is empty before. Clear it in any case. SL_EXIT_USAGE. */

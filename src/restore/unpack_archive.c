@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <lzma.h>
 
 #include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
@@ -90,6 +93,7 @@ bool sl_dump_write_list(const sl_dump *dump, const char *folder, sl_error *error
     bool ok = bson_append_array_end(&list, &array) || sl_error_memory(error, "listing the dump");
     if (dump->oplog && dump->oplog->data)
         BSON_APPEND_UTF8(&list, "oplog", dump->oplog->data);
+    BSON_APPEND_INT64(&list, "crc", (int64_t)dump->crc);
     snprintf(path, sizeof path, "%s/" LIST, folder);
     ok = ok && sl_private_file_replace(path, (const char *)bson_get_data(&list), list.len, error);
     bson_destroy(&list);
@@ -185,6 +189,7 @@ bool sl_dump_read_list(sl_dump *dump, const char *folder, const sl_name_options 
     bool valid = bson_init_static(&list, (const uint8_t *)text.bytes, text.length) &&
                  sl_document_is_sound(&list);
     const char *oplog = valid ? sl_look_string(&list, "oplog") : "";
+    dump->crc = valid ? (uint64_t)sl_look_int64(&list, "crc", 0) : 0; /* 0: of earlier versions */
     bool ok = valid ? take_array(dump, folder, &list, "items", take_item, error) &&
                           take_array(dump, folder, &list, "notes", take_note, error) &&
                           apply_names(dump, names, error) &&
@@ -247,9 +252,12 @@ static bool open_source(unpacking *u, sl_error *error) {
  * archive. */
 static bool read_more(unpacking *u, sl_error *error) {
     sl_error why = {0};
+    const size_t before = u->text.used - u->text.at;
     u->offset += u->text.at;
-    if (sl_dump_pieces_more(&u->text, &why))
+    if (sl_dump_pieces_more(&u->text, &why)) {
+        u->dump->crc = lzma_crc64(u->text.bytes + before, u->text.used - before, u->dump->crc);
         return true;
+    }
     if (why.code != SL_EXIT_SOURCE) {
         *error = why;
         return false;
@@ -564,4 +572,35 @@ bool sl_dump_open_archive(sl_dump *dump, const char *path, const char *folder,
     sl_dump_archive_destroy(u.archive);
     free(u.written);
     return ok;
+}
+
+bool sl_dump_same_archive(const sl_dump *dump, const char *path, const char *folder,
+                          const sl_name_options *names, sl_error *error) {
+    struct stat facts;
+    sl_dump now = {.crc = 0};
+    unpacking u = {.dump = &now, .path = path, .names = names};
+    const bool any =
+        strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &facts) == 0 : stat(path, &facts) == 0;
+    if (!any || S_ISCHR(facts.st_mode) || dump->crc == 0) /* such as a terminal, or /dev/null */
+        return true;
+    sl_log_info("comparing %s with what was unpacked of it", path);
+    bool ok = sl_source_set_create_dump(path, &u.text.set, error) &&
+              sl_interrupt_listen(on_first_signal, NULL, &u, error);
+    if (ok) {
+        ok = sl_dump_pieces_open(&u.text, error);
+        while (ok && !u.text.ended && u.unread.code == SL_EXIT_OK) {
+            ok = read_more(&u, error);
+            u.text.at = u.text.used;
+        }
+        sl_interrupt_stop_listening();
+    }
+    const bool same = now.crc == dump->crc || u.offset == 0; /* or an empty pipe */
+    sl_dump_pieces_clear(&u.text);
+    sl_dump_clear(&now);
+    return ok &&
+           (same || sl_error_set(error, SL_EXIT_SOURCE,
+                                 "--resume: %s is not the archive that was unpacked into %s: give "
+                                 "that archive, or none (</dev/null), or begin a new restore with "
+                                 "another --work-dir and --drop",
+                                 path, folder));
 }

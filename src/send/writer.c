@@ -28,6 +28,7 @@
 
 #include <mongoc/mongoc.h>
 
+#include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
 #include "util/clock.h"
 #include "util/grow.h"
@@ -122,6 +123,7 @@ struct sl_outlet {
     bson_t *head;        /* of each command */
     sl_statements statements;
     uint8_t *found;  /* sl_found, per document of the batch */
+    uint32_t *kept;  /* indexes of documents that at most one stored document matches */
     uint32_t *again; /* indexes of documents to be sent once more */
     uint32_t again_count;
     bson_error_t why; /* why the last command failed */
@@ -340,6 +342,7 @@ static void free_arrays(sl_outlet *outlet) {
     free(outlet->found);
     free(outlet->places);
     free(outlet->again);
+    free(outlet->kept);
     free(outlet->aside.indexes);
 }
 
@@ -738,7 +741,8 @@ const sl_sink_type sl_sink_cluster = {
  *   probe    {q: <match>, u: {$unset: {_id: 1}}}
  *
  * Each affects at most one document. Executing one twice has the same effect as executing it once,
- * because the match fields identify a document (sl_check_match). */
+ * because the match fields identify a document (sl_check_match), or records that several documents
+ * match have been rejected (reject_ambiguous). */
 
 #define OVERHEAD 256u /* bytes of a statement besides names, values and the document */
 
@@ -974,10 +978,11 @@ static bool modify_view_documents(sl_outlet *outlet, const sl_batch *batch, sl_e
         outlet->views = sl_zeroed(outlet->room, sizeof *outlet->views);
         outlet->found = malloc(outlet->room);
         outlet->places = malloc(outlet->room * sizeof *outlet->places);
+        outlet->kept = malloc(outlet->room * sizeof *outlet->kept);
         outlet->again = malloc(outlet->room * sizeof *outlet->again);
         outlet->aside.indexes = malloc(outlet->room * sizeof *outlet->aside.indexes);
-        if (!outlet->views || !outlet->found || !outlet->places || !outlet->again ||
-            !outlet->aside.indexes) {
+        if (!outlet->views || !outlet->found || !outlet->places || !outlet->kept ||
+            !outlet->again || !outlet->aside.indexes) {
             outlet->room = 0;
             return sl_error_memory(error, "sending a batch");
         }
@@ -1178,6 +1183,131 @@ static bool send_all_statements(sl_outlet *outlet, const uint32_t *places, sl_co
     return true;
 }
 
+/* ---- records that several stored documents match ----
+ *
+ * It is not known which of these documents a record is for, and a batch that is sent again could
+ * change another one. So if no unique index excludes that, the server is asked before a batch is
+ * sent, and such records are rejected. */
+
+#define KEYS_ASKED 500u /* at once */
+
+/* Executes a find or aggregate; `*found`: the number of documents in its answer. */
+static sl_outcome ask(sl_outlet *outlet, const bson_t *command, uint32_t *found, sl_error *error) {
+    bson_t reply, rows;
+    bson_error_t why;
+    const char *database = outlet->sending->destination->target.database;
+    bool ok = mongoc_client_command_simple(outlet->client, database, command, NULL, &reply, &why);
+    *found = ok && sl_look_inside(&reply, "cursor.firstBatch", &rows) ? bson_count_keys(&rows) : 0;
+    bson_destroy(&reply);
+    if (ok)
+        return DELIVERED;
+    sl_error_set(error, SL_EXIT_CLUSTER, "looking for documents that match: %.600s", why.message);
+    return sl_code_is_refusal((int32_t)why.code) ? UNDELIVERABLE : SEND_AGAIN;
+}
+
+/* Appends the stages that leave the keys of several documents. An element of an array counts as a
+ * value, as it does for a match: so some of these keys may be of no record. */
+static void append_stages(const sl_key_names *match, bson_t *stages) {
+    bson_t keys = BSON_INITIALIZER, own = BSON_INITIALIZER, outer = BSON_INITIALIZER;
+    for (size_t i = 0; i < match->count; i++) {
+        char key[16], path[24], *field = bson_strdup_printf("$%s", match->names[i]);
+        snprintf(key, sizeof key, "k%zu", i);
+        BSON_APPEND_UTF8(&keys, key, field);
+        snprintf(path, sizeof path, "$k%zu", i);
+        BSON_APPEND_UTF8(&own, key, path);
+        snprintf(path, sizeof path, "$_id.k%zu", i);
+        BSON_APPEND_UTF8(&outer, key, path);
+        bson_free(field);
+    }
+    BSON_APPEND_UTF8(&own, "of", "$_id");
+    BCON_APPEND(stages, "1", "{", "$project", BCON_DOCUMENT(&keys), "}");
+    for (size_t i = 0; i < match->count; i++) {
+        char path[24];
+        snprintf(path, sizeof path, "$k%zu", i);
+        BCON_APPEND(stages, "2", "{", "$unwind", "{", "path", BCON_UTF8(path),
+                    "preserveNullAndEmptyArrays", BCON_BOOL(true), "}", "}");
+    }
+    BCON_APPEND(stages, "3", "{", "$group", "{", "_id", BCON_DOCUMENT(&own), "}", "}");
+    BCON_APPEND(stages, "4", "{", "$group", "{", "_id", BCON_DOCUMENT(&outer), "n", "{", "$sum",
+                BCON_INT32(1), "}", "}", "}");
+    BCON_APPEND(stages, "5", "{", "$match", "{", "n", "{", "$gt", BCON_INT32(1), "}", "}", "}");
+    BCON_APPEND(stages, "6", "{", "$limit", BCON_INT32(1), "}");
+    bson_destroy(&keys);
+    bson_destroy(&own);
+    bson_destroy(&outer);
+}
+
+/* Do several documents match one of the records at `places`? Then finds out which: their
+ * outlet->found is REFUSED. `matches`: the array of statements with the matches. */
+static sl_outcome find_ambiguous(sl_outlet *outlet, const uint32_t *places, const bson_t *matches,
+                                 sl_error *error) {
+    const char *collection = outlet->sending->destination->target.collection;
+    bson_t command = BSON_INITIALIZER, stages, stage, filter, any, match;
+    uint32_t found, i = 0;
+    BSON_APPEND_UTF8(&command, "aggregate", collection);
+    BSON_APPEND_ARRAY_BEGIN(&command, "pipeline", &stages);
+    BSON_APPEND_DOCUMENT_BEGIN(&stages, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$match", &filter);
+    BSON_APPEND_ARRAY_BEGIN(&filter, "$or", &any);
+    for (sl_walk walk = sl_walk_of(matches); sl_walk_next(&walk);) {
+        if (sl_look_inside(&walk.item, "q", &match))
+            BSON_APPEND_DOCUMENT(&any, "", &match);
+    }
+    bson_append_array_end(&filter, &any);
+    bson_append_document_end(&stage, &filter);
+    bson_append_document_end(&stages, &stage);
+    append_stages(&outlet->sending->keys->match, &stages);
+    bson_append_array_end(&command, &stages);
+    BCON_APPEND(&command, "cursor", "{", "}");
+    sl_outcome outcome = ask(outlet, &command, &found, error);
+    bson_destroy(&command);
+    for (sl_walk walk = sl_walk_of(matches);
+         outcome == DELIVERED && found > 0 && sl_walk_next(&walk); i++) {
+        uint32_t documents;
+        sl_look_inside(&walk.item, "q", &match);
+        bson_t *find = BCON_NEW("find", BCON_UTF8(collection), "filter", BCON_DOCUMENT(&match),
+                                "projection", "{", "_id", BCON_INT32(1), "}", "limit",
+                                BCON_INT32(2), "singleBatch", BCON_BOOL(true));
+        outcome = ask(outlet, find, &documents, error);
+        outlet->found[places[i]] = documents > 1 ? REFUSED : MATCHED;
+        bson_destroy(find);
+    }
+    return outcome;
+}
+
+/* Rejects the documents of the batch that several stored documents match; the others are in
+ * outlet->kept, `*count` of them. */
+static bool reject_ambiguous(sl_outlet *outlet, sl_course course, uint32_t *count,
+                             const sl_writer_listener *listener, sl_error *error) {
+    const char *statements = sl_modes[outlet->sending->keys->mode].statements;
+    memset(outlet->found, MATCHED, course.end);
+    course.most = KEYS_ASKED;
+    while (course.first < course.end) {
+        bson_t command, matches;
+        const uint32_t left = course.end - course.first, *places = outlet->places + course.first;
+        uint32_t taken = left < KEYS_ASKED ? left : KEYS_ASKED;
+        outlet->statements.probes = true;
+        bool ok = sl_statements_write(&outlet->statements, outlet->sending->keys, outlet->head,
+                                      outlet->views, places, taken, &taken, &command, error) &&
+                  sl_look_inside(&command, statements, &matches);
+        outlet->statements.probes = false;
+        sl_outcome outcome = ok ? find_ambiguous(outlet, places, &matches, error) : UNDELIVERABLE;
+        if (!course_go_on(&course, outcome, taken, error))
+            return false;
+    }
+    *count = 0;
+    for (uint32_t i = 0; i < course.end; i++) {
+        if (outlet->found[i] == MATCHED) {
+            outlet->kept[(*count)++] = i;
+            continue;
+        }
+        listener->result->rejected++;
+        listener->refused(listener->context, i, FATE_NOT_FOUND, 0,
+                          "several stored documents match; give more fields to --match-fields");
+    }
+    return true;
+}
+
 static bool modify_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_result *result,
                         refusal_handler refused, void *context, sl_error *error) {
     if (!modify_view_documents(outlet, batch, error))
@@ -1193,7 +1323,14 @@ static bool modify_send(sl_outlet *outlet, const sl_batch *batch, sl_batch_resul
                         .aside = &outlet->aside,
                         .end = batch->documents,
                         .most = batch->documents};
-    bool ok = send_all_statements(outlet, outlet->places, &course, &listener, error);
+    if (outlet->sending->destination->target.ambiguous) {
+        uint32_t count;
+        if (!reject_ambiguous(outlet, course, &count, &listener, error))
+            return false;
+        course.indexes = outlet->kept;
+        course.end = course.most = count;
+    }
+    bool ok = send_all_statements(outlet, course.indexes, &course, &listener, error);
     listener.last_chance = true;
     course.indexes = outlet->again;
     course.first = 0;

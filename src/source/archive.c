@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Archives, through libarchive: its callbacks, and the entries of an archive one after the other.
- * */
+/* Archives, through libarchive: its callbacks, and the entries of an archive, one by one. */
 #include "archive.h"
 
 #include <archive_entry.h>
@@ -12,6 +11,7 @@
 #include <string.h>
 
 #include "util/clock.h"
+#include "util/document_id.h"
 #include "util/log.h"
 #include "util/text.h"
 
@@ -156,6 +156,8 @@ struct sl_archive {
     uint64_t visible;        /* those that are not hidden */
     uint64_t unmatched;      /* files that do not match `include` */
     uint64_t number;         /* of the current entry, from 1 */
+    uint64_t size;           /* of the current entry of a tar, with holes */
+    uint64_t given;          /* bytes of entries, with holes, that were read so far */
     const char *skip_reason; /* see sl_archive_skip_reason */
     sl_path_set paths;       /* of the entries that are read */
     sl_positions starts;     /* of the entries, for check_zip_end */
@@ -281,10 +283,19 @@ static bool fetch(sl_input *contents, unsigned char *out, size_t room, size_t *g
     sl_archive *archive = contents->context;
     if (archive->is_own)
         return fetch_own(archive, out, room, got, times, error);
+    /* More than the archive has: holes. Whether it is text shows in the first buffer. */
+    if (contents->offset > 0 && archive->size > contents->offset &&
+        archive->given + archive->size - contents->offset >
+            sl_input_position(archive->bridge.input) + SL_SOURCE_BYTES_MAX)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: the sparse files of this archive have holes of more than 1 TiB; "
+                            "leave the file out, or unpack the archive and load the folder",
+                            archive->label);
     sl_bridge_enter(&archive->bridge, times, error);
     la_ssize_t result = archive_read_data(archive->bridge.library, out, room);
     sl_bridge_leave(&archive->bridge);
     *got = result > 0 ? (size_t)result : 0;
+    archive->given += *got;
     return result >= 0 || fail(archive, error);
 }
 
@@ -405,6 +416,7 @@ static bool next_entry(sl_archive *archive, struct archive_entry **entry, const 
         return true;
     archive->number++;
     name_entry(archive, *path);
+    archive->size = archive->tar ? (uint64_t)archive_entry_size(*entry) : 0;
     if (archive->tar || archive->by_table)
         return true;
     if (!complete || !sl_zip_is_header(header)) /* libarchive has searched for the next header */

@@ -1481,17 +1481,20 @@ char *sl_sql_dump_tab_schema(sl_sql_dump *dump, const sl_sql_table **only) {
     return sl_sql_table_schema(dump->columns, dump->column_count, SL_SQL_SCHEMA_TAB);
 }
 
-bool sl_sql_dump_copy(sl_sql_dump *dump, int file, const char *name, sl_error *error) {
+bool sl_sql_dump_copy(sl_sql_dump *dump, int file, bool *same, const char *name, sl_error *error) {
     sl_reader_times times = {0};
     sl_input *input = dump->text.input;
+    char copy[4096];
     while (sl_input_peek(input, 1, &times, error)) {
-        size_t left = sl_input_left(input);
-        ssize_t written = left > 0 ? write(file, sl_input_at(input), left) : 0;
-        if (left == 0)
-            return true;
-        if (written < 0)
+        const size_t all = sl_input_left(input), left = same && all > 4096 ? 4096 : all;
+        ssize_t n = same ? read(file, copy, left + !left) : write(file, sl_input_at(input), left);
+        if (n < 0)
             return sl_error_errno(error, SL_EXIT_USAGE, "%s", name);
-        input->used += (size_t)written;
+        if (same)
+            *same = !n == !left && memcmp(copy, sl_input_at(input), (size_t)n) == 0;
+        if (left == 0 || (same && !*same))
+            return true;
+        input->used += (size_t)n;
     }
     return false;
 }

@@ -54,8 +54,9 @@ const char *sl_sql_dump_schema(const sl_sql_dump *dump);
  * NULL: the dump has not one table. */
 char *sl_sql_dump_tab_schema(sl_sql_dump *dump, const sl_sql_table **only);
 
-/* Copies the unpacked text of a dump of which nothing has been read. `name` is that of the file. */
-bool sl_sql_dump_copy(sl_sql_dump *dump, int file, const char *name, sl_error *error);
+/* Copies the unpacked text of a dump of which nothing has been read into the file, or, with `same`,
+ * compares it with that of the file. `name` is that of the file. */
+bool sl_sql_dump_copy(sl_sql_dump *dump, int file, bool *same, const char *name, sl_error *error);
 
 /* Writes the statements passed over so far, by kind: "12 SET, 3 CREATE INDEX". Returns out. */
 char *sl_sql_dump_passed_over(const sl_sql_dump *dump, char *out, size_t room);

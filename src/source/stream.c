@@ -238,8 +238,7 @@ static const char *not_text_advice(const unsigned char *bytes, size_t length) {
         {0, BYTES("%PDF"), "a PDF document, not text"},
         {0, BYTES("\x1E{"),
          "a JSON text sequence (RFC 7464); pipe it in without its separators: tr -d '\\036' < FILE "
-         "| "
-         "shardload load ... -"},
+         "| shardload load ... -"},
         {0, BYTES("PAR1\x15"),
          "a Parquet file; pipe it in: duckdb -json -c \"FROM 'FILE'\" | shardload load ... -"},
         {0, BYTES("Obj\x01"),

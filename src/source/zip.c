@@ -677,8 +677,7 @@ static bool take_locator(zip_walk *walk) {
     unsigned char locator[LOCATOR_BYTES];
     return take(walk, locator + 4, sizeof locator - 4) &&
            (u64(locator + 8) == walk->end64 ||
-            table_damaged(walk, "a record is not at its expected "
-                                "position"));
+            table_damaged(walk, "a record is not at its expected position"));
 }
 
 /* Reads the central directory and the end records, to the end of the input. */

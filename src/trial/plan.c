@@ -457,8 +457,7 @@ static void print_target(const sl_preview *preview, const sl_load_config *config
                 sl_deployment_name(server->deployment), server->version);
     sl_print_to(out, "  %s.%s %s\n", config->database, config->collection,
                 preview->target.capped
-                    ? "is a capped collection: when it is full, servers remove its "
-                      "oldest documents"
+                    ? "is a capped collection: when it is full, servers remove its oldest documents"
                 : preview->target.exists && sl_load_mode(config)->matches
                     ? "exists: its documents are compared with the records"
                 : preview->target.exists ? "exists: documents are added to it"

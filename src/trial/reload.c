@@ -561,32 +561,20 @@ static bool decide(sl_drill *drill, sl_error *error) {
             sl_disks_have_room(drill->connection, load->sample * drill->target.bson_bytes, error));
 }
 
-/* A full drill needs an empty target: no collection, and no registry that lists sources as
- * loaded. */
+/* A full drill needs an empty target: no collection. */
 static bool check_target(const sl_drill *drill, sl_error *error) {
     const sl_load_config *load = drill->config->load;
     const sl_target target = {.database = load->database, .collection = load->collection};
     bool exists;
-    size_t left;
     if (sl_drill_sampled(drill) || load->drop)
         return true;
     if (!sl_target_exists(drill->connection, &target, &exists, error))
         return false;
-    if (exists)
-        return sl_error_set(
-            error, SL_EXIT_USAGE,
-            "%s.%s already exists, and a reload needs an empty target: --drop drops it; --sample "
-            "5%% does not touch it",
-            load->database, load->collection);
-    if (!sl_registry_left_behind(drill->connection, &target, &left, error))
-        return false;
-    return left == 0 ||
-           sl_error_set(error, SL_EXIT_USAGE,
-                        "%s.%s does not exist, but its registry %s.%s.sources does, with %s, and a "
-                        "reload needs an empty target: --drop drops the registry "
-                        "as well; --sample 5%% does not touch it",
-                        load->database, load->collection, load->database, load->collection,
-                        sl_plural(left, "source"));
+    return !exists || sl_error_set(error, SL_EXIT_USAGE,
+                                   "%s.%s already exists, and a reload needs an empty target: "
+                                   "--drop drops it; --sample "
+                                   "5%% does not touch it",
+                                   load->database, load->collection);
 }
 
 static bool begin(sl_drill *drill, sl_error *error) {

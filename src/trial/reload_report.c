@@ -124,8 +124,7 @@ static void print_objective(const sl_drill *drill) {
         break;
     case SL_OBJECTIVE_UNKNOWN:
         sl_log_warning("the recovery time objective of %s may or may not be met: it lies within "
-                       "the error of the "
-                       "prediction; give a larger --sample",
+                       "the error of the prediction; give a larger --sample",
                        objective);
         break;
     case SL_OBJECTIVE_UNSHOWN:

@@ -362,8 +362,7 @@ static void show_recommendation(const sl_tune *tune) {
                  sl_human_count((uint64_t)best->rate, rate));
     if (search->noise > NOISE_REPORTED && search->noise_measured)
         sl_print("  trials of one setting differ by %.0f %% (standard deviation): the machines run "
-                 "other "
-                 "work, or the trials are too short\n",
+                 "other work, or the trials are too short\n",
                  100 * search->noise);
     else if (search->noise > NOISE_REPORTED)
         sl_print(

@@ -178,19 +178,29 @@ bad:
     return false;
 }
 
-/* Does a code point above 0x7F control a terminal or change the order of the text around it? These
- * are C1 controls; marks, embeddings, overrides and isolates of the bidirectional algorithm; the
- * line and paragraph separators. */
+/* Does a code point above 0x7F control a terminal, change the order of text, or show nothing? These
+ * are C1 controls, separators of lines, and what Unicode calls default ignorable (marks of
+ * direction, tags, fillers), but not joiners and variation selectors, which scripts need. */
 static bool is_unsafe(uint32_t code) {
     static const struct {
         uint32_t first, last;
-    } ranges[] = {
-        {0x80, 0x9F}, {0x061C, 0x061C}, {0x200E, 0x200F}, {0x2028, 0x202E}, {0x2066, 0x206F}};
+    } ranges[] = {{0x80, 0x9F},       {0xAD, 0xAD},      {0x034F, 0x034F}, {0x061C, 0x061C},
+                  {0x115F, 0x1160},   {0x17B4, 0x17B5},  {0x180E, 0x180E}, {0x200B, 0x200B},
+                  {0x200E, 0x200F},   {0x2028, 0x202E},  {0x2060, 0x206F}, {0x3164, 0x3164},
+                  {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0},  {0xFFF0, 0xFFFB}, {0x1BCA0, 0x1BCA3},
+                  {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF}};
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
         if (code >= ranges[i].first && code <= ranges[i].last)
             return true;
     }
     return false;
+}
+
+uint32_t sl_code_point(const char *bytes, size_t length) {
+    uint32_t code = (unsigned char)bytes[0] & (length > 1 ? 0x7Fu >> length : 0xFFu);
+    for (size_t i = 1; i < length; i++)
+        code = code << 6 | ((unsigned char)bytes[i] & 0x3Fu);
+    return code;
 }
 
 /* Decodes a well-formed sequence of two or more bytes at `at`. Returns its length, or 0 if there is
@@ -200,9 +210,7 @@ static size_t decode_sequence(sl_text text, size_t at, uint32_t *code) {
     size_t length = p[0] >= 0xF0 ? 4 : p[0] >= 0xE0 ? 3 : 2;
     if (p[0] < 0xC2 || length > text.length - at || !sl_utf8_valid(text.bytes + at, length, NULL))
         return 0;
-    *code = p[0] & (0x7Fu >> length);
-    for (size_t i = 1; i < length; i++)
-        *code = *code << 6 | (p[i] & 0x3Fu);
+    *code = sl_code_point(text.bytes + at, length);
     return length;
 }
 

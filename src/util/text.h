@@ -119,10 +119,13 @@ bool sl_is_listed(const char *name, const char *const *list, size_t count);
 /* The last component of a path: a pointer into it. */
 const char *sl_base_name(const char *path);
 
+/* The code point of a well-formed sequence; the value of a single byte. */
+uint32_t sl_code_point(const char *bytes, size_t length);
+
 /* Makes the character at `*at` (< text.length) safe to print, and moves `*at` after it. Control
- * characters (C0, DEL, C1), marks that change the direction of text, line and paragraph separators,
- * and bytes that are not UTF-8 become \xHH for each byte; other characters are copied. Returns the
- * number of bytes written to `out`, without a NUL. */
+ * characters (C0, DEL, C1), marks that change the direction of text or that cannot be seen, line
+ * and paragraph separators, and bytes that are not UTF-8 become \xHH for each byte; others are
+ * copied. Returns the number of bytes written to `out`, without a NUL. */
 #define SL_ESCAPED_ROOM 16
 size_t sl_text_next_printable(sl_text text, size_t *at, char out[SL_ESCAPED_ROOM]);
 

@@ -343,11 +343,8 @@ void sl_yaml_put_quoted(FILE *out, const char *text) {
     putc('"', out);
     for (size_t at = 0, from = 0; from < all.length; from = at) {
         char shown[SL_ESCAPED_ROOM];
-        const unsigned char first = (unsigned char)text[from];
         const size_t bytes = sl_text_next_printable(all, &at, shown), length = at - from;
-        uint32_t code = length > 1 ? first & (0x7Fu >> length) : first;
-        for (size_t i = 1; i < length; i++)
-            code = code << 6 | ((unsigned char)text[from + i] & 0x3Fu);
+        const uint32_t code = sl_code_point(text + from, length);
         if (bytes > length || code >= 0xFE00)
             fprintf(out, "\\U%08x", (unsigned)code);
         else

@@ -1328,8 +1328,8 @@ static bool connect_to_cluster(sl_verification *verification, sl_error *error) {
         return false;
     sl_record_server(verification->record, destination->connection);
     if (!sl_topology_read(destination->connection, &destination->topology, error) ||
-        !sl_registry_open(destination->connection, &destination->target, &destination->registry,
-                          error) ||
+        !sl_registry_open_to_read(destination->connection, &destination->target,
+                                  &destination->registry, error) ||
         !sl_types_adopt(job, destination, true, error))
         return false;
     sl_types_log(job);
@@ -1344,6 +1344,11 @@ static bool connect_to_cluster(sl_verification *verification, sl_error *error) {
     job->by_range = sl_shard_map_by_id(destination->map);
     job->shards = job->by_range ? (uint32_t)destination->topology->count : 1;
     return sl_ranges_lay_out(job, destination, error);
+}
+
+static bool open_embedded(sl_verification *v, sl_error *error) {
+    return sl_embedding_open(&v->job, &v->destination, v->work_directory, SL_STORE_READ_ONLY,
+                             error);
 }
 
 static void on_tick(void *context) {
@@ -1382,21 +1387,15 @@ static bool run_phases(sl_verification *verification, sl_error *error) {
     static const struct {
         const char *name;
         bool (*run)(sl_verification *verification, sl_error *error);
-    } phases[] = {
-        {SL_PHASE_CONNECT, connect_to_cluster},
-        {SL_PHASE_SOURCES, read_sources},
-        {"count", count_ranges},
-        {"between", find_others},
-    };
+    } phases[] = {{SL_PHASE_CONNECT, connect_to_cluster},
+                  {SL_PHASE_EMBED, open_embedded},
+                  {SL_PHASE_SOURCES, read_sources},
+                  {"count", count_ranges},
+                  {"between", find_others}};
     bool ok = true;
-    const sl_load_config *config = verification->job.config;
-    if (config->embed_field) {
-        int64_t start = sl_clock_ns();
-        ok = sl_embedding_open(&verification->job, verification->work_directory, SL_STORE_READ_ONLY,
-                               error);
-        sl_run_record_phase(verification->record, SL_PHASE_EMBED, sl_seconds_since(start));
-    }
     for (size_t i = 0; ok && i < sizeof phases / sizeof phases[0]; i++) {
+        if (phases[i].run == open_embedded && !verification->job.config->embed_field)
+            continue;
         int64_t start = sl_clock_ns();
         ok = phases[i].run(verification, error) || sl_error_missing(error, phases[i].name);
         sl_run_record_phase(verification->record, phases[i].name, sl_seconds_since(start));

@@ -31,6 +31,17 @@ class Delimiters(support.Case):
         rows, _ = self.dump_decoded("--types", "text", "-j", 3, *words, path)
         return sorted(rows, key=lambda row: int(row["id"]))
 
+    def test_quotes_beyond_the_sample_are_reported(self):
+        """Quotes that begin in a part of the text that no sample has were stored without a word."""
+        for end, delimiter in ("tsv", "\t"), ("csv", ","):
+            rows = [delimiter.join((str(n), "name", "x" * 60)) for n in range(500_000)]
+            rows[250_000:250_020] = [delimiter.join((str(n), "'a b'", '"late 1"')) for n in range(20)]
+            path = self.file("late." + end, delimiter.join(("id", "name", "note")) + "\n" + "\n".join(rows) + "\n")
+            outcome, _ = self.parse(path)
+            self.assertRegex(outcome.err, f"late.{end}, line 250002, byte .*: this value has quotes, which are kept")
+            for quote in "none", "'":
+                self.assertNotIn("has quotes", self.parse("--quote", quote, path, code=None)[0].err)
+
     def test_other_dialects_are_read_as_by_another_reader(self):
         for number, (delimiter, quote, words) in enumerate([
                 ("\t", '"', []), ("|", '"', []), (",", "'", []), (";", "'", []),

@@ -27,6 +27,8 @@ LIMITS = [
     ("security", "the registry) | at most {} MiB; 10,000 shards", "cluster/connection.h", "SL_CURSOR_KEPT_MAX", MIB),
     ("security", "the registry) | at most 256 MiB; {} shards", "cluster/topology.c", "SHARDS_MAX", 1),
     ("security", "{} entries of a list in the registry", "cluster/registry.c", "LIST_MOST", 1),
+    ("security", "at most {} GiB: 8 million", "cluster/registry.c", "NAMESAKES_BYTES_MAX", 1 << 30),
+    ("security", "in `shardload.balancer` | at most {}; one", "cluster/balancer.c", "HOLDERS_MOST", 1),
     ("security", "at most {} successive batches", "cluster/connection.h", "SL_CURSOR_EMPTY_MAX", 1),
     ("security", "a DNS name of at most {} bytes", "cluster/uri.c", "NAME_MAX_BYTES", 1),
     ("delimited", "a random sample of {} documents", "cluster/cluster.h", "SL_SAMPLE_DOCUMENTS", 1),
@@ -158,6 +160,11 @@ class Docs(unittest.TestCase):
             if words.format(f"{value // unit:,}") not in text:
                 wrong.append(f"docs/{page}.md: {words} ({name}: {value:,})")
         self.assertEqual(wrong, [])
+
+    def test_files_of_work_directories_are_on_the_page(self):
+        header = (support.TREE / "src/util/private_file.h").read_text("utf-8")
+        names, page = re.findall(r'#define SL_WORK_\w+ "(\w[^"]*)"', header), (DOCS / "security.md").read_text("utf-8")
+        self.assertEqual([name for name in names if not re.search(f"`{name}/?`", page)], [])
 
     def test_the_readme_names_every_page(self):
         text = (support.TREE / "README.md").read_text("utf-8")

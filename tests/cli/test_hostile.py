@@ -2,6 +2,7 @@
 """Hostile text: good records are loaded, bad records are rejected with position and reason, memory
 is limited, and the totals add up. docs/hostile-input.md lists the cases."""
 import gzip
+import io
 import os
 import tarfile
 import zlib
@@ -209,6 +210,23 @@ class Bombs(HostileCase):
         """A file is decompressed once; the result must be text."""
         twice = gzip.compress(gzip.compress(HEADER.encode() + rows(1)))
         self.refused(self.file("twice.gz", twice), contains=["twice.gz", "gzip-compressed"])
+
+    def test_holes_of_sparse_files_in_a_tar(self):
+        """3 kB may declare a file of 2^62 bytes, which would be read for 146 years."""
+        text = b"1\n0\n%d\n" % len(HEADER + ROW.format(1))
+        text = text.ljust(512, b"\0") + (HEADER + ROW.format(1)).encode()
+        for sizes, code in (([1 << 62], support.EXIT_SOURCE), ([1 << 22, 1 << 40], support.EXIT_SOURCE),
+                            ([1 << 22] * 2, support.EXIT_REJECTS)):
+            path = self.scratch / "sparse.tar"
+            with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
+                for number, size in enumerate(sizes):
+                    entry = tarfile.TarInfo(f"{number}.txt")
+                    entry.size, entry.pax_headers = len(text), {"GNU.sparse.major": "1", "GNU.sparse.minor": "0",
+                                                                "GNU.sparse.realsize": str(size)}
+                    archive.addfile(entry, io.BytesIO(text))
+            with self.subTest(sizes):
+                outcome, _ = self.parse(path, code=code)
+                self.assertEqual("holes of more than 1 TiB" in outcome.err, code == support.EXIT_SOURCE, outcome.err)
 
     def test_overlapping_entries_of_a_zip(self):
         """A central directory with many entries for the same bytes is refused."""

@@ -125,8 +125,7 @@ class Secrecy(support.Case):
     def test_runs_of_a_comparison_get_secrets_from_the_environment(self):
         """Their command lines never contain one, not even when they begin."""
         options = f"--config config -d t -c c -p {CANARY} --uri={URI} -uann"
-        parent = self.begin("shardquery", "compare", "--ab", "--runs", 1, "--a", options, "--b", options,
-                            "mot")
+        parent = self.begin("shardquery", "compare", "--ab", "--runs", 1, "--a", options, "--b", options, "mot")
         children = pathlib.Path(f"/proc/{parent}/task/{parent}/children")
         self.wait_for(lambda: children.read_text().split(), "a run")
         child = children.read_text().split()[0]
@@ -138,5 +137,4 @@ class Secrecy(support.Case):
         self.assertNotIn("mongodb", self.listed(child))
         if os.geteuid() == 0:
             environment = pathlib.Path(f"/proc/{child}/environ").read_text().split("\0")
-            self.assertLessEqual({f"SHARDLOAD_PASSWORD={CANARY}", f"SHARDLOAD_URI={URI}"},
-                                 set(environment))
+            self.assertLessEqual({f"SHARDLOAD_PASSWORD={CANARY}", f"SHARDLOAD_URI={URI}"}, set(environment))

@@ -6,9 +6,7 @@ import tarfile
 
 import archive_making as making
 import support
-from shown import ACTING, FORGED, HOSTILE, ShownCase
-
-QUOTED = json.dumps(HOSTILE)  # for YAML and JSON
+from shown import ACTING, FORGED, HOSTILE, QUOTED, ShownCase
 
 
 class Shown(ShownCase, support.Case):

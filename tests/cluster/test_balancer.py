@@ -36,8 +36,7 @@ class BalancerCase(support.ClusterCase):
                   "pid": bson.int64.Int64(1), "start": bson.int64.Int64(7), "since": self.ago(600),
                   **fields}
         holder = {key: value for key, value in holder.items() if value is not None}
-        self.state.update_one({"_id": "state"}, {"$set": {"before": before},
-                                                 "$push": {"holders": holder}}, upsert=True)
+        self.state.update_one({"_id": "state"}, {"$set": {"before": before}, "$push": {"holders": holder}}, upsert=True)
         return holder["id"]
 
     def keep_alive(self, holder):
@@ -72,11 +71,14 @@ class BalancerCase(support.ClusterCase):
 
 class Holders(BalancerCase):
     def test_the_entry_of_an_ended_loader_on_another_host_is_ignored(self):
-        for before in ("full", "off"):
-            with self.subTest(before=before):
+        """Also one whose heartbeat is in the future. A few of many are named."""
+        for before, seconds in (("full", 125), ("off", 125), ("full", -10**10)):
+            with self.subTest(before=before, seconds=seconds):
                 self.database.t.drop()
-                self.add_holder(before, refreshed=self.ago(125))
-                self.load("--again", self.path, message="process 1 on elsewhere")
+                for _ in range(5):
+                    self.add_holder(before, refreshed=self.ago(seconds))
+                outcome, _ = self.load("--again", self.path, message="the same applies to 2 more loads")
+                self.assertEqual(outcome.err.count("process 1 on elsewhere"), 3)
                 self.assert_restored(before)
 
     def test_a_loader_that_stops_refreshing_its_entry_is_waited_for_and_then_ignored(self):
@@ -87,12 +89,13 @@ class Holders(BalancerCase):
 
     def test_a_running_loader_keeps_the_balancer_stopped(self):
         # As from a container with this host's name: no process here has the entry's number.
-        holder = self.add_holder(refreshed=self.now(), host=socket.gethostname(),
-                                 pid=bson.int64.Int64(2 ** 22 + 1))
+        holder = self.add_holder(refreshed=self.now(), host=socket.gethostname(), pid=bson.int64.Int64(2 ** 22 + 1))
         self.keep_alive(holder)
+        forged = [{"id": bson.ObjectId(), "host": "x", "refreshed": self.now()} for _ in range(1200)]
+        self.state.update_one({"_id": "state"}, {"$push": {"holders": {"$each": forged}}})  # 1,000 are kept
         self.load(self.path, message="stays stopped for another load")
         self.assertEqual(self.balancer_mode(), "off")
-        self.assertEqual([entry["id"] for entry in self.holders()], [holder])
+        self.assertEqual([entry["id"] for entry in self.holders()], [holder, *(each["id"] for each in forged[:999])])
 
     def test_an_ended_loader_of_another_host_is_not_confused_with_a_local_process(self):
         with open("/proc/self/stat", encoding="ascii") as stat:
@@ -123,8 +126,7 @@ class Holders(BalancerCase):
         running, feed = self.load_from_open_pipe()
         self.state.delete_many({})
         self.client.admin.command("balancerStart")
-        self.wait_for(lambda: self.holders() and self.balancer_mode() == "off",
-                      "the balancer to be stopped again")
+        self.wait_for(lambda: self.holders() and self.balancer_mode() == "off", "the balancer to be stopped again")
         self.wait_for(lambda: "another load has restored the balancer" in running.text(), "the warning")
         feed.close()
         self.assertEqual(running.wait().code, support.EXIT_OK, running.text())

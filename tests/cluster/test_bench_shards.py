@@ -31,8 +31,7 @@ class Processors(unittest.TestCase):
                            (12.0, [100, 0, 100, 0, 0]), (13.0, [100, 0, 100, 100, 0]))
         self.assertEqual(watch.shares(10.0, 11.0)["user"], 1.0)
         self.assertEqual(watch.shares(11.0, 12.0)["wait"], 1.0)
-        self.assertEqual(watch.shares(10.5, 11.5), {"user": 0.5, "system": 0.0, "wait": 0.5,
-                                                    "idle": 0.0})
+        self.assertEqual(watch.shares(10.5, 11.5), {"user": 0.5, "system": 0.0, "wait": 0.5, "idle": 0.0})
         self.assertAlmostEqual(sum(watch.shares().values()), 1.0)
         busy, total = watch.busy()
         self.assertAlmostEqual(busy / total, 1 / 3)
@@ -67,14 +66,12 @@ class Options(unittest.TestCase):
             ["--shards", "4,1,2,2", "--engine", "zstd", "--engine", "mine=--a 'b c'", "--cache",
              "1GB,2048MB"])
         self.assertEqual(len(options.cases), 3 * 2 * 2)
-        self.assertEqual({case.shard_cache * case.shards for case in options.cases},
-                         {1 << 30, 2 << 30})
+        self.assertEqual({case.shard_cache * case.shards for case in options.cases}, {1 << 30, 2 << 30})
         self.assertEqual([case.shards for case in options.cases][:3], [1, 2, 4])
         self.assertEqual(options.cases[-1].engine.words, ["--a", "b c"])
 
     def test_answers_that_differ_in_rounding_alone_are_the_same(self):
-        self.assertEqual(shards.rounded([{"_id": "A", "mean": 0.1 + 0.2}]),
-                         shards.rounded([{"_id": "A", "mean": 0.3}]))
+        self.assertEqual(shards.rounded([{"_id": "A", "mean": 0.1 + 0.2}]), shards.rounded([{"_id": "A", "mean": 0.3}]))
         self.assertNotEqual(shards.rounded([{"n": 1}]), shards.rounded([{"n": 2}]))
 
     def test_shares_of_several_rounds_still_sum_up_to_1(self):
@@ -111,34 +108,28 @@ class Shards(ToolCase):
         out, _, found = self.shards("--shards", "2,1", "--records", 5000, "--runs", 2, "--repeat",
                                     2, "--query", "green-ness", "--query", "makes", "--markdown",
                                     page)
-        self.assertEqual((found["program"], found["command"], found["exitCode"]),
-                         ("bench", "shards", 0))
+        self.assertEqual((found["program"], found["command"], found["exitCode"]), ("bench", "shards", 0))
         self.assertEqual(found["documents"], 5000)
         self.assertEqual([row["shards"] for row in found["rows"]], [1, 2])
         for row in found["rows"]:
             with self.subTest(shards=row["shards"]):
                 rounds = row["rounds"]
                 self.assertEqual({len(values) for values in rounds.values()}, {2})
-                self.assertEqual((row["low"], row["high"]),
-                                 (min(rounds["rate"]), max(rounds["rate"])))
+                self.assertEqual((row["low"], row["high"]), (min(rounds["rate"]), max(rounds["rate"])))
                 self.assertLessEqual(row["low"], row["rate"])
                 self.assertLessEqual(row["rate"], row["high"])
-                for rate, seconds, whole in zip(rounds["rate"], rounds["seconds"],
-                                                rounds["whole"]):
+                for rate, seconds, whole in zip(rounds["rate"], rounds["seconds"], rounds["whole"]):
                     self.assertAlmostEqual(rate * seconds, 5000, delta=1)
                     self.assertLess(seconds, whole)
                 for cpu in (row["cpu"], row["queryCpu"]):
                     self.assertAlmostEqual(sum(cpu.values()), 1.0, places=9)
                     self.assertLessEqual({"user", "system", "wait", "idle"}, set(cpu))
-                self.assertEqual([query["name"] for query in row["queries"]],
-                                 ["green-ness", "makes"])
+                self.assertEqual([query["name"] for query in row["queries"]], ["green-ness", "makes"])
                 for query in row["queries"]:
-                    self.assertAlmostEqual(
-                        query["documentsPerMillisecond"] * query["milliseconds"], 5000, places=3)
+                    self.assertAlmostEqual(query["documentsPerMillisecond"] * query["milliseconds"], 5000, places=3)
                     self.assertEqual(len(query["rounds"]), 2)
                 self.assertEqual(row["cacheBytes"], row["shards"] * row["shardCacheBytes"])
-                self.assertGreater(row["fileBytes"],
-                                   row["journalBytes"] + row["storageBytes"])
+                self.assertGreater(row["fileBytes"], row["journalBytes"] + row["storageBytes"])
                 self.assertGreater(row["storageBytes"], row["indexBytes"])
                 self.assertGreater(row["memoryBytes"], 0)
                 self.assertEqual(row["ratioTo"], 1)
@@ -146,8 +137,7 @@ class Shards(ToolCase):
                 self.assertGreaterEqual(min(rounds["others"]), 0.0)
         one, two = found["rows"]
         self.assertEqual(one["rounds"]["ratio"], [1.0, 1.0])
-        self.assertEqual(two["rounds"]["ratio"],
-                         [b / a for a, b in zip(one["rounds"]["rate"], two["rounds"]["rate"])])
+        self.assertEqual(two["rounds"]["ratio"], [b / a for a, b in zip(one["rounds"]["rate"], two["rounds"]["rate"])])
         self.assertIn("green-ness, milliseconds\n  1 shard,", out)
         self.assertIn("do not quote", "".join(found["warnings"]), "a small run gives no figures")
         self.assertEqual(
@@ -177,15 +167,13 @@ class Shards(ToolCase):
             self.assertIn(words, err)
 
     def test_caches_beyond_the_memory_are_refused_before_anything_is_started(self):
-        _, err, found = self.shards("--shards", "2,1", "--cache", "4000000GB", "--records",
-                                    1000, code=1)
+        _, err, found = self.shards("--shards", "2,1", "--cache", "4000000GB", "--records", 1000, code=1)
         self.assertIn("2 shards may need", err)
         self.assertNotIn("round 1", err)
         self.assertEqual(found["rows"], [])
 
     def test_a_server_that_does_not_start_is_reported_with_its_own_message(self):
-        _, err, found = self.shards("--shards", 0, "--records", 1000, "--engine",
-                                    "odd=--no-such-option", code=1)
+        _, err, found = self.shards("--shards", 0, "--records", 1000, "--engine", "odd=--no-such-option", code=1)
         self.assertIn("no-such-option", err)
         self.assertEqual((found["rows"], found["exitCode"]), ([], 1))
         self.assertIn("no-such-option", found["why"])

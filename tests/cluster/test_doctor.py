@@ -27,8 +27,7 @@ class DoctorCase:
 
     def doctor(self, *words, uri=None, **more):
         """Runs doctor. Returns {check: its findings}; checks the exit code against the verdicts."""
-        outcome = self.shardload("doctor", "--uri", uri or self.uri, "--json", *words, code=None,
-                                 **more)
+        outcome = self.shardload("doctor", "--uri", uri or self.uri, "--json", *words, code=None, **more)
         self.assertIn(outcome.code, (EXIT_OK, EXIT_VERIFICATION), outcome.text)
         record = json.loads(outcome.out)
         verdicts = [finding["verdict"] for finding in record["checks"]]
@@ -62,8 +61,7 @@ class Standalone(DoctorCase, support.ClusterCase):
         self.assertLessEqual(values["medianMs"], values["p95Ms"])
         self.assertGreater(found["bandwidth"][0]["values"]["bytesPerSecond"], 0)
         (server,) = found["versions"][0]["values"]["servers"]
-        self.assertEqual((server["role"], server["version"]),
-                         ("primary", self.client.server_info()["version"]))
+        self.assertEqual((server["role"], server["version"]), ("primary", self.client.server_info()["version"]))
 
     def test_the_page_fits_80_columns_and_sums_up(self):
         outcome = self.shardload("doctor", "--uri", self.uri, code=None)
@@ -78,8 +76,7 @@ class Standalone(DoctorCase, support.ClusterCase):
         values = found["disk room"][0]["values"]
         self.assertLess(0, values["addedBytesLow"])
         self.assertLess(values["addedBytesLow"], values["addedBytesHigh"])
-        huge = self.doctor("--format", "ycsb", "--records", "100G", "--document-size", "2KB",
-                           "--blocks", 4)
+        huge = self.doctor("--format", "ycsb", "--records", "100G", "--document-size", "2KB", "--blocks", 4)
         self.assertEqual(self.verdict(huge, "disk room"), "problem")
         self.assertIn("full disk", huge["disk room"][0]["meaning"])
 
@@ -87,8 +84,7 @@ class Standalone(DoctorCase, support.ClusterCase):
         found = self.doctor("--write", "-d", self.database_name)
         self.assertEqual(self.verdict(found, "inserts"), "ok")
         self.assertEqual(self.database.list_collection_names(), [])
-        self.assertIn("--db", self.shardload("doctor", "--uri", self.uri, "--write",
-                                             code=EXIT_USAGE).err)
+        self.assertIn("--db", self.shardload("doctor", "--uri", self.uri, "--write", code=EXIT_USAGE).err)
 
     def test_what_ended_commands_have_left_is_listed(self):
         database = self.client[self.database_name]
@@ -97,8 +93,7 @@ class Standalone(DoctorCase, support.ClusterCase):
         left = ["shardload-restore-0123456789abcdef", "t.drill.host-1.12.345.1",
                 "t.tune.host-1.12.345.1", "t.sources", "shardload.doctor.7"]
         for name in [*left, "shardload-restore-notes", "u.sources", "v", "v.sources", "drill.1"]:
-            database[name].insert_one({"_id": "counter" if name in ("t.sources", "v.sources")
-                                       else 1, "last": 3})
+            database[name].insert_one({"_id": "counter" if name in ("t.sources", "v.sources") else 1, "last": 3})
         finding = self.doctor(*words)["leftovers"][0]
         self.assertEqual(finding["verdict"], "warning")
         self.assertEqual(sorted(finding["values"]["collections"]),
@@ -144,8 +139,7 @@ class ReplicaSet(DoctorCase, support.ClusterCase):
         size = self.client.local.command("collStats", "oplog.rs")["maxSize"]
         self.assertEqual(plain["values"]["sizeBytes"], size)
         oplog = self.client.local["oplog.rs"]
-        first, last = (next(oplog.find().sort("$natural", order).limit(1))["ts"].time
-                       for order in (1, -1))
+        first, last = (next(oplog.find().sort("$natural", order).limit(1))["ts"].time for order in (1, -1))
         self.assertAlmostEqual(plain["values"]["windowSeconds"], last - first, delta=60)
         self.assertIn(f": {plain['values']['windowSeconds'] / 3600:.1f} hours,", plain["figure"])
         large = ["--format", "ycsb", "--records", "100G", "--document-size", "2KB", "--blocks", 4]
@@ -240,8 +234,7 @@ class RestrictedUser(DoctorCase, support.Case):
 
     def test_the_role_cluster_monitor_shows_everything(self):
         found = self.doctor(*self.user("clusterMonitor", {"role": "read", "db": "mot"}))
-        self.assertEqual([check for check, findings in found.items()
-                          if findings[0]["verdict"] == "unknown"], [])
+        self.assertEqual([check for check, findings in found.items() if findings[0]["verdict"] == "unknown"], [])
 
 
 class Disturbed(DoctorCase, support.Case):
@@ -263,8 +256,7 @@ class Disturbed(DoctorCase, support.Case):
         """The name of a secondary's process, and a client connected to it."""
         hosts = support.hello(self.client)
         host = next(host for host in hosts["hosts"] if host != hosts["primary"])
-        name = next(name for name in self.server.names()
-                    if self.server.port(name) == int(host.rpartition(":")[2]))
+        name = next(name for name in self.server.names() if self.server.port(name) == int(host.rpartition(":")[2]))
         client = support.pymongo.MongoClient(f"mongodb://{host}/", directConnection=True)
         self.addCleanup(client.close)
         return name, client

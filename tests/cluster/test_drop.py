@@ -160,7 +160,7 @@ class Standalone(support.ClusterCase):
         def rename(old, new):
             self.client.admin.command("renameCollection", f"{self.database_name}.{old}",
                                       to=f"{self.database_name}.{new}")
-        rename("t.sources", "u.sources")
+        rename("t.sources", "u.elsewhere")
         for _ in range(2):       # a refusal uses up no number
             outcome, _ = self.load(second, code=support.EXIT_CLUSTER, message=(
                 f"{self.database_name}.t holds documents with the _ids of source number 1",
@@ -169,39 +169,33 @@ class Standalone(support.ClusterCase):
             self.assertNotIn("--resume", outcome.err)
             self.assertEqual(self.database.t.count_documents({}), 300)
         self.database.drop_collection("t.sources")
-        rename("u.sources", "t.sources")
+        rename("u.elsewhere", "t.sources")
         self.load(second)
         self.assertEqual(self.database.t.count_documents({}), 500)
         self.shardload("verify", *self.target(), "--content", first, second)
 
     # A collection that was dropped without its registry
 
-    def test_a_source_loaded_before_the_drop_is_refused_without_again(self):
+    def test_what_was_loaded_before_the_drop_is_loaded_again(self):
+        """A file was "loaded before" into a collection that another program had dropped, or had made anew."""
         path = self.source()
         self.load(path)
         before = sorted(self.stored())
+        for theirs in [], [{"_id": "theirs"}]:
+            self.database.t.drop()
+            if theirs:
+                self.database.t.insert_many(theirs)
+            message = ("is another collection than before" if theirs else "does not exist any more",
+                       f": the documents of the sources that its registry {self.database_name}.t.sources lists no")
+            self.assertIn(message[0], self.plan(path, code=0).text)
+            self.shardload("verify", *self.target(), path, code=support.EXIT_SOURCE)
+            _, work = self.load(path, message=message)
+            self.assertEqual([one for one in sorted(self.stored()) if b"theirs" not in one], before)
+            self.assert_accounting(work, records=300, inserted=300)
+            outcome, _ = self.load(path, code=support.EXIT_SOURCE, message="has been loaded into")
+            self.assertNotIn("longer exist", outcome.text)
         self.database.t.drop()
-        gone = f"{self.database_name}.t does not exist, but its registry {self.database_name}.t.sources still does"
-        for _ in range(2):
-            self.load(path, code=support.EXIT_SOURCE, message=(gone, "--again loads them again",
-                                                               "; --drop removes the registry as well"))
-            self.assertEqual(self.collections(), ["t.sources"], "a collection was created")
-        self.assertIn(gone, self.plan(path, code=support.EXIT_SOURCE).err)
-        outcome, _ = self.load("--part", "1/2", path, code=support.EXIT_SOURCE, message=gone)
-        self.assertNotIn("--drop", outcome.text)
-        _, work = self.load("--again", path, message=gone)
-        self.assertEqual(sorted(self.stored()), before)
-        self.assert_accounting(work, records=300, inserted=300)
-        self.shardload("verify", *self.target(), "--content", path)
-        outcome, _ = self.load(path, code=support.EXIT_SOURCE, message="has been loaded into")
-        self.assertNotIn("does not exist", outcome.text)
-
-    def test_another_source_is_loaded_after_the_drop_with_a_warning(self):
-        self.load(self.source())
-        self.database.t.drop()
-        outcome, _ = self.load(self.source(200, 92))
-        self.assertRegex(outcome.err, "does not exist, but its registry .* still does: the documents of the 1 "
-                                      "source that it lists no longer exist; .*; --drop")
+        self.load(self.source(200, 92), message="does not exist any more")
         self.assertEqual(self.database.t.count_documents({}), 200)
 
     def test_no_warning_when_the_registry_is_dropped_as_well(self):
@@ -222,6 +216,62 @@ class Standalone(support.ClusterCase):
         self.database.t.drop()
         self.database.create_collection("t", viewOn="others", pipeline=[])
         self.load(path, code=support.EXIT_CLUSTER, message="is a view")
+
+
+class Renamed(support.ClusterCase):
+    """A registry belongs to the collection, not to its name."""
+    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+
+    def rename(self, old, new, drop=False):
+        self.client.admin.command("renameCollection", f"{self.database_name}.{old}",
+                                  to=f"{self.database_name}.{new}", dropTarget=drop)
+
+    def into(self, name, *words, code=0, message=()):
+        outcome = self.shardload("load", "--uri", self.uri, "-d", self.database_name, "-c", name, *words, code=code)
+        for part in [message] if isinstance(message, str) else message:
+            self.assertIn(part, outcome.err)
+        return self.database[name].count_documents({})
+
+    def test_a_registry_follows_its_collection(self):
+        """After the rename of `t` to `live`, a load into `t` ended with "loaded before", or verify said "equal"."""
+        path, other = self.generate("B", 300, "--seed", 91) + self.generate("B", 200, "--seed", 92)
+        for words, count in ((), 300), (("--drop",), 300):
+            self.into("t", path)
+            self.rename("t", "live", drop=True)
+            self.shardload("verify", *self.target(), path, code=support.EXIT_SOURCE)
+            self.assertEqual(self.into("t", *words, path), count)
+            self.into("live", path, code=support.EXIT_SOURCE, message="has been loaded into")
+            self.database.t.drop()
+        self.assertEqual(self.into("t", other), 200)
+        self.rename("live", "old")
+        self.rename("t", "live")
+        self.shardload("verify", "--uri", self.uri, "-d", self.database_name, "-c", "live", "--content", other)
+        self.into("live", other, code=support.EXIT_SOURCE, message="has been loaded into")
+        self.assertEqual(self.into("live", path), 500)
+        self.into("old", path, code=support.EXIT_SOURCE, message="has been loaded into")
+        self.rename("live", "x")
+        self.rename("old", "live")
+        self.rename("x", "old")
+        self.into("live", self.generate("B", 9, "--seed", 93)[0], code=support.EXIT_CLUSTER,
+                  message=("which had this name before", "rename both"))
+
+    def test_a_copy_of_the_documents_is_the_same_collection(self):
+        """A collection that was restored, resharded or converted has another UUID."""
+        path, other = self.generate("B", 300, "--seed", 91) + self.generate("B", 200, "--seed", 92)
+        names = self.file("n.csv", "id,n\n1,1\n2,2\n"), self.file("o.csv", "id,n\n3,3\n")
+        for words, first, second in ((), path, other), (("--id-field", "id"), *names):
+            self.database.t.drop()
+            before = self.into("t", *words, first)
+            for renamed in True, False:
+                self.database.t.aggregate([{"$out": "copy"}])
+                self.rename("copy", "t", drop=True)
+                if words:
+                    self.into("t", *words, second, code=support.EXIT_CLUSTER, message="give --again once")
+                    self.into("t", "--again", *words, second)
+                self.into("t", *words, first, code=support.EXIT_SOURCE, message="has been loaded into")
+                self.into("t", *words, second, code=None if renamed else support.EXIT_SOURCE)
+            self.assertGreater(self.database.t.count_documents({}), before)
+            self.shardload("verify", *self.target(), "--content", *words, first, second)
 
 
 class Sharded(Standalone):

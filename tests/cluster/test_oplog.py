@@ -115,8 +115,10 @@ class Standalone(Oplogs):
             self.database.other.drop()
             self.database.other.insert_one({"_id": "mine"})
             for words in ([], ["--drop"]):
+                self.database.t.replace_one({"_id": "theirs"}, {}, upsert=True)
                 self.replay(self.dump(self.namespace("t", [A]), oplog=entries), *words, code=support.EXIT_CLUSTER,
                             message="other exists and is not in the dump")
+                self.assertEqual(self.database.t.count_documents({"_id": "theirs"}), 1)     # not dropped
                 self.assertEqual(list(self.database.other.find()), [{"_id": "mine"}])
             self.replay(self.dump(self.namespace("t", [A]), oplog=entries), "--drop", "--ns-exclude",
                         f"{self.db}.other")

@@ -36,8 +36,7 @@ class AnyServer:
     def plan(self, *words, code=support.EXIT_OK, collection="t"):
         report = self.scratch / f"plan-{next(self._counter)}.json"
         before = self.everything()
-        outcome = self.shardload("plan", *self.target(collection), "--report", report, *words,
-                                 code=code)
+        outcome = self.shardload("plan", *self.target(collection), "--report", report, *words, code=code)
         after = self.everything()
         for name in before.keys() | after.keys():
             self.assertEqual(after.get(name), before.get(name), f"plan has changed {name}")
@@ -88,8 +87,7 @@ class AnyServer:
         self.assertNotIn("refused", plan)
         _, outcome = self.plan("--again", "--clustered", path, code=support.EXIT_CLUSTER)
         self.assertIn("is not clustered" if self.is_at_least("5.3") else "needs server 5.3 or later", outcome.err)
-        self.shardload("load", *self.target(), "--again", "--clustered", path,
-                       code=support.EXIT_CLUSTER)
+        self.shardload("load", *self.target(), "--again", "--clustered", path, code=support.EXIT_CLUSTER)
 
     def test_times_are_predicted_from_the_record_of_a_load(self):
         (path,) = self.generate("B", 40000, "--seed", 66)
@@ -134,8 +132,7 @@ class Sharded(AnyServer, support.ClusterCase):
     def owner(self, chunks, identity):
         for chunk in chunks:
             low, high = chunk["min"]["_id"], chunk["max"]["_id"]
-            if ((not isinstance(low, int) or low <= identity) and
-                    (not isinstance(high, int) or identity < high)):
+            if ((not isinstance(low, int) or low <= identity) and (not isinstance(high, int) or identity < high)):
                 return chunk["shard"]
         self.fail(f"no chunk holds {identity}")
 
@@ -148,8 +145,7 @@ class Sharded(AnyServer, support.ClusterCase):
             for identity in (planned["minimum"], planned["maximum"] - 1,
                              (planned["minimum"] + planned["maximum"]) // 2):
                 self.assertEqual(self.owner(chunks, identity), planned["shard"], planned)
-            found = self.database["t"].count_documents(
-                {"_id": {"$gte": planned["minimum"], "$lt": planned["maximum"]}})
+            found = self.database["t"].count_documents({"_id": {"$gte": planned["minimum"], "$lt": planned["maximum"]}})
             self.assertAlmostEqual(found, planned["documents"], delta=0.1 * found + 1)
             per_shard[planned["shard"]] = per_shard.get(planned["shard"], 0) + found
         placing = support.run_record(work)["distribution"]
@@ -171,11 +167,9 @@ class Sharded(AnyServer, support.ClusterCase):
         for shard in plan["shards"]:
             self.assertGreater(shard["share"], 0.3) # two chunks a shard, or one
         _, work = self.load(*key, *more)
-        found = {shard["shard"]: shard["documents"] for shard in
-                 support.run_record(work)["shards"]}
+        found = {shard["shard"]: shard["documents"] for shard in support.run_record(work)["shards"]}
         for shard in plan["shards"]:
-            self.assertAlmostEqual(found[shard["shard"]] / sum(found.values()), shard["share"],
-                                   delta=0.02)
+            self.assertAlmostEqual(found[shard["shard"]] / sum(found.values()), shard["share"], delta=0.02)
 
     def test_documents_on_another_shard_stay(self):
         (path,) = self.generate("B", 30000, "--seed", 69)
@@ -186,8 +180,7 @@ class Sharded(AnyServer, support.ClusterCase):
                   isinstance(chunk["max"]["_id"], int)]
         shards = [shard["_id"] for shard in self.client.config.shards.find()]
         other = next(name for name in shards if name != filled[0]["shard"])
-        self.client.admin.command("moveChunk", namespace,
-                                  bounds=[filled[0]["min"], filled[0]["max"]], to=other)
+        self.client.admin.command("moveChunk", namespace, bounds=[filled[0]["min"], filled[0]["max"]], to=other)
         plan, outcome = self.plan("--again", path)
         staying = [planned for planned in plan["ranges"] if planned.get("unchanged")]
         self.assertEqual([planned["minimum"] for planned in staying], [filled[0]["min"]["_id"]])

@@ -6,6 +6,7 @@ import json
 import os
 import re
 
+import dump_making as making
 import secure_servers
 import servers
 import support
@@ -49,10 +50,8 @@ class Privileges(support.Case):
         for role in roles:
             self.root.admin.command(role)
         name = "user of " + roles[-1]["createRole"]
-        self.root.admin.command("createUser", name, pwd=PASSWORD,
-                                roles=[roles[-1]["createRole"]])
-        return ["--uri", self.server.uri, "-u", name, "-p", PASSWORD, "-d", DATABASE,
-                "-c", COLLECTION]
+        self.root.admin.command("createUser", name, pwd=PASSWORD, roles=[roles[-1]["createRole"]])
+        return ["--uri", self.server.uri, "-u", name, "-p", PASSWORD, "-d", DATABASE, "-c", COLLECTION]
 
     def each_one_missing(self, role):
         """Copies of the role, each without one of its privileges."""
@@ -77,8 +76,7 @@ class Privileges(support.Case):
                                rf"{re.escape(where)}, which is needed .+; docs/security.md")
 
     def load_args(self, who, *words):
-        return ["load", *who, "--work-dir", f"work-{next(self._counter)}", "--progress", "none",
-                *words, self.source]
+        return ["load", *who, "--work-dir", f"work-{next(self._counter)}", "--progress", "none", *words, self.source]
 
     def test_loading_needs_the_documented_role_and_no_more(self):
         self.start_anew(COLLECTION)
@@ -140,8 +138,7 @@ class Privileges(support.Case):
 
     def test_the_server_accepts_the_roles_for_sharded_clusters(self):
         roles = documented_roles()
-        self.allow(*(roles[name] for name in
-                     ("shardloadLoad", "shardloadPrepare", "shardloadSharded")))
+        self.allow(*(roles[name] for name in ("shardloadLoad", "shardloadPrepare", "shardloadSharded")))
         self.start_anew()
         self.allow(roles["shardloadShard"])
 
@@ -159,6 +156,37 @@ class Privileges(support.Case):
                 outcome = self.run_program("shardquery", *words, *self.allow(less), "mot")
                 self.assertEqual(outcome.code, EXIT_OK if action == "collStats" else EXIT_CLUSTER)
                 self.assert_named(outcome, action, where)
+
+    def test_commands_on_a_database_need_the_documented_privileges(self):
+        """doctor --write, plan, restore, tune and reload; a privilege that is missing is named."""
+        roles = documented_roles()
+        load = {action for name in ("shardloadLoad", "shardloadPrepare") for privilege in roles[name]["privileges"]
+                for action in privilege["actions"]}
+        index = {"v": 2, "key": {"n": 1}, "name": "n"}
+        dump = making.folder(self.scratch / "dump", [
+            making.Namespace(DATABASE, COLLECTION, [{"_id": 1, "n": 1}], indexes=[index])])
+        for command, actions, some, *words in (
+                ("doctor", {"insert", "dropCollection"}, ["insert", "dropCollection"], "--write"),
+                ("plan", {"find", "listCollections"}, ["find", "listCollections"], self.source),
+                ("restore", load | {"collMod", "listIndexes"}, ["createIndex", "find", "insert"], dump),
+                ("tune", load, [], "--search", "grid", "--trial-bytes", "1MiB", self.source),
+                ("reload", load, [], "--suite", "mot", "--sample", "50%", "--sample-runs", 2, self.source)):
+            for missing in ("", *some):
+                with self.subTest(command=command, missing=missing):
+                    self.start_anew(COLLECTION)
+                    who = self.allow({"createRole": "wide", "roles": [], "privileges": [
+                        {"resource": {"db": DATABASE, "collection": ""}, "actions": sorted(actions - {missing})}]})
+                    folder = ["--work-dir", f"work-{next(self._counter)}"] if command not in ("doctor", "plan") else []
+                    outcome = self.run_program("shardload", command, *who[:-2 if command == "restore" else None],
+                                               *folder, *words)
+                    if command == "doctor":
+                        self.assertEqual("ok       inserts" in outcome.out, not missing, outcome.text)
+                    else:
+                        self.assertEqual(outcome.code, EXIT_CLUSTER if missing else EXIT_OK, outcome.text)
+                    if missing:
+                        self.assertRegex(outcome.text, rf"lacks\s+the\s+privilege\s+{missing}\b")
+                    elif command != "doctor":
+                        self.assertEqual(re.findall(r"privilege (?!dbStats|inprog).*", outcome.text), [])
 
     def test_without_a_user_the_message_asks_for_one(self):
         outcome = self.shardload(*self.load_args(

@@ -83,8 +83,7 @@ class AnyServer:
         self.assertEqual(added, sum(entry["operations"][1]["succeeded"] for entry in entries))
 
     def test_percentiles_are_reported_only_for_enough_operations(self):
-        few, = self.measure("--query", "read", "--clients", 2, "--operations", 150,
-                            "--warm-up-time", "0s")
+        few, = self.measure("--query", "read", "--clients", 2, "--operations", 150, "--warm-up-time", "0s")
         self.assertEqual({"p50", "p90"}, {name for name in few["latencyMs"] if name[0] == "p"})
         self.assertLessEqual(few["latencyMs"]["p50"], few["latencyMs"]["max"] * 1.004)
 
@@ -113,8 +112,7 @@ queries:
     filter: '{"_id": {"$parameter": "id"}, "$expr": {"$gte": [{"$divide": [1, "$_id"]}, 0]}}'
     parameters: {id: {sequence: {from: 0}}}
 """
-        entry, = self.measure("--clients", 1, "--operations", 1000, "--warm-up-time", "0s",
-                              suite=suite)
+        entry, = self.measure("--clients", 1, "--operations", 1000, "--warm-up-time", "0s", suite=suite)
         self.assertEqual((entry["succeeded"], entry["failed"]), (999, 1))
         self.assertIn("divide", entry["failures"][0]["message"])
 
@@ -122,8 +120,7 @@ queries:
         if self.client.server_info()["javascriptEngine"] == "none":
             self.skipTest("this router was built without server-side JavaScript")
         report = self.scratch / "report.json"
-        self.query("run", *self.target("t"), "--limit", "1,10,1000", "--repeat", 2,
-                   "--report", report, "statistics")
+        self.query("run", *self.target("t"), "--limit", "1,10,1000", "--repeat", 2, "--report", report, "statistics")
         entries = json.loads(report.read_text("utf-8"))["queries"]
         self.assertEqual(len(entries), 21)
         for entry in entries:
@@ -141,8 +138,7 @@ queries:
     def test_all_methods_of_a_statistic_ignore_a_field_that_is_no_number(self):
         self.database.t.update_many({}, {"$set": {"rpm": "fast"}})
         report = self.scratch / "report.json"
-        self.query("run", *self.target("t"), "--limit", "10,1000", "--repeat", 1,
-                   "--report", report, "statistics")
+        self.query("run", *self.target("t"), "--limit", "10,1000", "--repeat", 1, "--report", report, "statistics")
         entries = json.loads(report.read_text("utf-8"))["queries"]
         self.assertEqual({entry["answer"] for entry in entries} - {"not supported here"}, {"ok"})
         self.assertEqual({len(entry["results"]) for entry in entries}, {0})
@@ -200,8 +196,7 @@ queries:
         self.measure("--clients", "1,2", "--operations", 100, "--csv", "f.csv", "--html", "f.html")
         with open(self.scratch / "f.csv", newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
-        self.assertEqual([(row["clients"], row["succeeded"]) for row in rows],
-                         [("1", "100"), ("2", "100")])
+        self.assertEqual([(row["clients"], row["succeeded"]) for row in rows], [("1", "100"), ("2", "100")])
         page = (self.scratch / "f.html").read_text("utf-8")
         self.assertIn("Operations under load", page)
         outcome = self.run_program("shardload", "report", "report.json").expect(0)
@@ -262,8 +257,7 @@ class OnOneServer(AnyServer, QueryCase):
 
     def test_text_in_csv_is_not_a_formula(self):
         names = ["=1+1", "+1", "-1", "@x", "=a,\"b\"", "a=b"]
-        queries = "".join(f"  - name: '{name}'\n    operation: findOne\n    filter: '{{}}'\n"
-                          for name in names)
+        queries = "".join(f"  - name: '{name}'\n    operation: findOne\n    filter: '{{}}'\n" for name in names)
         self.measure("--repeat", 1, "--csv", "f.csv", suite=f"name: own\nqueries:\n{queries}")
         with open(self.scratch / "f.csv", newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
@@ -334,8 +328,7 @@ class OnOneServer(AnyServer, QueryCase):
                 return set().union(*map(names, value)) if value else set()
             if not isinstance(value, dict):
                 return set()
-            return set(value).union(*(names(inner) for key, inner in value.items()
-                                      if key not in users_own))
+            return set(value).union(*(names(inner) for key, inner in value.items() if key not in users_own))
         suite = SUITE + "    expect: '[]'\n"
         suite = suite.replace("mix: {read: 3, write: 1}\n    expect", "    expect")
         self.measure("--explain", *BOTH, suite=suite, code=support.EXIT_VERIFICATION)
@@ -400,8 +393,7 @@ queries:
         self.database.command("profile", 2)
         self.measure("--clients", 1, "--operations", 500, "--warm-up-time", "0s", *words, suite=suite)
         self.database.command("profile", 0)
-        found = [entry["command"] for entry in
-                 self.database["system.profile"].find({"command.comment": "a read"})]
+        found = [entry["command"] for entry in self.database["system.profile"].find({"command.comment": "a read"})]
         self.database.drop_collection("system.profile")
         return found
 
@@ -477,5 +469,4 @@ class AServerThatStalls(support.Case):
         entry = self.measure_stall("--max-lag", "1s")
         self.assertEqual(entry["attempted"], 800)
         self.assertGreater(entry["skipped"], 0)
-        self.assertEqual(entry["attempted"],
-                         entry["succeeded"] + entry["failed"] + entry["skipped"])
+        self.assertEqual(entry["attempted"], entry["succeeded"] + entry["failed"] + entry["skipped"])

@@ -50,22 +50,6 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         self.reload("--drop", "--answers", answers, path)
         self.assertEqual(self.database.t.count_documents({}), 2000)
 
-    def test_a_registry_without_its_collection_is_refused_with_advice(self):
-        path, answers = self.data(2000, 83)
-        self.load(path)
-        self.database.t.drop()
-        name = self.database_name
-        outcome = self.refused(path, message=(
-            f"{name}.t does not exist, but its registry {name}.t.sources does, with 1 source,",
-            "--drop drops the registry as well; --sample 5%"))
-        self.assertNotIn("--again", outcome.text)
-        self.assertEqual(self.collections(), ["t.sources"])
-        self.assertFalse((self.scratch / "w").exists())
-        self.reload("--sample", "90%", path)
-        self.assertEqual(self.collections(), ["t.sources"])
-        self.reload("--drop", "--answers", answers, path)
-        self.assertEqual(self.database.t.count_documents({}), 2000)
-
     def test_a_missed_objective_is_reported(self):
         path, answers = self.data(6000, 63)
         outcome, record, _ = self.reload("--answers", answers, "--objective", "1s", "--rate-limit",

@@ -560,7 +560,9 @@ class Standalone(Restoring):
         plain, zipped = self.archive(*namespaces), self.archive(*namespaces, zipped=True)
         for source, stdin in ((plain, b""), (zipped, b""), ("-", zipped.read_bytes())):
             work = self.scratch / f"work-{next(self._counter)}"
-            _, rows = self.restore(source, "--drop", stdin=stdin, work=work)
+            _, rows = self.restore(source, "--drop", stdin=stdin, work=work,
+                                   through=["sh", "-c", 'umask 0; exec "$0" "$@"'])
+            self.assertEqual([path for path in [work, *work.rglob("*")] if path.stat().st_mode & 0o077], [])
             self.check("orders", made)
             self.check("few", made[:30])
             self.check("system.buckets.series", buckets)
@@ -618,7 +620,10 @@ class Standalone(Restoring):
             self.wait_for_documents(running, 500, "a")
             running.kill()
         self.clear_balancer()
-        self.restore("-", *words, "--resume", work=work)
+        self.restore("-", *words, "--resume", work=work, code=support.EXIT_SOURCE, stdin=data.replace(b"a", b"b"),
+                     message="- is not the archive that was unpacked into")
+        for sent in data, b"":
+            self.restore("-", *words, "--resume", work=work, stdin=sent)
         self.check("a", made)
         self.check("b", made)
 

@@ -62,8 +62,7 @@ class ThroughDriver(ClusterCase):
         self.shard_by_range("c", 500)
         self.database.c.insert_many([{"_id": i, "k": i % 4} for i in range(1000)])
         stages = [{"$group": {"_id": "$k", "n": {"$sum": 1}}}, {"$sort": {"_id": 1}}]
-        self.assertEqual(list(self.database.c.aggregate(stages)),
-                         [{"_id": k, "n": 250} for k in range(4)])
+        self.assertEqual(list(self.database.c.aggregate(stages)), [{"_id": k, "n": 250} for k in range(4)])
         plan = self.database.command("aggregate", "c", pipeline=stages, explain=True)
         self.assertIn("shardsPart", plan["splitPipeline"])
         self.assertEqual(sorted(plan["shards"]), self.shards)
@@ -133,16 +132,14 @@ class ThroughDriver(ClusterCase):
         self.assertEqual(sorted(numbers), list(range(1, 101)))
 
     def test_find_and_modify_may_be_the_first_command_in_a_database(self):
-        entry = self.database.r.find_one_and_update(
-            {"_id": "x"}, {"$inc": {"n": 1}}, upsert=True, return_document=True)
+        entry = self.database.r.find_one_and_update({"_id": "x"}, {"$inc": {"n": 1}}, upsert=True, return_document=True)
         self.assertEqual(entry, {"_id": "x", "n": 1})
 
     def test_find_and_modify_goes_by_the_shard_key(self):
         self.shard_by_range("c", 50)
         self.database.c.insert_many([{"_id": i} for i in range(100)])
         for key in (7, 77):
-            changed = self.database.c.find_one_and_update(
-                {"_id": key}, {"$set": {"x": key}}, return_document=True)
+            changed = self.database.c.find_one_and_update({"_id": key}, {"$set": {"x": key}}, return_document=True)
             self.assertEqual(changed, {"_id": key, "x": key})
         self.assert_code(61, self.database.c.find_one_and_update, {"x": 7}, {"$set": {"y": 1}})
         self.shard_collection(self.namespace("h"), key={"k": "hashed"})
@@ -217,8 +214,7 @@ class ThroughDriver(ClusterCase):
     def test_unacknowledged_writes_are_executed_and_do_not_shift_later_replies(self):
         client = pymongo.MongoClient(self.uri, maxPoolSize=1)
         self.addCleanup(client.close)
-        unacknowledged = client[self.database_name].get_collection(
-            "c", write_concern=pymongo.WriteConcern(w=0))
+        unacknowledged = client[self.database_name].get_collection("c", write_concern=pymongo.WriteConcern(w=0))
         for i in range(50):
             unacknowledged.insert_one({"_id": i})
             self.assertEqual(client.admin.command("ping")["ok"], 1.0)
@@ -277,8 +273,7 @@ class Sharding(ClusterCase):
         self.admin.command("split", namespace, middle={"_id": bson.Int64(500)})
         self.admin.command("moveChunk", namespace, bounds=[low, {"_id": 500}], to=first)
         self.admin.command("moveChunk", namespace, find={"_id": 777}, to=second)
-        self.assertEqual(self.chunks("c"),
-                         [(low, {"_id": 500}, first), ({"_id": 500}, high, second)])
+        self.assertEqual(self.chunks("c"), [(low, {"_id": 500}, first), ({"_id": 500}, high, second)])
         self.wait_for(lambda: self.counts("c") == {first: 500, second: 500}, "documents have moved")
         self.admin.command("split", namespace, find={"_id": 100})
         self.admin.command("split", namespace, bounds=[{"_id": 500}, high])
@@ -353,19 +348,16 @@ class Sharding(ClusterCase):
         chunks = self.in_catalog("c")
         self.assertEqual(self.client.config.chunks.count_documents(chunks), 3)
         self.assertEqual(sorted(s["_id"] for s in self.client.config.shards.find()), self.shards)
-        grouped = self.client.config.chunks.aggregate(
-            [{"$match": chunks}, {"$group": {"_id": "$shard"}}])
+        grouped = self.client.config.chunks.aggregate([{"$match": chunks}, {"$group": {"_id": "$shard"}}])
         self.assertEqual(sorted(row["_id"] for row in grouped), self.shards[:2])
 
     def test_zones_place_chunks(self):
         self.admin.command("addShardToZone", self.shards[0], zone="z")
         self.addCleanup(self.admin.command, "removeShardFromZone", self.shards[0], zone="z")
-        self.admin.command("updateZoneKeyRange", self.namespace("c"), min={"_id": 0},
-                           max={"_id": 10}, zone="z")
+        self.admin.command("updateZoneKeyRange", self.namespace("c"), min={"_id": 0}, max={"_id": 10}, zone="z")
         self.shard_collection(self.namespace("c"), key={"_id": 1})
         self.assertIn(({"_id": 0}, {"_id": 10}, self.shards[0]), self.chunks("c"))
-        self.admin.command("updateZoneKeyRange", self.namespace("c"), min={"_id": 0},
-                           max={"_id": 10}, zone=None)
+        self.admin.command("updateZoneKeyRange", self.namespace("c"), min={"_id": 0}, max={"_id": 10}, zone=None)
 
     def test_wrong_requests_get_the_codes_of_a_real_router(self):
         self.database.u.insert_one({"_id": 1})
@@ -377,8 +369,7 @@ class Sharding(ClusterCase):
         self.assert_code(70, run, "moveChunk", namespace, find={"_id": 1}, to="nowhere")
         self.assert_code(73, run, "shardCollection", "nodot", key={"_id": 1})
         self.assert_code(self.no_key, run, "moveChunk", namespace, find={"x": 1}, to=self.shards[0])
-        self.assert_code(self.no_chunk, run, "moveChunk", namespace, bounds=[{"_id": 3}, {"_id": 4}],
-                         to=self.shards[0])
+        self.assert_code(self.no_chunk, run, "moveChunk", namespace, bounds=[{"_id": 3}, {"_id": 4}], to=self.shards[0])
         self.assert_code(self.no_chunk, run, "split", namespace)
 
 

@@ -108,8 +108,7 @@ class OnTheWire(ClusterCase):
         self.assertEqual(self.database.c.count_documents({}), 0)
 
     def test_a_transaction_is_refused(self):
-        reply = self.insert(self.wire(), [{"_id": 1}], txnNumber=bson.Int64(1), autocommit=False,
-                            startTransaction=True)
+        reply = self.insert(self.wire(), [{"_id": 1}], txnNumber=bson.Int64(1), autocommit=False, startTransaction=True)
         self.assertEqual((reply["ok"], reply["code"]), (0.0, 20))
         self.assertEqual(self.database.c.count_documents({}), 0)
 
@@ -193,8 +192,7 @@ class OnTheWire(ClusterCase):
         opened = self.count_open_cursors()
         cursor = wires[0].run({"find": "c", "batchSize": 5, "$db": self.database_name})["cursor"]["id"]
         self.assertGreater(self.count_open_cursors(), opened)
-        reply = wires[1].run({"killCursors": "c", "cursors": [cursor, bson.Int64(12345)],
-                              "$db": self.database_name})
+        reply = wires[1].run({"killCursors": "c", "cursors": [cursor, bson.Int64(12345)], "$db": self.database_name})
         self.assertEqual((reply["cursorsKilled"], reply["cursorsNotFound"]), ([cursor], [12345]))
         reply = wires[0].run({"getMore": cursor, "collection": "c", "$db": self.database_name})
         self.assertEqual((reply["ok"], reply["code"]), (0.0, 43))
@@ -279,8 +277,7 @@ class OnTheWire(ClusterCase):
 
     def test_closed_connections_release_their_threads_and_files(self):
         self.assert_alive()
-        self.wait_for(lambda: self.resources(self.router) == self.idle_resources,
-                      "earlier connections are closed")
+        self.wait_for(lambda: self.resources(self.router) == self.idle_resources, "earlier connections are closed")
         slow = {"aggregate": "c", "cursor": {}, "$db": self.database_name,
                 "pipeline": [{"$match": {"$expr": {"$function": {
                     "body": "function() { sleep(600000); }", "args": [], "lang": "js"}}}}]}
@@ -291,10 +288,8 @@ class OnTheWire(ClusterCase):
                      struct.pack("<iiii", 40_000_000, 1, 0, OP_MSG) + bytes(1000), message(slow)):
             with Wire(self.address) as wire:
                 wire.send(data)
-                self.wait_for(lambda: self.resources(self.router) > self.idle_resources,
-                              "the connection is accepted")
-        self.wait_for(lambda: self.resources(self.router) == self.idle_resources,
-                      "the threads and files are released")
+                self.wait_for(lambda: self.resources(self.router) > self.idle_resources, "the connection is accepted")
+        self.wait_for(lambda: self.resources(self.router) == self.idle_resources, "the threads and files are released")
         self.assert_alive()
 
     def test_sigterm_closes_idle_and_busy_connections(self):
@@ -305,8 +300,7 @@ class OnTheWire(ClusterCase):
         with Wire(address) as idle, Wire(address) as busy:
             idle.run({"buildInfo": 1, "$db": "admin"})
             busy.run({"insert": "c", "documents": [{"_id": 1}], "$db": self.database_name})
-            busy.send(message({"find": "c", "filter": {"$where": "sleep(600000)"},
-                               "$db": self.database_name}))
+            busy.send(message({"find": "c", "filter": {"$where": "sleep(600000)"}, "$db": self.database_name}))
             router.send_signal(signal.SIGTERM)
             self.assertEqual(router.wait(PATIENCE), 0)
             self.assertTrue(idle.is_closed())

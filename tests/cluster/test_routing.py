@@ -93,8 +93,7 @@ class Routing(support.ClusterCase):
         before = self.insert_commands()
         _, work = self.load(*options, *second)
         arrived = self.arrived_since(before)
-        self.assert_accounting(work, alreadyStored=0, rejectedByParser=0, rejectedByServer=0,
-                               retries=0)
+        self.assert_accounting(work, alreadyStored=0, rejectedByParser=0, rejectedByServer=0, retries=0)
         record = support.run_record(work)
         self.assertIs(record["verification"]["ok"], True)
         total, batches = record["accounting"]["inserted"], record["accounting"]["batches"]
@@ -127,8 +126,7 @@ class Routing(support.ClusterCase):
         self.assert_no_batch_is_split({"_id": "hashed"}, self.mot())
 
     def test_small_batches_by_bytes(self):
-        self.assert_no_batch_is_split({"v": "hashed"}, self.mot(), "--batch-bytes", "64KiB",
-                                      "--batch-size", 5000)
+        self.assert_no_batch_is_split({"v": "hashed"}, self.mot(), "--batch-bytes", "64KiB", "--batch-size", 5000)
 
     def scatter(self, key, bounds):
         """Shards the collection, splits it at the bounds, and moves the chunks to the shards in
@@ -141,8 +139,7 @@ class Routing(support.ClusterCase):
         for i, chunk in enumerate(self.chunks()):
             to = names[i % len(names)]
             if chunk["shard"] != to:
-                self.client.admin.command("moveChunk", namespace,
-                                          bounds=[chunk["min"], chunk["max"]], to=to)
+                self.client.admin.command("moveChunk", namespace, bounds=[chunk["min"], chunk["max"]], to=to)
 
     def test_ranges_of_two_fields(self):
         key = {"k": 1, "o": 1}
@@ -159,8 +156,7 @@ class Routing(support.ClusterCase):
 
     def test_the_key_of_an_existing_collection(self):
         """Without --shard-key, also for records that lack its fields, a second load and --resume."""
-        rows = "".join(f"{n},{'' if n % 10 == 0 else f'm{n % 997:03}@example.org'},{n % 7}\n"
-                       for n in range(1, 12001))
+        rows = "".join(f"{n},{'' if n % 10 == 0 else f'm{n % 997:03}@example.org'},{n % 7}\n" for n in range(1, 12001))
         first = rows[:rows.index("\n", len(rows) // 2) + 1]
         second = rows[len(first):]
         csv = [self.file(f"{i}.csv", "n,email,land\n" + part) for i, part in enumerate((first, second))]
@@ -182,8 +178,7 @@ class Routing(support.ClusterCase):
                     self.assert_arrived(self.arrived_since(before), batches, registered=1)
                     work = self.scratch / f"w{next(self._counter)}"
                     words = "--batch-size", 50, sources[1], "--work-dir", work
-                    running = self.start("shardload", "load", *self.target(), *words,
-                                         "--rate-limit", "5000")
+                    running = self.start("shardload", "load", *self.target(), *words, "--rate-limit", "5000")
                     self.wait_for_documents(running, 7000)
                     running.interrupt()
                     self.shardload("load", *self.target(), *words, "--resume")
@@ -235,17 +230,14 @@ class Routing(support.ClusterCase):
         options = ["--shard-key", '{"v": "hashed"}', "-j", 4, "--batch-size", 300]
         total = 20000 - 25
         _, work = self.load(*options, path, code=support.EXIT_REJECTS)
-        self.assert_accounting(work, inserted=total, alreadyStored=0, rejectedByParser=25,
-                               rejectedByServer=0)
+        self.assert_accounting(work, inserted=total, alreadyStored=0, rejectedByParser=25, rejectedByServer=0)
         _, work = self.load(*options, "--again", path, code=support.EXIT_REJECTS)
-        self.assert_accounting(work, inserted=0, alreadyStored=total, rejectedByParser=25,
-                               rejectedByServer=0)
+        self.assert_accounting(work, inserted=0, alreadyStored=total, rejectedByParser=25, rejectedByServer=0)
         self.database.command("collMod", "t", validator={"m": {"$gte": 50000}})
         gone = self.database.t.delete_many({}).deleted_count
         self.assertEqual(gone, total)
         _, work = self.load(*options, "--again", path, code=support.EXIT_REJECTS)
         kept = self.database.t.count_documents({})
         self.assertGreater(kept, 1000)
-        self.assert_accounting(work, inserted=kept, alreadyStored=0, rejectedByParser=25,
-                               rejectedByServer=total - kept)
+        self.assert_accounting(work, inserted=kept, alreadyStored=0, rejectedByParser=25, rejectedByServer=total - kept)
         self.assertEqual(len(support.reject_rows(work)), 25 + total - kept)

@@ -131,6 +131,16 @@ class Users(SecureCase):
                 outcome = self.load(*words, environment=support.clean_environment(**environment))
                 self.assertNotIn("warning", outcome.text)
 
+    def test_commands_have_the_password_if_it_is_in_the_environment(self):
+        """They may be these programs, too. A password that was given in another way reaches no other process."""
+        self.shardload("load", "-d", "mot", "-c", "t", "--drop", "--uri", self.uri(self.plain), "-u", "sha-1",
+                       "-p", PASSWORD, "--work-dir", "w", self.source)
+        for words, more, seen in ((["-p", PASSWORD], {}, ""), ([], {"SHARDLOAD_PASSWORD": PASSWORD}, PASSWORD)):
+            self.query("t", "--uri", self.uri(self.plain), "-u", "sha-1", *words, "--cold", "env -0 > environment",
+                       environment=support.clean_environment(**more)).expect(EXIT_OK)
+            found = (self.scratch / "environment").read_text().split("\0")
+            self.assertEqual([each for each in found if PASSWORD in each], [f"SHARDLOAD_PASSWORD={seen}"] * bool(seen))
+
     def test_a_password_file_that_others_may_read_causes_a_warning(self):
         for name, content, words in (
                 ("secret", PASSWORD, ["-u", "sha-256", "--password-file"]),
@@ -295,8 +305,7 @@ class Tls(SecureCase):
                 self.assert_refused(self.load(*words, code=None), "cannot use mongodb://", part)
 
     def test_an_expired_certificate_of_the_server_is_reported_at_once(self):
-        impostor = Impostor(self.ours.issue("old", "/O=servers/CN=localhost", ALTERNATIVE,
-                                            expired=True))
+        impostor = Impostor(self.ours.issue("old", "/O=servers/CN=localhost", ALTERNATIVE, expired=True))
         self.addCleanup(impostor.close)
         self.assert_refused(
             self.load("--uri", self.uri(impostor), "--tlsCAFile", self.ours.certificate, code=None),

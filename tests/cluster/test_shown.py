@@ -5,9 +5,7 @@ import json
 
 import proxy
 import support
-from shown import HOSTILE, ShownCase
-
-QUOTED = json.dumps(HOSTILE)
+from shown import HOSTILE, QUOTED, ShownCase, quoted
 
 
 class Shown(ShownCase, support.ClusterCase):
@@ -60,7 +58,7 @@ class Shown(ShownCase, support.ClusterCase):
     def test_queries(self):
         self.database["t"].insert_many([{"_id": i, "k" + HOSTILE: HOSTILE} for i in range(3)])
         self.database["t"].create_index("k" + HOSTILE, name=HOSTILE)
-        stages = json.dumps([{"$match": {"k" + HOSTILE: HOSTILE}}])
+        stages = quoted([{"$match": {"k" + HOSTILE: HOSTILE}}])
         name = "n\u009b7m\u202e\x7f"  # without a newline
         suite = self.file("s.yaml", f"name: s\nqueries:\n- name: {json.dumps(name)}\n  description: {QUOTED}\n"
                                     f"  pipeline: |\n    {stages}\n")
@@ -70,7 +68,7 @@ class Shown(ShownCase, support.ClusterCase):
             self.show("run", *self.target(), *more, suite, program="shardquery")
         self.show("compare", report, report, program="shardquery")
         broken = self.file("b.yaml", f"name: b\nqueries:\n- name: b\n  pipeline: |\n    "
-                                     f"[{{{json.dumps('$' + HOSTILE)}: 1}}]\n")
+                                     f"[{{{quoted('$' + HOSTILE)}: 1}}]\n")
         self.show("run", *self.target(), broken, program="shardquery")
 
 

@@ -285,6 +285,35 @@ class Dumps(support.ClusterCase):
         text = text.replace("tuesday", "friday")        # the copy of an unfinished start is not used
         self.run_load("--drop", "-", "--resume", stdin=text.encode(), work=self.scratch / "nightly")
         self.assertEqual(self.database.t.find_one()["b"], "friday")
+        for sent, message in (text.replace("friday", "sunday"), "the pipe has another dump"), (text, ""):
+            self.run_load("--drop", "-", "--resume", stdin=sent.encode(), work=self.scratch / "nightly",
+                          code=support.EXIT_SOURCE if message else 0, message=message)
+
+    def test_a_refused_table_of_a_dump_is_found_before_another_one_is_dropped(self):
+        """The first tables were dropped and loaded when the last one was refused, because a user had set it up."""
+        path = self.file("d.sql", "".join(f"CREATE TABLE {name} (id int);\nINSERT INTO {name} VALUES (1);\n"
+                                          for name in "abc"))
+        self.database.a.insert_one({"_id": "kept"})
+        self.database.create_collection("c", validator={"id": {"$ne": 9}})
+        self.run_load("--drop", path, code=support.EXIT_USAGE, message=f"--drop would remove {self.database_name}.c")
+        self.assertEqual([one["_id"] for one in self.database.a.find()], ["kept"])
+        self.assertEqual(self.collections(), ["a", "c"])
+        self.database.c.drop()
+        self.run_load("--drop", path)
+
+    def test_drop_leaves_no_documents_of_a_table_that_has_no_rows_any_more(self):
+        """Yesterday's rows of a table that is empty today stayed beside today's rows of the others."""
+        tables = "CREATE TABLE `cart` (`id` int);\nCREATE TABLE `other` (`id` int);\n" + MYSQL_ROWS
+        words = "load", "--uri", self.uri, "-d", self.database.name, "--drop"
+        path = self.file("s.sql", tables + "INSERT INTO `cart` VALUES (1),(2);\n")
+        self.shardload(*words, path)
+        self.database.other.insert_one({"mine": 1})
+        self.file("s.sql", tables)
+        outcome = self.shardload(*words, "--include", "g*", path)
+        self.assertEqual(self.collections(), ["cart", "cart.sources", "goods", "goods.sources", "other"])
+        outcome = self.shardload(*words, path, message="table other: the documents of")
+        self.assertIn("cart: dropped; the dump has no rows of this table", outcome.text)
+        self.assertEqual(self.collections(), ["goods", "goods.sources", "other"])
 
     def test_a_dump_that_arrives_in_pieces(self):
         """A pipe, or a file that was compressed in pieces, is recognised by 64 KiB of text, not by its first piece."""
@@ -333,7 +362,7 @@ class Dumps(support.ClusterCase):
         self.file("work/shardload.log", "an earlier load\n")
         if os.geteuid() == 0:
             os.chown(self.file("work/standard-input.sql", POSTGRES), support.NOBODY, support.NOBODY)
-            self.run_load("--resume", "-", stdin=b"", work=self.scratch / "work", code=support.EXIT_USAGE,
+            self.run_load("--resume", "-", stdin=POSTGRES.encode(), work=self.scratch / "work", code=support.EXIT_USAGE,
                           message="standard-input.sql: it belongs to another user")
         self.assertEqual(self.collections(), [])
 

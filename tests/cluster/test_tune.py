@@ -12,8 +12,7 @@ import proxy
 import support
 
 ROWS = 6000          # of a kilobyte: a server stores 60,000 short ones in ten times the time
-DIMENSIONS = ["threads", "batchSize", "compressor", "clustered", "writeConcern", "route",
-              "wireCompression"]
+DIMENSIONS = ["threads", "batchSize", "compressor", "clustered", "writeConcern", "route", "wireCompression"]
 SMALL = ["--try-threads", "1,2", "--try-batch-sizes", "20,200", "--trial-bytes", "4600KiB"]
 
 
@@ -50,8 +49,7 @@ class TuneCase(support.ClusterCase):
 
     def start_proxy(self):
         """Starts a proxy that counts the batches of trials. Returns (proxy, its URI)."""
-        server = proxy.Proxy(support.port_of(self.uri), lambda name: ".tune." in name and
-                             not name.endswith(".sources"))
+        server = proxy.Proxy(support.port_of(self.uri), lambda name: ".tune." in name and not name.endswith(".sources"))
         self.addCleanup(server.close)
         return server, self.proxy_uri(server)
 
@@ -71,8 +69,7 @@ class TuneCase(support.ClusterCase):
             for trial in setting["trials"]:
                 self.assertEqual(trial["documents"], record["sample"]["records"])
                 self.assertTrue(0 < trial["batchMilliseconds"]["p50"] <= trial["batchMilliseconds"]["p99"])
-                self.assertAlmostEqual(trial["rate"], trial["documents"] / trial["seconds"],
-                                       delta=0.01 * trial["rate"])
+                self.assertAlmostEqual(trial["rate"], trial["documents"] / trial["seconds"], delta=0.01 * trial["rate"])
             rates = [trial["rate"] for trial in setting["trials"]]
             if rates:
                 self.assertLessEqual(min(rates), setting["rate"])
@@ -87,8 +84,7 @@ class TuneCase(support.ClusterCase):
         self.assertIs(record["noiseMeasured"], freedom >= 8)
         if freedom >= 8:
             squares = sum((rate - sum(rates) / len(rates)) ** 2 for rates in logs for rate in rates)
-            self.assertAlmostEqual(record["noise"], max((squares / freedom) ** 0.5, 0.001),
-                                   delta=2e-4)
+            self.assertAlmostEqual(record["noise"], max((squares / freedom) ** 0.5, 0.001), delta=2e-4)
         loads = sorted(self.work.glob("trial-*"))
         self.assertEqual(len(loads), record["trials"] + 2 + len(record.get("storage", [])),
                          "one load for each trial, two to warm up, one for each storage figure")
@@ -164,8 +160,7 @@ class OneServer(TuneCase):
         self.assertEqual(len(rows), len(settings), outcome.out)
         for setting in settings:
             rates = [trial["rate"] for trial in setting["trials"]]
-            expected = [len(rates), setting["rate"], min(rates), max(rates), setting["low"],
-                        setting["high"]]
+            expected = [len(rates), setting["rate"], min(rates), max(rates), setting["low"], setting["high"]]
             found = rows[setting["threads"], setting["batchSize"]]
             self.assertLess(max(abs(a - b) for a, b in zip(found, expected)), 1.2, (found, expected))
 
@@ -271,8 +266,7 @@ class OneServer(TuneCase):
 
     def test_interrupted(self):
         """No collection is left, and the figures of the completed trials are recorded."""
-        running = self.start("shardload", *self.words(*SMALL, "--search", "grid", "--repeats", 20,
-                                                      self.path))
+        running = self.start("shardload", *self.words(*SMALL, "--search", "grid", "--repeats", 20, self.path))
         self.wait_for(lambda: not running.running() or "trial 2 of" in running.text(), "a trial")
         outcome = running.interrupt()
         self.assertEqual(self.collections(), [])
@@ -282,8 +276,7 @@ class OneServer(TuneCase):
         self.assertNotIn("shardload load --config", outcome.out)
 
     def test_collections_of_a_killed_tuning_are_removed_by_the_next(self):
-        running = self.start("shardload", *self.words(*SMALL, "--search", "grid", "--repeats", 20,
-                                                      self.path))
+        running = self.start("shardload", *self.words(*SMALL, "--search", "grid", "--repeats", 20, self.path))
         self.wait_for(lambda: not running.running() or self.collections(), "a collection")
         running.kill()
         left = self.collections()
@@ -297,8 +290,7 @@ class OneServer(TuneCase):
         twin = "t.tune." + ".".join([host[:-1] + ("0" if host[-1] != "0" else "1"), pid, start, number])
         self.database[twin].insert_one({})
         self.tune(*SMALL, "--max-trials", 2, message=("dropping", "elsewhere"))
-        self.assertEqual(self.collections(),
-                         sorted(["t.tune.elsewhere.1.2.3", "t.tune.mine", twin]))
+        self.assertEqual(self.collections(), sorted(["t.tune.elsewhere.1.2.3", "t.tune.mine", twin]))
 
     def test_interrupted_twice(self):
         """The thread that handles the second signal removes the collection."""
@@ -334,8 +326,7 @@ class OneServer(TuneCase):
         """The folder of a trial cannot be created."""
         self.work.mkdir(mode=0o700)
         (self.work / "trial-004").write_text("in the way")
-        outcome = self.tune(*SMALL, "--search", "grid", "--try-write-concerns", "1,majority",
-                            code=support.EXIT_USAGE)
+        outcome = self.tune(*SMALL, "--search", "grid", "--try-write-concerns", "1,majority", code=support.EXIT_USAGE)
         self.assertNotIn("left out", outcome.text)
         self.assertIn("trial-004", outcome.err)
         self.assertEqual(self.record()["trials"], 1)
@@ -364,8 +355,7 @@ queries:
         self.assertLess(outcome.out.index("saved in"), outcome.out.index("ratio"))
 
     def test_threads_and_batch_size_auto_are_dimensions_of_the_search(self):
-        self.tune("--threads", "auto", "--batch-size", "auto", "--trial-bytes", "2MiB",
-                  "--max-trials", 1)
+        self.tune("--threads", "auto", "--batch-size", "auto", "--trial-bytes", "2MiB", "--max-trials", 1)
         dimensions = self.record()["dimensions"]
         self.assertGreater(len(dimensions["threads"]), 1)
         self.assertGreater(len(dimensions["batchSize"]), 1)
@@ -390,8 +380,7 @@ queries:
                        code=support.EXIT_USAGE,
                        message=("no trial fits into --max-time (1.0 s)", "give more time"))
         self.assertFalse(fast.exists())
-        self.assertEqual((self.record()["trials"], self.record()["exitCode"]),
-                         (0, support.EXIT_USAGE))
+        self.assertEqual((self.record()["trials"], self.record()["exitCode"]), (0, support.EXIT_USAGE))
         self.assertEqual(self.collections(), [])
 
     def test_settings_that_the_sample_is_too_small_for_are_left_out(self):
@@ -410,8 +399,7 @@ queries:
         self.assertNotIn("reads", outcome.err)
 
     def left_out(self):
-        return {(s["threads"], s["batchSize"]) for s in self.record()["settings"]
-                if s["stopped"] == "left out"}
+        return {(s["threads"], s["batchSize"]) for s in self.record()["settings"] if s["stopped"] == "left out"}
 
     def test_each_small_file_counts_as_a_block(self):
         """Forty files of few MiB in total are enough blocks for eight threads."""
@@ -441,8 +429,7 @@ queries:
         self.shardload("tune", "--uri", uri, "-d", self.database_name, "-c", "t", "--work-dir",
                        self.work, "--format", "ycsb", "--records", "3M", "--try-threads", 2,
                        "--try-batch-sizes", 1000, "--max-trials", 1)
-        loads = [support.run_record(folder)["accounting"]["inserted"]
-                 for folder in sorted(self.work.glob("trial-*"))]
+        loads = [support.run_record(folder)["accounting"]["inserted"] for folder in sorted(self.work.glob("trial-*"))]
         record = self.record()
         self.assertEqual(len(loads), record["trials"] + 3)
         self.assertGreater(loads[2], loads[1])
@@ -464,8 +451,7 @@ class Refused(TuneCase):
                            "--try-write-concerns", "majority"))
         self.tune("--suite", "mot", "--search", "grid", "--max-trials", 3, code=support.EXIT_USAGE,
                   message=("--try-compressors", "--max-trials"))
-        outcome = self.tune("--rate-limit", 5, "--no-verify", "--progress", "none",
-                            code=support.EXIT_USAGE)
+        outcome = self.tune("--rate-limit", 5, "--no-verify", "--progress", "none", code=support.EXIT_USAGE)
         for option in ("--rate-limit", "--no-verify", "--progress"):
             self.assertIn(f"{option} does not belong to", outcome.err)
         self.tune("--index", '{"v": 1}', "--html", "-", code=support.EXIT_USAGE,
@@ -490,8 +476,7 @@ class Refused(TuneCase):
         self.assertEqual(self.collections(), [])
 
     def test_a_pipe_is_refused(self):
-        self.shardload("tune", *self.target(), "-", code=support.EXIT_SOURCE, stdin=b"anything",
-                       message="only once")
+        self.shardload("tune", *self.target(), "-", code=support.EXIT_SOURCE, stdin=b"anything", message="only once")
         self.assertEqual(self.collections(), [])
 
     def test_a_source_without_documents_is_refused(self):
@@ -570,8 +555,7 @@ class TwoShards(TuneCase):
                   "mongos,direct", "--search", "grid", "--repeats", 2)
         record = self.record()
         self.assert_counts(record)
-        self.assertEqual([(s["route"], len(s["trials"])) for s in record["settings"]],
-                         [("mongos", 2), ("direct", 2)])
+        self.assertEqual([(s["route"], len(s["trials"])) for s in record["settings"]], [("mongos", 2), ("direct", 2)])
         self.assertEqual(record["server"]["deployment"], "sharded cluster")
         for folder in self.work.glob("trial-*"):
             shards = support.run_record(folder)["topology"]

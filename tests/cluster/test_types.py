@@ -175,6 +175,18 @@ class Remembered(support.ClusterCase):
         outcome = self.shardload("load", *target, self.csv("6,2", header="n,k"), code=support.EXIT_SOURCE)
         self.assertIn("int and text in the collection, int here", outcome.err)
 
+    def test_names_that_look_like_those_of_earlier_loads(self):
+        """The same field is not "missing"; another spelling that cannot be seen is named as such."""
+        rows = [f"{n},{n}" for n in range(5)]
+        self.load(self.csv(*rows, header="Rechnungs-Nr.,Gr\u00f6\u00dfe"))
+        outcome, _ = self.load(self.csv(*rows, header="Rechnungs-Nr,Gro\u0308\u00dfe"))
+        said = "new: Gro\u0308\u00dfe; missing: Gr\u00f6\u00dfe. These look like missing ones: Gro\u0308\u00dfe; but"
+        self.assertIn(said, outcome.err)
+        self.assertEqual(self.database.t.count_documents({"Rechnungs-Nr": {"$exists": True}}), 10)
+        self.load(self.csv(*rows, header="Kunde,Mass"), collection="other")
+        outcome, _ = self.load(self.csv(*rows, header="Kunde\u00a0,M\u00e4ss"), collection="other")
+        self.assertIn("These look like missing ones: Kunde\u00a0; but", outcome.err)
+
     def test_keys_with_blanks_at_their_ends(self):
         """Columns of fixed width, such as CHAR(10): merge inserts a second document for each, so a warning names
         --trim."""
@@ -186,6 +198,10 @@ class Remembered(support.ClusterCase):
         self.assertEqual([one["v"] for one in self.database.t.find()], ["b", "b"])
         self.assertIn(said, self.shardload(*words, "--types", "nr=text", padded).err)
         self.assertNotIn(said, self.shardload(*words, self.csv("A3,b ", header="nr,v")).err)
+        for value in "A4\u00a0", "\u202fA5", "A6\u202f ":
+            self.shardload(*words, self.csv(value + ",b", header="nr,v"),
+                           message=said.replace("blanks", "no-break spaces"))
+        self.assertNotIn("no-break", self.shardload(*words, self.csv("\u00e0\u00a0b\u00e0,\u00a0", header="nr,v")).err)
 
     def test_a_column_with_the_name_of_a_field_in_another_case(self):
         """Headers of spreadsheets begin with capitals: they are not stored as second fields beside those of an

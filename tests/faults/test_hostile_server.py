@@ -572,6 +572,14 @@ class Redirected(fault_case.FaultCase):
         self.assert_nothing_lost(self.load_to({name: host for name, (host, _) in relays.items()}))
         self.assertGreater(sum(relay.received for _, relay in relays.values()), 100000)
 
+    def test_exchanged_hosts_of_shards_with_one_certificate(self):
+        """The certificate is right, the shard is not: the load does not say that all is well."""
+        relays = self.relays(self.rightful)
+        names = list(relays)
+        outcome = self.load_to({name: relays[names[n - 1]][0] for n, name in enumerate(names)})
+        self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
+        self.assertIn("documents are missing", outcome.err)
+
     def test_nothing_reaches_a_host_that_turns_off_the_check_of_its_certificate(self):
         relays = self.relays(self.forged)
         for more in ("", "/?tlsInsecure=true", "/?tls=false", "/?tlsAllowInvalidCertificates=true&x=",

@@ -284,7 +284,8 @@ LONG_SEEDS = {
     "fuzz_chunks": [fuzz_input(0, SHARDS, collection({"_id": 1}),
                           by_id(*(n << 20 for n in range(20000)))) + IDS],
     "fuzz_statistics": [fuzz_input(0, batch(*({"shard": f"s{n}", "documents": n, "data": 9}
-                                         for n in range(400))), STATUS)],
+                                         for n in range(400))), STATUS),
+                        fuzz_input(0, batch(*({},) * 60000), STATUS)],
     "fuzz_explain": [fuzz_input(0, {"shards": {f"s{n}": PLAN for n in range(2000)}}),
                      b"\0" + nested(DEEP, "inputStage", "winningPlan"),
                      b"\0" + nested(DEEP, "a")],

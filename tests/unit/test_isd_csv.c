@@ -138,15 +138,15 @@ TEST(a_malformed_number_of_the_right_width) {
 
 TEST(positions) {
     static const struct {
-        const char *latitude, *longitude, *expected;
+        const char *latitude, *longitude, *expected, *unparsed;
     } rows[] = {
-        {"40.77898", "-73.96925", "double 40.77898"},
-        {"0.0", "0.0", "nothing"},
-        {"0.0", "12.5", "double 0"},
-        {"", "12.5", "nothing"},
-        {"40.7", "", "nothing"},
-        {"90.01", "1", "nothing"},
-        {"-90", "180", "double -90"},
+        {"40.77898", "-73.96925", "double 40.77898", "nothing"},
+        {"0.0", "0.0", "nothing", "nothing"},
+        {"0.0", "12.5", "double 0", "nothing"},
+        {"", "12.5", "nothing", "text LONGITUDE=12.5"},
+        {"40.7", "", "nothing", "text LATITUDE=40.7"},
+        {"90.01", "1", "nothing", "text LATITUDE=90.01; LONGITUDE=1"},
+        {"-90", "180", "double -90", "nothing"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char text[300];
@@ -156,7 +156,8 @@ TEST(positions) {
                  rows[i].latitude, rows[i].longitude);
         parsed p = parse_table(text);
         assert_at(&p, "position.coordinates.1", rows[i].expected);
-        assert_at(&p, "elevation", "int 43");
+        assert_at(&p, "elevation", "double 42.7");
+        assert_at(&p, "unparsed", rows[i].unparsed);
         if (i == 0)
             assert_at(&p, "st", "text x+40779-073969");
     }

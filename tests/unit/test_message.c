@@ -241,10 +241,10 @@ TEST(compressed_messages_are_expanded_to_the_declared_size) {
             used = size + 3;
         } else
             memcpy(packed + HEADER + 9, message + HEADER, used = size);
-        for (int wrong = -1; wrong <= 1; wrong++) {
-            size_t found = 0;
-            put(packed + HEADER + 4, (uint32_t)((int)size + wrong));
-            bool ok = sl_message_expand(packed, HEADER + 9 + used, &plain, &found, why);
+        for (int wrong = -1; wrong <= 2; wrong++) { /* 2: another byte after the compressed data */
+            size_t found = 0, more = wrong == 2;
+            put(packed + HEADER + 4, (uint32_t)((int)size + wrong % 2));
+            bool ok = sl_message_expand(packed, HEADER + 9 + used + more, &plain, &found, why);
             assert_true(ok == (wrong == 0 && compressor < 4));
             if (ok) {
                 assert_int_equal(found, length);

@@ -84,18 +84,21 @@ TEST(printable_text_is_safe_on_a_terminal) {
                                  "31m\xC2\xA0"),
                       out, sizeof out);
     assert_string_equal(out, "\\xc2\\x9b31m\xC2\xA0");
-    /* Direction marks, overrides, isolates and separators are escaped; their neighbours are not. */
-    static const char *const control[] = {"\xD8\x9C",     "\xE2\x80\x8E", "\xE2\x80\x8F",
-                                          "\xE2\x80\xA8", "\xE2\x80\xA9", "\xE2\x80\xAA",
-                                          "\xE2\x80\xAE", "\xE2\x81\xA6", "\xE2\x81\xA9",
-                                          "\xC2\x80",     "\x7F",         "\n"};
+    /* Direction marks, overrides, isolates, separators and what shows nothing (a byte order mark,
+     * tags) are escaped; their neighbours are not. */
+    static const char *const control[] = {
+        "\xD8\x9C",         "\xE2\x80\x8E", "\xE2\x80\x8F", "\xE2\x80\xA8",
+        "\xE2\x80\xA9",     "\xE2\x80\xAA", "\xE2\x80\xAE", "\xE2\x81\xA6",
+        "\xE2\x81\xA9",     "\xC2\x80",     "\x7F",         "\n",
+        "\xE2\x80\x8B",     "\xE2\x81\xA5", "\xEF\xBB\xBF", "\xF3\xA0\x80\x80",
+        "\xF3\xA0\xBF\xBF", "\xC2\xAD"};
     for (size_t i = 0; i < sizeof control / sizeof control[0]; i++) {
         sl_text_printable(sl_text_of(control[i]), out, sizeof out);
         assert_int_equal(strlen(out), 4 * strlen(control[i]));
         assert_null(strpbrk(out, control[i]));
     }
     static const char plain[] =
-        "\xD8\x9B \xE2\x80\x8D \xE2\x80\x90 \xE2\x80\xA7 \xE2\x80\xAF \xE2\x81\xA5 "
+        "\xD8\x9B \xE2\x80\x8D \xE2\x80\x90 \xE2\x80\xA7 \xE2\x80\xAF \xEF\xB8\x8F "
         "\xE2\x81\xB0 \xF0\x9F\x9A\x97";
     sl_text_printable(sl_text_of(plain), out, sizeof out);
     assert_string_equal(out, plain);
