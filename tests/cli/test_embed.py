@@ -394,7 +394,7 @@ class Refused(support.Case):
         good = path.read_bytes()
         for at, value in ((0, 8), (0, 23), (4, 0xFF), (24, 9)):
             path.write_bytes(good[:at] + bytes([value]) + good[at + 1:])
-            self.assertIn("it is damaged", self.shardload(*words, code=support.EXIT_USAGE).err)
+            self.assertIn("it is damaged", self.shardload(*words, code=support.EXIT_RESOURCES).err)
 
     def test_a_dump_of_two_tables_is_no_second_source(self):
         """The advice was an option that does not apply to the second source."""
