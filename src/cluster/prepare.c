@@ -839,10 +839,14 @@ static bool includes(const bson_iter_t *a, const bson_iter_t *b) {
     return same;
 }
 
-/* Numbers of all types are compared: shells store 1 as an integer or as a double. */
+/* Numbers of all types are compared: shells store 1 as an integer or as a double. Servers 4.4 keep
+ * `sparse: 1`. */
 static bool same_value(const bson_iter_t *a, const bson_iter_t *b) {
     if (BSON_ITER_HOLDS_NUMBER(a) && BSON_ITER_HOLDS_NUMBER(b))
         return bson_iter_as_double(a) == bson_iter_as_double(b);
+    if ((BSON_ITER_HOLDS_BOOL(a) && BSON_ITER_HOLDS_NUMBER(b)) ||
+        (BSON_ITER_HOLDS_NUMBER(a) && BSON_ITER_HOLDS_BOOL(b)))
+        return bson_iter_as_bool(a) == bson_iter_as_bool(b);
     if (bson_iter_type(a) != bson_iter_type(b))
         return false;
     if (BSON_ITER_HOLDS_DOCUMENT(a) || BSON_ITER_HOLDS_ARRAY(a))

@@ -900,7 +900,9 @@ static bool compare_completed(sl_load *load, sl_error *error) {
               sl_reader_create(job->set, &reader, error);
     while (ok && (result = sl_reader_next(reader, &block, error)) == SL_READ_BLOCK) {
         sl_job_source *source = &job->sources[block.source];
-        const bool more = source->uncompared == 0 && block.text.length > 0 && !block.unselected;
+        /* The blocks of other loaders are not in the journal. */
+        const bool more = source->uncompared == 0 && block.text.length > 0 && !block.unselected &&
+                          !job->config->only_shards;
         ok =
             sl_sources_dialect(job, &block, &dialect, error) &&
             sl_resume_block_fits(job, &load->ledger, &block, error) &&

@@ -290,19 +290,30 @@ static bool copy_pipe(sl_stream *stream, const char *path, sl_error *error) {
     return ok;
 }
 
-/* With --resume: the pipe must have the dump that was copied. */
+/* With --resume: the pipe must have the dump that was copied, or none. */
 static bool compare_copy(sl_stream *stream, const char *path, sl_error *error) {
-    bool same;
+    bool same = true;
     int file = sl_private_file_open(path, O_RDONLY, error); /* whose is it? */
     if (file < 0)
         return false;
-    bool ok = sl_sql_dump_copy(sl_stream_dump(stream), file, &same, path, error);
+    sl_sql_dump *dump = sl_stream_dump(stream);
+    bool ok = !dump || sl_sql_dump_copy(dump, file, &same, path, error);
     close(file);
     return ok && (same || sl_error_set(error, SL_EXIT_SOURCE,
                                        "--resume: the pipe has another dump than the first run, "
-                                       "which copied its dump to %s: give that dump again, or load "
-                                       "this one without --resume, with another --work-dir",
+                                       "which copied its dump to %s: give none (</dev/null) to "
+                                       "complete that one, or load this one without --resume, with "
+                                       "another --work-dir",
                                        path));
+}
+
+/* Is the pipe empty? */
+static bool is_empty(sl_stream *stream) {
+    sl_reader_times times = {0};
+    sl_error unused;
+    size_t length = 0;
+    char byte;
+    return sl_stream_read(stream, &byte, 1, &length, &times, &unused) && length == 0;
 }
 
 /* The offsets of the tables of a dump are those of the file that was opened, as it was then. */
@@ -332,8 +343,9 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
                                    &stream, error))
         return not_text && !source->named && leave_out(all, error);
     sl_sql_dump *dump = sl_stream_dump(stream);
-    if (pipe && dump && all->directory[0]) {
-        ok = (access(copy, F_OK) == 0 ? compare_copy : copy_pipe)(stream, copy, error);
+    const bool copied = pipe && all->directory[0] && access(copy, F_OK) == 0;
+    if (pipe && all->directory[0] && (dump || (copied && is_empty(stream)))) {
+        ok = (copied ? compare_copy : copy_pipe)(stream, copy, error);
         sl_stream_close(stream);
         stream = NULL;
         path = copy;
@@ -342,8 +354,8 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
         dump = ok ? sl_stream_dump(stream) : NULL;
     } else if (pipe) {
         ok = sl_error_set(error, SL_EXIT_USAGE,
-                          all->config->resume && access(copy, F_OK) == 0
-                              ? "%s: the pipe has no dump; --resume needs the dump of the first run"
+                          copied
+                              ? "%s: --resume needs the dump of the first run, or none (</dev/null)"
                               : "%s: a pipe has no name for a collection: give --collection",
                           source->shown);
     }

@@ -1237,7 +1237,7 @@ static sl_outcome find_ambiguous(sl_outlet *outlet, const uint32_t *places, cons
     bson_append_document_end(&stages, &stage);
     append_stages(&outlet->sending->keys->match, &stages);
     bson_append_array_end(&command, &stages);
-    BCON_APPEND(&command, "cursor", "{", "}");
+    BCON_APPEND(&command, "cursor", "{", "}", "allowDiskUse", BCON_BOOL(true));
     sl_outcome outcome = ask(outlet, &command, &found, error);
     bson_destroy(&command);
     for (sl_walk walk = sl_walk_of(matches);
