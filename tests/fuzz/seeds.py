@@ -225,6 +225,7 @@ SEEDS = {
                      for text in (JSON_PLAIN, *JSON_TYPES)],
     "fuzz_json_format": [
         b'\3{"a":"1.5","b":"[1,{}]","c":{"d":"2020-01-01"},"e":["1","2"],"f":{"g":{"h":"ab"}},"st":"1,5","i":"AAA="}\n',
+        b'\3{"a":"1","b":"1,\\"a\\":2"}\n{"b":"[],\\"_id\\":2","i":""}\n',
         b'\2{"a":[[["1"]],{"d":"x"}],"c":[{"d":"2020-01-01"}],"b":"nul"}'] + [b"\1" + text.encode() for text in (
         JSON_PLAIN + "\n" + "\r\n ".join(JSON_TYPES), JSON_PLAIN + "{}\ufeff".join(JSON_TYPES),
         "[\n " + ",\n".join(JSON_TYPES).replace(":", ":\n") + "\n]\n",
