@@ -63,7 +63,7 @@ typedef struct tables {
     bool single;            /* all become one collection, or none */
     size_t left_out;        /* files of folders that have no data of a known format */
     unsigned loaded_before; /* tables that are stored, and were not loaded again */
-    _Atomic bool anew; /* the load has begun in the directory, and resumes no other */
+    _Atomic bool anew;      /* the load has begun in the directory, and resumes no other */
     _Atomic bool stopped, running;
 } tables;
 
