@@ -589,7 +589,7 @@ static void write_readings(const sl_typed_column *column, char *out, size_t room
 }
 
 /* Finds the type of a load that is compared: the only one that the registry lists, although the
- * values would not have it by inference, because the load declared it. */
+ * values would be of another kind by inference, because the load declared it. */
 static bool choose_declared(const sl_job *job, const known_type *types, size_t count,
                             const sl_typed_column *column, sl_schema_column *chosen) {
     sl_typing_walk walk = sl_types_columns(job);
@@ -597,7 +597,9 @@ static bool choose_declared(const sl_job *job, const known_type *types, size_t c
     sl_schema_column type = {0};
     const bool read = sl_column_type_read(types[0].type, &type);
     char declared[SL_TYPE_ROOM], name[200];
-    if (count != 1 || types[0].sampled || (read && sl_column_guess_fits(&column->guess, &type)))
+    if (count != 1 || types[0].sampled ||
+        (read && (sl_column_guess_fits(&column->guess, &type) ||
+                  sl_column_same_kind(&type, &column->schema))))
         return false;
     sl_print_text(declared, sizeof declared, "%s", types[0].type);
     for (char *at = strchr(declared, ' '); at;
@@ -614,6 +616,7 @@ static bool choose_declared(const sl_job *job, const known_type *types, size_t c
         return false;
     }
     type.lossless = false;
+    type.zone = SL_CHOICE_UNSET;
     if (sl_column_types[type.type].any_text)
         type.missing.count = 0;
     *chosen = type;
@@ -893,9 +896,11 @@ static void record_column(recording *r, const char *name, const sl_schema_column
     uint64_t at = sl_process_hash(name);
     bool found = next_added(r, name, &at) != NULL; /* in another source */
     for (size_t i = 0; i < count; i++) {
+        sl_schema_column other = {0};
         types[i].present = true;
-        if (types[i].sampled && !found)
-            add_recorded(r, name, types[i].type);
+        sl_column_type_read(types[i].type, &other);
+        if (types[i].sampled && !found && !sl_column_same_kind(schema, &other))
+            add_recorded(r, name, types[i].type); /* of the same kind: as this load stores it */
     }
     found = false;
     const bool declared = r->declared || schema->declared;
@@ -912,7 +917,8 @@ static void record_column(recording *r, const char *name, const sl_schema_column
         sl_column_type_read(one->type, &other);
         found = sl_column_same_kind(schema, &other);
         r->contradicts = r->contradicts || (!found && !declared && !one->sampled);
-        found = found && (!contradict(schema, &other) || strcmp(one->type, type) == 0);
+        found =
+            found && !one->sampled && (!contradict(schema, &other) || strcmp(one->type, type) == 0);
         one = i < count ? &types[i] : next_added(r, name, &at);
     }
     if (!found)
