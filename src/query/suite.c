@@ -407,6 +407,11 @@ static bool check_keys(sl_yaml *r, const yaml_node_t *node, const sl_query *quer
             return sl_yaml_fail(r, node->start_mark, "the operation %s needs the key \"%s\"", name,
                                 fields[i].key);
     }
+    if (query->threads > 1 && (!has_key(query, "sort") || has_key(query, "skip")))
+        return sl_yaml_fail(r, node->start_mark,
+                            "a statistic in several threads needs the key \"sort\", and takes no "
+                            "key \"skip\": without an order, the threads would read some documents "
+                            "twice, and others not at all");
     return true;
 }
 
