@@ -107,7 +107,7 @@ static bson_t *parse_index(const char *text) {
     return index;
 }
 
-/* Can the field be part of an index, or of a shard key? No part of its dotted path may be empty, nor
+/* Can the field be part of an index, or of a shard key? No part of its dotted path may be empty or
  * begin with $, except the last one of a wildcard index. */
 static bool is_key_path(const char *name, bool of_index) {
     for (const char *part = name;; part++) {

@@ -54,7 +54,7 @@ class Standalone(support.ClusterCase):
             self.assertEqual(set(self.database.t.index_information()), {"_id_", "v_1"})
         self.load("--drop", "--index", '{"v": 1}', path)
         outcome, _ = self.load("--drop", path)  # a load has created it now
-        self.assertRegex(outcome.err, "with indexes that this command does not name; to have them again, give\n.* --index ")
+        self.assertRegex(outcome.err, "indexes that this command does not name; to have them again, give\n.* --index ")
         self.assertNotIn("--drop removes", self.load("--drop", path)[0].err)
         self.database.command("collMod", "t", validator={"a": {"$ne": 9}})
         self.load("--drop", path, code=support.EXIT_USAGE, message="the option validator")

@@ -61,7 +61,8 @@ class Embedding(support.ClusterCase):
         outcome, work = self.load("--embed", f"items={records}", "--on", "key", "--shard-key", '{"key": 1}', documents)
         self.assertIn("500 documents with embedded records, 500 records embedded in them", outcome.text)
         figures = support.run_record(work)["embed"]
-        self.assertEqual([figures[name] for name in ("documentsWith", "embedded", "documentsWithoutKey")], [500, 500, 0])
+        self.assertEqual([figures[name] for name in ("documentsWith", "embedded", "documentsWithoutKey")],
+                         [500, 500, 0])
 
     def test_load_and_verify_by_shard_key(self):
         self.shardload(*self.words("--shard-key", '{"key": "hashed"}'), code=support.EXIT_REJECTS)

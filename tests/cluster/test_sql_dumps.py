@@ -403,7 +403,8 @@ class Dumps(support.ClusterCase):
         """The unpacked dump stayed in the work directory, and no message named it."""
         work = self.scratch / "work"
         for words in ("--types", "text"), ("--include", "no*"), ("--id-field", "primary-key"):
-            self.run_load(*words, "-", stdin=POSTGRES.replace("PRIMARY KEY (a)", "b int").encode(), work=work, code=None)
+            text = POSTGRES.replace("PRIMARY KEY (a)", "b int").encode()
+            self.run_load(*words, "-", stdin=text, work=work, code=None)
             self.assertFalse(work.exists(), words)
 
     def test_a_second_pipe_is_refused(self):

@@ -67,10 +67,11 @@ class Resumed(PipeCase):
         good, line = self.text, self.text[:self.text.index(b"\n") + 1]
         self.addCleanup(self.file.write_bytes, good)
         for text, message in ((good, None), (good.replace(b"SILVER", b"GOLDEN"), "the text at byte 0 differs from"),
-                              (good[:-400000] + good[-400000:].replace(b"SILVER", b"GOLDEN", 1), "differs from that of"),
+                              (good[:-400000] + good[-400000:].replace(b"SILVER", b"GOLDEN", 1), "from that of"),
                               (good + line, "differs from that of"), (good + good[len(line):], "differs from that of"),
                               (good[:len(good) // 2], "differs from that of"),
-                              (good[:good.index(b"\n", (1 << 20) - 1) + 1], "ended before the text of the completed load")):
+                              (good[:good.index(b"\n", (1 << 20) - 1) + 1],
+                               "ended before the text of the completed load")):
             self.file.write_bytes(text)
             outcome = self.begin("--resume", count=len(text)).wait()
             outcome.expect(support.EXIT_SOURCE if message else support.EXIT_REJECTS, message or "has been completed")
