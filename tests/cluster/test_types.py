@@ -358,11 +358,15 @@ class Remembered(support.ClusterCase):
             self.shardload("verify", *self.target(), "--content", path)
         self.load("--drop", "--types", "f=flag:J:N", path)
         other = self.csv("7,N", header="k,f")
+        self.shardload("load", *self.target(), other, code=support.EXIT_SOURCE, message="choose --types 'f=flag:J:N'\n")
         self.load("--types", "f=flag:J:N", other)
         outcome = self.shardload("verify", *self.target(), "--content", path, other, code=support.EXIT_VERIFICATION)
         self.assertEqual(outcome.err.count("column f: a load"), 1)
         self.assertIn("column f: a load declared the type flag J N; to compare its values, give --types 'f=flag:J:N'",
                       outcome.err)
+        cut = self.csv("1,2024-01-01 00:00:00.123456", header="k,u")  # it is a date there, so the advice is wrong
+        self.load("--drop", "--types", "u=datetime", cut, collection="cut")
+        self.assertNotIn("more digits", self.shardload("verify", *self.target("cut"), "--content", cut).text)
         hint = "verify needs the options of the load that change values: --schema, --types, --encoding, --trim"
         self.assertIn(hint, outcome.text)
         self.shardload("verify", *self.target(), "--content", "--types", "f=flag:J:N", path)
@@ -382,6 +386,9 @@ class Remembered(support.ClusterCase):
             if not types:
                 self.load(paths[1])
             self.shardload("verify", *self.target(), "--content", paths[0 if types else 1])
+            if len(first) == 2 and not types:  # one command infers one type for both
+                outcome = self.shardload("verify", *self.target(), "--content", *paths, code=support.EXIT_VERIFICATION)
+                self.assertIn("files that separate commands have loaded are verified one by one", outcome.text)
 
     def test_files_after_documents_of_another_program_have_one_type(self):
         """The first file was stored as int, the second one as double, and `verify` of the first failed."""

@@ -325,7 +325,7 @@ TEST(columns_may_have_any_order_and_be_missing) {
 TEST(a_header_without_a_required_column_is_no_record) {
     static const char people[] = "name: people\ncolumns: [{name: id, required: true}, "
                                  "{name: name, required: true}, {name: city}]";
-    parsed p = parse_with_schema(people, "city,id,nmae\nRome,1,Ann\n");
+    parsed p = parse_with_schema(people, "city,id,title\nRome,1,Ann\n");
     assert_null(p.format);
     assert_contains(p.error.message, "the header lacks columns that people must have: name");
     p = parse_with_schema(people, "city,1,2\n"); /* a record with the value "city" */

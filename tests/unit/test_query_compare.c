@@ -198,7 +198,8 @@ static const char *compare_two(const bson_t *old, const bson_t *new, sl_error *e
     return unit_keep(printed);
 }
 
-/* The queries of a nightly job, each in reports of its own: only those of the first one had rows. */
+/* The queries of a nightly job, each in reports of its own: only those of the first one had
+ * rows. */
 TEST(queries_of_all_reports_are_compared) {
     const measured one[] = {{4, 1, NULL, NULL}}, two[] = {{0, 1, NULL, NULL}, {4, 2, NULL, NULL}};
     char *printed;
