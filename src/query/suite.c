@@ -321,7 +321,8 @@ static bool take_parameter(sl_yaml *r, const yaml_node_t *name, const yaml_node_
     return read_parameter(r, value, parameter);
 }
 
-static bool suite_parameters(sl_yaml *r, const yaml_node_t *node, sl_query *query) {
+static bool read_parameters(sl_yaml *r, const yaml_node_t *node, void *field) {
+    sl_query *query = field;
     size_t pairs = sl_yaml_length(node);
     if (node->type == YAML_MAPPING_NODE && pairs > SL_PARAMETERS_MAX)
         return sl_yaml_fail(r, node->start_mark, "a query has at most %d parameters",
@@ -619,10 +620,6 @@ static bool read_options(sl_yaml *r, const yaml_node_t *node, void *field) {
         {0},
     };
     return sl_yaml_mapping(r, node, keys, field);
-}
-
-static bool read_parameters(sl_yaml *r, const yaml_node_t *node, void *field) {
-    return suite_parameters(r, node, field);
 }
 
 /* ---- the query ---- */
