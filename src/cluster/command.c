@@ -119,7 +119,6 @@ bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t
         {"Failed to send \"hello\" command with database \"admin\": ", ""},
         {"Failed to read 4 bytes: ", ""},
         {"socket error or timeout", "the connection broke or timed out"},
-        {"connection refused", "connection refused"},
         {"connection timeout", "no answer in time"},
         {". Topology type: Unknown", ""},
         {". Topology type: Single", ""},

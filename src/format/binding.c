@@ -704,29 +704,31 @@ static bool plan_create(const sl_format_options *options, sl_plan **out, sl_erro
     return ok;
 }
 
-/* Does the first line name at least one column of the schema? `*required`: and all that it
- * requires? */
-static bool names_columns(const sl_schema *schema, const sl_text *names, size_t count,
-                          bool *required) {
-    bool found[SL_COLUMNS_MAX] = {false}, any = false;
+/* How many columns of the schema does the first line name? `*required`: all that it requires? */
+static size_t names_columns(const sl_schema *schema, const sl_text *names, size_t count,
+                            bool *required) {
+    bool found[SL_COLUMNS_MAX] = {false};
+    size_t named = 0;
     *required = true;
     for (size_t i = 0; i < count; i++)
         sl_schema_find(schema, names[i], found);
     for (size_t k = 0; k < schema->column_count; k++) {
         *required = *required && (found[k] || !schema->columns[k].required);
-        any = any || found[k];
+        named += found[k];
     }
-    return any;
+    return named;
 }
 
 /* Is the first line, with these fields, a header? A line that names no column of the schema is a
- * record; if the schema declares a header, that is an error. */
+ * record; if the schema declares a header, that is an error. A line whose fields are columns by
+ * half is a header, too, if required columns are missing, which sl_dialect_bind reports. */
 static bool find_header(const sl_schema *schema, const sl_first_line *first, const sl_text *names,
                         bool *header, sl_error *error) {
-    bool required, named = names_columns(schema, names, first->fields, &required);
-    *header =
-        schema->header == SL_CHOICE_YES || (schema->header == SL_CHOICE_UNSET && named && required);
-    if (!*header || named)
+    bool required;
+    const size_t named = names_columns(schema, names, first->fields, &required);
+    *header = schema->header == SL_CHOICE_YES || (schema->header == SL_CHOICE_UNSET && named > 0 &&
+                                                  (required || 2 * named >= first->fields));
+    if (!*header || named > 0)
         return true;
     char shown[80];
     sl_text_printable(first->line, shown, sizeof shown);
@@ -753,7 +755,7 @@ static bool field_count(const sl_schema *schema, size_t fields, bool cut, size_t
     if (*count == fields)
         return true;
     return sl_error_set(error, SL_EXIT_SOURCE,
-                        "the first line has %zu fields and names no columns; the schema %s has %zu "
+                        "the first line has %zu fields and is no header; the schema %s has %zu "
                         "columns",
                         fields, schema->name, schema->column_count);
 }

@@ -117,7 +117,9 @@ bool sl_declared_apply(const sl_declared *declared, sl_dialect *d, sl_error *err
             char shown[80];
             sl_text_printable(sl_text_of(declared->columns[k].name), shown, sizeof shown);
             return sl_error_set(error, SL_EXIT_SOURCE,
-                                "--types names the column %s, which the text does not have", shown);
+                                "--types names the column %s, which the text does not have (load "
+                                "files that lack it by another command)",
+                                shown);
         }
         sl_schema_column *into = &d->columns[i].schema;
         const char *name = into->name, *short_name = into->short_name;

@@ -505,6 +505,13 @@ static bool one_kind(const known_type *types, size_t count) {
     return true;
 }
 
+/* Writes a type of the list as --types takes it, such as flag:Y:N. */
+static void divide_words(char *word, const sl_schema_column *type) {
+    for (char *at = strchr(word, ' '); at;
+         at = sl_column_types[type->type].has_words ? strchr(at, ' ') : NULL)
+        *at = ':';
+}
+
 /* Writes NAME=TYPE as --types takes it; nothing if the name has a character that divides the
  * list. */
 static void write_declaration(const char *name, const sl_schema_column *type, const char *before,
@@ -513,8 +520,7 @@ static void write_declaration(const char *name, const sl_schema_column *type, co
     sl_column_type_write(type, word);
     if (type->zone == SL_CHOICE_YES)
         word[strcspn(word, " ")] = '\0';
-    for (char *at = strchr(word, ' '); at; at = type->yes ? strchr(at, ' ') : NULL)
-        *at = ':';
+    divide_words(word, type);
     *out = '\0';
     if (!strpbrk(name, ",=") && !type->mixed[0])
         snprintf(out, room, "%s%s=%s", before, name, word);
@@ -589,7 +595,7 @@ static void write_readings(const sl_typed_column *column, char *out, size_t room
 }
 
 /* Finds the type of a load that is compared: the only one that the registry lists, although the
- * values would not have it by inference, because the load declared it. */
+ * values would be of another kind by inference, because the load declared it. */
 static bool choose_declared(const sl_job *job, const known_type *types, size_t count,
                             const sl_typed_column *column, sl_schema_column *chosen) {
     sl_typing_walk walk = sl_types_columns(job);
@@ -597,12 +603,12 @@ static bool choose_declared(const sl_job *job, const known_type *types, size_t c
     sl_schema_column type = {0};
     const bool read = sl_column_type_read(types[0].type, &type);
     char declared[SL_TYPE_ROOM], name[200];
-    if (count != 1 || types[0].sampled || (read && sl_column_guess_fits(&column->guess, &type)))
+    if (count != 1 || types[0].sampled ||
+        (read && (sl_column_guess_fits(&column->guess, &type) ||
+                  sl_column_same_kind(&type, &column->schema))))
         return false;
     sl_print_text(declared, sizeof declared, "%s", types[0].type);
-    for (char *at = strchr(declared, ' '); at;
-         at = sl_column_types[type.type].has_words ? strchr(at, ' ') : NULL)
-        *at = ':';
+    divide_words(declared, &type);
     if (!read && (type.type == SL_TYPE_TEXT || strchr(declared, ':'))) {
         sl_text_printable(sl_text_of(column->name), name, sizeof name);
         while ((one = sl_typing_next(&walk)) != NULL && one != column)
@@ -614,6 +620,7 @@ static bool choose_declared(const sl_job *job, const known_type *types, size_t c
         return false;
     }
     type.lossless = false;
+    type.zone = SL_CHOICE_UNSET;
     if (sl_column_types[type.type].any_text)
         type.missing.count = 0;
     *chosen = type;
@@ -631,12 +638,11 @@ typedef struct refusal {
     char own[400];   /* the same, of all columns with their types in this load */
 } refusal;
 
-/* Adds NAME=TYPE to a list, if there is room. */
-static void add_declaration(const char *name, const sl_schema_column *type, char list[400]) {
+/* Adds NAME=TYPE to a list, if there is room. False: it is not added. */
+static bool add_declaration(const char *name, const sl_schema_column *type, char list[400]) {
     char one[SL_FIELD_ROOM + SL_TYPE_ROOM];
     write_declaration(name, type, *list ? "," : "", one, sizeof one);
-    if (strlen(list) + strlen(one) < 400)
-        strcat(list, one);
+    return *one && strlen(list) + strlen(one) < 400 && strcat(list, one);
 }
 
 static void write_stored(const known_type *types, size_t count, char *out, size_t room) {
@@ -651,7 +657,7 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
     char name[200], here[SL_TYPE_ROOM], stored[200] = "", readings[400];
     const char *source = "";
     sl_schema_column only = {0};
-    sl_column_type_read(types[0].type, &only);
+    const bool usual = sl_column_type_read(types[0].type, &only);
     refused->sampled = refused->sampled || types[0].sampled;
     if (count == 1 && (is_only_declared(&only) ||
                        (column->rest && sl_column_same_kind(&column->type_of_rest, &only))))
@@ -672,9 +678,12 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
     write_readings(column, readings, sizeof readings);
     if (job->config->divided)
         *readings = '\0';
-    else if (count == 1 && only.type == SL_TYPE_FLAG && column->schema.type == SL_TYPE_TEXT)
-        snprintf(readings, sizeof readings,
-                 "--types '%.100s=flag:YES:NO' with the words for true and false", name);
+    else if (count == 1 && only.type == SL_TYPE_FLAG && column->schema.type == SL_TYPE_TEXT) {
+        sl_print_text(here, sizeof here, "%s", usual ? "flag YES NO" : stored);
+        divide_words(here, &only);
+        snprintf(readings, sizeof readings, "--types '%.100s=%s'%s", name, here,
+                 usual ? " with the words for true and false" : "");
+    }
     refused->used += sl_print_text(
         refused->shown + refused->used, sizeof refused->shown - refused->used,
         "\n  %s%scolumn %s: %s in the collection, %s here, as \"%s\"" SL_LINES "%s", source,
@@ -893,9 +902,11 @@ static void record_column(recording *r, const char *name, const sl_schema_column
     uint64_t at = sl_process_hash(name);
     bool found = next_added(r, name, &at) != NULL; /* in another source */
     for (size_t i = 0; i < count; i++) {
+        sl_schema_column other = {0};
         types[i].present = true;
-        if (types[i].sampled && !found)
-            add_recorded(r, name, types[i].type);
+        sl_column_type_read(types[i].type, &other);
+        if (types[i].sampled && !found && !sl_column_same_kind(schema, &other))
+            add_recorded(r, name, types[i].type); /* of the same kind: as this load stores it */
     }
     found = false;
     const bool declared = r->declared || schema->declared;
@@ -912,7 +923,8 @@ static void record_column(recording *r, const char *name, const sl_schema_column
         sl_column_type_read(one->type, &other);
         found = sl_column_same_kind(schema, &other);
         r->contradicts = r->contradicts || (!found && !declared && !one->sampled);
-        found = found && (!contradict(schema, &other) || strcmp(one->type, type) == 0);
+        found =
+            found && !one->sampled && (!contradict(schema, &other) || strcmp(one->type, type) == 0);
         one = i < count ? &types[i] : next_added(r, name, &at);
     }
     if (!found)
@@ -1307,8 +1319,9 @@ static void log_kept(const sl_job *job) {
  * the dates have several formats. */
 static void log_cut(const sl_job *job) {
     sl_typing_walk walk = sl_types_columns(job);
-    char names[300] = "", types[300] = "", word[SL_WORD_ROOM(sizeof types)];
-    size_t used = 0, declared = 0, count = 0;
+    column_names cut = {.count = 0};
+    char types[400] = "", word[SL_WORD_ROOM(sizeof types)];
+    size_t listed = 0;
     log_kept(job);
     for (const sl_typed_column *typed; (typed = sl_typing_next(&walk)) != NULL;) {
         char name[80];
@@ -1319,17 +1332,22 @@ static void log_cut(const sl_job *job) {
                            "%s, write a schema (inspect --write-schema FILE), and declare there %s",
                            sl_column_mixed_kind(column), name, sl_column_mixed_kind(column),
                            column->mixed);
-        if (column->declared || !sl_column_guess_is_cut(&typed->guess))
+        if (column->declared || typed->stored || !sl_column_guess_is_cut(&typed->guess))
             continue;
-        used += sl_print_text(names + used, sizeof names - used, "%s%s", count ? ", " : "", name);
-        declared += sl_print_text(types + declared, sizeof types - declared, "%s%s=datetime",
-                                  count++ ? "," : "", name);
+        add_name(&cut, typed->name);
+        listed +=
+            add_declaration(typed->name, &(sl_schema_column){.type = SL_TYPE_DATETIME}, types);
     }
-    if (count > 0)
-        sl_log_warning(
-            "dates hold milliseconds; the seconds of %s have more digits, so %s loaded as "
-            "text: --types %s cuts them",
-            names, count == 1 ? "it is" : "they are", sl_shell_word(types, word, sizeof word));
+    if (cut.count > 0)
+        sl_log_warning("dates hold milliseconds; the seconds of %s%s have more digits, so %s "
+                       "loaded as text: %s%s%s%s",
+                       cut.shown, cut.count > NAMES_SHOWN ? " ..." : "",
+                       cut.count == 1 ? "it is" : "they are", listed > 0 ? "--types " : "",
+                       listed > 0 ? sl_shell_word(types, word, sizeof word) : "",
+                       listed > 0 ? " cuts them" : "",
+                       listed == cut.count ? ""
+                                           : "; for all, write a schema (inspect "
+                                             "--write-schema FILE), and declare them datetime");
 }
 
 #define RESTS_SHOWN 4u
@@ -1374,20 +1392,17 @@ static void log_readings(const sl_job *job) {
 
 static void log_misfits(const sl_job *job) {
     sl_typing_walk walk = sl_types_columns(job);
-    char shown[2400] = "", types[600] = "", word[700], one[600];
+    char shown[2400] = "", types[400] = "", word[SL_WORD_ROOM(sizeof types)], one[600];
     size_t used = 0, count = 0;
     for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;) {
         if (!column->rest)
             continue;
-        write_declaration(column->name, &column->type_of_rest, *types ? "," : "", one, sizeof one);
-        if (strlen(types) + strlen(one) < sizeof types)
-            strcat(types, one);
+        add_declaration(column->name, &column->type_of_rest, types);
         if (count++ >= RESTS_SHOWN)
             continue;
         write_misfit(job, column, one, sizeof one);
         used += sl_print_text(shown + used, sizeof shown - used, SL_LINES, one);
     }
-    sl_shell_word(types, word, sizeof word);
     if (count > 0)
         sl_log_warning(
             "some values make %s text:" SL_LINES SL_LINES "\nTo reject such records, load with "
@@ -1395,7 +1410,8 @@ static void log_misfits(const sl_job *job) {
             "--write-schema FILE), and declare the type there with invalid: text or invalid: "
             "missing",
             sl_plural(count, "column"), shown, count > RESTS_SHOWN ? "\n  ..." : "",
-            *types ? "--types " : "declared types", *types ? word : "");
+            *types ? "--types " : "declared types",
+            *types ? sl_shell_word(types, word, sizeof word) : "");
 }
 
 static void log_padded(const sl_job *job) {

@@ -20,7 +20,7 @@
 #define QUERIES_MAX 2500 /* of a report: the time grows with their square */
 #define LEVEL 0.05
 #define LABEL_ROOM 120
-#define KEY_ROOM (2 * LABEL_ROOM)
+#define KEY_ROOM 1000u /* also of long names */
 
 /* The compared figures, and their paths in an entry of a report. */
 static const struct {
@@ -63,12 +63,11 @@ static bool key_of(const side *s, const bson_t *entry, char key[KEY_ROOM]) {
     const char *suite = sl_look_text(entry, "suite"), *name = sl_look_text(entry, "name");
     if (!suite || !name)
         return false;
-    size_t used = (size_t)snprintf(key, KEY_ROOM, "%.90s/%.90s", suite, name);
+    size_t used = (size_t)snprintf(key, KEY_ROOM, "%.400s/%.400s", suite, name);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0] && used < KEY_ROOM; i++) {
         double number = sl_look_number(entry, parts[i]);
         if (number > 0)
-            used +=
-                (size_t)snprintf(key + used, KEY_ROOM - used, ", %s %.0f", parts[i], floor(number));
+            used += (size_t)snprintf(key + used, KEY_ROOM - used, ", %s %.15g", parts[i], number);
     }
     const char *phase = sl_look_text(entry, "phase");
     const char *preference = sl_look_text(entry, "readPreference");
@@ -89,13 +88,25 @@ static bool find_key(const side *s, sl_walk *walk, const char *key) {
     return false;
 }
 
-/* Are there two entries in the first report that differ only in the read preference? */
+/* Finds the first entry of a side with this key, and its report. False: there is none. */
+static bool find_first(const side *s, const char *key, size_t *report, sl_walk *walk) {
+    for (*report = 0; *report < s->count; ++*report) {
+        *walk = sl_walk_start(s->reports[*report], "queries");
+        if (find_key(s, walk, key))
+            return true;
+    }
+    return false;
+}
+
+/* Are there two entries in a report that differ only in the read preference? */
 static bool has_preferences(const side *s) {
     char key[KEY_ROOM];
-    for (sl_walk walk = sl_walk_start(s->reports[0], "queries"); sl_walk_next(&walk);) {
-        sl_walk later = walk;
-        if (key_of(s, &walk.item, key) && find_key(s, &later, key))
-            return true;
+    for (size_t i = 0; i < s->count; i++) {
+        for (sl_walk walk = sl_walk_start(s->reports[i], "queries"); sl_walk_next(&walk);) {
+            sl_walk later = walk;
+            if (key_of(s, &walk.item, key) && find_key(s, &later, key))
+                return true;
+        }
     }
     return false;
 }
@@ -126,22 +137,26 @@ static bool check_reports(const side *s, sl_error *error) {
     return true;
 }
 
-/* Reads a figure of a query, and the date of the report, from each report of a side that has it.
- * Returns the number of values. */
-static size_t read_figures(const side *s, const char *key, size_t figure, double *values,
-                           double *times) {
+/* The figure of a query in a report of a side; 0: it has none. */
+static double figure_of(const side *s, size_t report, const char *key, size_t figure) {
+    double value = 0;
+    sl_walk walk = sl_walk_start(s->reports[report], "queries");
+    while (!(value > 0) && find_key(s, &walk, key))
+        value = sl_look_number(&walk.item, figures[figure].path);
+    return value > 0 ? value : 0;
+}
+
+/* Reads a figure of a query, and the date of the report, from each report of a side that has it;
+ * with `pairs`, if the report of that side has it, too. Returns the number of values. */
+static size_t read_figures(const side *s, const side *pairs, const char *key, size_t figure,
+                           double *values, double *times) {
     size_t count = 0;
     for (size_t i = 0; i < s->count && count < SL_RUNS_MAX; i++) {
-        sl_walk walk = sl_walk_start(s->reports[i], "queries");
-        while (find_key(s, &walk, key)) {
-            double value = sl_look_number(&walk.item, figures[figure].path);
-            if (!(value > 0))
-                continue;
-            double date = sl_look_number(s->reports[i], "date");
-            values[count] = value;
-            times[count++] = isnan(date) ? (double)i : date;
-            break;
-        }
+        const double date = sl_look_number(s->reports[i], "date");
+        values[count] = figure_of(s, i, key, figure);
+        times[count] = isnan(date) ? (double)i : date;
+        count += values[count] > 0 &&
+                 (!pairs || (i < pairs->count && figure_of(pairs, i, key, figure) > 0));
     }
     return count;
 }
@@ -167,7 +182,7 @@ static size_t count_unsound(const side *s, const char *key, size_t *runs,
     return unsound;
 }
 
-/* Makes the row of a query that is in both sides but cannot be compared. False if it can. */
+/* Counts the runs with a query that is in both sides. Do any of them not count? */
 static bool is_unsound(row *r, const side *old, const side *new) {
     char why[2][SL_UNSOUND_ROOM];
     size_t before = count_unsound(old, r->key, &r->old_runs, why[0]);
@@ -176,8 +191,6 @@ static bool is_unsound(row *r, const side *old, const side *new) {
         return false;
     snprintf(r->reason, sizeof r->reason, "in %zu old and %zu new runs, %s", before, after,
              why[before == 0]);
-    r->figure = FIGURES;
-    r->difference.verdict = SL_TOO_FEW; /* no test */
     return true;
 }
 
@@ -186,11 +199,11 @@ static bool is_unsound(row *r, const side *old, const side *new) {
 static bool compare_figure(row *r, const side *old, const side *new,
                            const sl_comparison_options *options) {
     static _Thread_local double values[2][SL_RUNS_MAX], times[2][SL_RUNS_MAX];
-    r->old_runs = read_figures(old, r->key, r->figure, values[0], times[0]);
-    r->new_runs = read_figures(new, r->key, r->figure, values[1], times[1]);
+    const bool paired = options->paired;
+    r->old_runs = read_figures(old, paired ? new : NULL, r->key, r->figure, values[0], times[0]);
+    r->new_runs = read_figures(new, paired ? old : NULL, r->key, r->figure, values[1], times[1]);
     if (r->old_runs == 0 || r->new_runs == 0)
         return false;
-    bool paired = options->paired && r->old_runs == r->new_runs;
     r->difference = paired ? sl_difference_paired(values[0], values[1], r->old_runs, options->seed)
                            : sl_difference_unpaired(values[0], times[0], r->old_runs, values[1],
                                                     times[1], r->new_runs, options->seed);
@@ -205,35 +218,43 @@ static bool has_rows(const row *rows, size_t count, const char *key) {
     return false;
 }
 
-/* Fills the rows of a query. Returns their number. */
+/* Fills the rows of a query: one without a figure if it is in both sides, but not comparable.
+ * Returns their number. */
 static size_t fill_query(row *rows, const char *key, const side *old, const side *new,
                          const sl_comparison_options *options) {
-    row made = {.figure = 0};
+    row made = {.figure = FIGURES, .difference.verdict = SL_TOO_FEW};
     size_t count = 0;
     memcpy(made.key, key, sizeof made.key);
     sl_text_printable(sl_text_of(key), made.label, sizeof made.label);
-    rows[0] = made;
-    if (is_unsound(&rows[0], old, new))
-        return 1;
-    for (made.figure = 0; made.figure < FIGURES; made.figure++) {
+    const bool sound = !is_unsound(&made, old, new);
+    for (size_t figure = 0; sound && figure < FIGURES; figure++) {
         rows[count] = made;
+        rows[count].figure = figure;
         count += compare_figure(&rows[count], old, new, options);
     }
-    return count;
+    if (count > 0 || made.old_runs == 0 || made.new_runs == 0)
+        return count;
+    if (sound)
+        strcpy(made.reason, "it has no figure that both sides have");
+    rows[0] = made;
+    return 1;
 }
 
-/* Fills the rows of each query of the first new report that both sides have. Returns their
- * number. */
+/* Fills the rows of each query that both sides have. Returns their number; more than ROWS_MAX:
+ * there are too many queries. */
 static size_t fill_rows(row *rows, const side *old, const side *new,
                         const sl_comparison_options *options) {
     size_t count = 0;
-    sl_walk walk = sl_walk_start(new->reports[0], "queries");
-    while (sl_walk_next(&walk)) {
-        char key[KEY_ROOM];
-        key_of(new, &walk.item, key);
-        if (has_rows(rows, count, key))
-            continue;
-        count += fill_query(&rows[count], key, old, new, options);
+    for (size_t i = 0; i < new->count; i++) {
+        for (sl_walk walk = sl_walk_start(new->reports[i], "queries"); sl_walk_next(&walk);) {
+            char key[KEY_ROOM];
+            key_of(new, &walk.item, key);
+            if (has_rows(rows, count, key))
+                continue;
+            if (count + FIGURES > ROWS_MAX)
+                return ROWS_MAX + 1;
+            count += fill_query(&rows[count], key, old, new, options);
+        }
     }
     return count;
 }
@@ -358,34 +379,38 @@ static void note_entries(FILE *out, const char *label, const bson_t *old, const 
     const char *was = sl_look_text(old, "answerHash"), *is = sl_look_text(new, "answerHash");
     if (was && is && strcmp(was, is) != 0)
         sl_print_to(out, "%s: the answer is not the same on both sides.\n", label);
+    for (size_t i = 0; i < FIGURES; i++) {
+        const bool had = sl_look_number(old, figures[i].path) > 0,
+                   has = sl_look_number(new, figures[i].path) > 0;
+        if (had != has)
+            sl_print_to(out, "%s: its first %s report has no %s.\n", label, had ? "new" : "old",
+                        figures[i].name);
+    }
     double before = sl_look_number(old, "documents"), after = sl_look_number(new, "documents");
     if (before >= 0 && after >= 0 && before != after)
         sl_print_to(out, "%s: the collections had %.0f (old) and %.0f (new) documents.\n", label,
                     before, after);
 }
 
-/* Notes the conditions that differ between the first reports of the two sides. False: a query of
- * the old side was not measured on the new one. */
-static bool note_conditions(FILE *out, const side *old, const side *new) {
+/* Notes the queries that only this side has and, if it is the new side, the conditions that differ
+ * between the first reports of the two sides with a query. False: only this side has a query. */
+static bool note_conditions(FILE *out, const side *s, const side *other, bool new) {
     char key[KEY_ROOM], label[LABEL_ROOM];
+    size_t first;
     bool all = true;
-    for (sl_walk walk = sl_walk_start(new->reports[0], "queries"); sl_walk_next(&walk);) {
-        sl_walk other = sl_walk_start(old->reports[0], "queries");
-        key_of(new, &walk.item, key);
-        sl_text_printable(sl_text_of(key), label, sizeof label);
-        if (find_key(old, &other, key))
-            note_entries(out, label, &other.item, &walk.item);
-        else
-            sl_print_to(out, "%s: only in the new report.\n", label);
-    }
-    for (sl_walk walk = sl_walk_start(old->reports[0], "queries"); sl_walk_next(&walk);) {
-        sl_walk other = sl_walk_start(new->reports[0], "queries");
-        key_of(old, &walk.item, key);
-        sl_text_printable(sl_text_of(key), label, sizeof label);
-        if (find_key(new, &other, key))
-            continue;
-        sl_print_to(out, "%s: only in the old report.\n", label);
-        all = false;
+    for (size_t i = 0; i < s->count; i++) {
+        for (sl_walk walk = sl_walk_start(s->reports[i], "queries"), found; sl_walk_next(&walk);) {
+            key_of(s, &walk.item, key);
+            if (find_first(s, key, &first, &found) && first < i)
+                continue;
+            sl_text_printable(sl_text_of(key), label, sizeof label);
+            if (!find_first(other, key, &first, &found)) {
+                sl_print_to(out, "%s: only in the %s report.\n", label, s->name);
+                all = false;
+            } else if (new) {
+                note_entries(out, label, &found.item, &walk.item);
+            }
+        }
     }
     return all;
 }
@@ -477,10 +502,12 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
     old.preferences = new.preferences = has_preferences(&old) || has_preferences(&new);
     row *rows = calloc(ROWS_MAX, sizeof *rows);
     size_t count = rows ? fill_rows(rows, &old, &new, options) : 0;
-    if (rows && count == 0) {
+    if (rows && (count == 0 || count > ROWS_MAX)) {
         free(rows);
         return sl_error_set(error, SL_EXIT_SOURCE,
-                            "the two sides have no figure of a query in common");
+                            count == 0
+                                ? "the two sides have no figure of a query in common"
+                                : "the reports have too many queries: compare fewer at once");
     }
     bool ok = rows && correct_verdicts(rows, count);
     sl_text_table *table = sl_text_table_create(columns);
@@ -498,7 +525,9 @@ bool sl_reports_compare(const bson_t *const *old_reports, size_t old_count,
         print_legend(out, rows, count, options->paired);
         for (size_t i = 0; i < count; i++)
             note_row(out, &rows[i]);
-        const bool common = note_conditions(out, &old, &new), complete = note_incomplete(out, &old);
+        note_conditions(out, &new, &old, true);
+        const bool common = note_conditions(out, &old, &new, false),
+                   complete = note_incomplete(out, &old);
         if (!note_incomplete(out, &new) || !complete || !common)
             *verdict = SL_EXIT_VERIFICATION;
     }

@@ -200,10 +200,23 @@ static bool reads_all(const sl_query *query) {
             (bson_iter_recurse(&field, &name) && !bson_iter_next(&name)));
 }
 
+/* Does the parameter `limit` limit what is read? No, if a filter or $match comes before it. */
+static bool reads_limit(const sl_query *query) {
+    bson_t filter;
+    if (!query->pipeline)
+        return sl_has_parameter(query->body, SL_LIMIT_PARAMETER) &&
+               (!sl_look_inside(query->body, "filter", &filter) || bson_empty(&filter));
+    for (sl_walk walk = sl_walk_of(query->pipeline); sl_walk_next(&walk);) {
+        if (bson_has_field(&walk.item, "$match") ||
+            sl_has_parameter(&walk.item, SL_LIMIT_PARAMETER))
+            return !bson_has_field(&walk.item, "$match");
+    }
+    return false;
+}
+
 bool sl_examined_by_definition(const sl_query *query, int64_t limit, uint64_t documents,
                                uint64_t *examined) {
-    bool limited = sl_has_parameter(query->body, SL_LIMIT_PARAMETER) ||
-                   sl_has_parameter(query->pipeline, SL_LIMIT_PARAMETER);
+    const bool limited = reads_limit(query);
     if (documents == 0 || (!limited && !reads_all(query)))
         return false;
     *examined = limited && (uint64_t)limit < documents ? (uint64_t)limit : documents;

@@ -335,8 +335,6 @@ bool sl_report_append(bson_t *queries, const sl_query_outcome *outcome) {
 
 /* ---- tables of documents ---- */
 
-#define COLUMNS_MAX SL_TEXT_COLUMNS_MAX
-
 #define PATH_ROOM 200
 
 typedef struct field {
@@ -348,7 +346,7 @@ typedef struct field {
 } field;
 
 typedef struct fields {
-    field *items; /* room for COLUMNS_MAX */
+    field *items; /* room for SL_TEXT_COLUMNS_MAX */
     size_t count;
 } fields;
 
@@ -357,7 +355,7 @@ static field *field_at(fields *all, const char *path) {
         if (strcmp(all->items[i].path, path) == 0)
             return &all->items[i];
     }
-    if (all->count == COLUMNS_MAX)
+    if (all->count == SL_TEXT_COLUMNS_MAX)
         return NULL; /* further keys are not shown */
     field *added = &all->items[all->count++];
     *added = (field){.numbers = true};
@@ -455,7 +453,7 @@ static void put_value(sl_text_table *table, const field *cell) {
 }
 
 void sl_table_print_documents(const bson_t *documents, size_t rows, FILE *out, unsigned indent) {
-    fields all = {.items = sl_zeroed(COLUMNS_MAX, sizeof(field))};
+    fields all = {.items = sl_zeroed(SL_TEXT_COLUMNS_MAX, sizeof(field))};
     if (!all.items) {
         sl_context_lost_output();
         return;

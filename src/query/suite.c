@@ -321,7 +321,8 @@ static bool take_parameter(sl_yaml *r, const yaml_node_t *name, const yaml_node_
     return read_parameter(r, value, parameter);
 }
 
-static bool suite_parameters(sl_yaml *r, const yaml_node_t *node, sl_query *query) {
+static bool read_parameters(sl_yaml *r, const yaml_node_t *node, void *field) {
+    sl_query *query = field;
     size_t pairs = sl_yaml_length(node);
     if (node->type == YAML_MAPPING_NODE && pairs > SL_PARAMETERS_MAX)
         return sl_yaml_fail(r, node->start_mark, "a query has at most %d parameters",
@@ -407,6 +408,11 @@ static bool check_keys(sl_yaml *r, const yaml_node_t *node, const sl_query *quer
             return sl_yaml_fail(r, node->start_mark, "the operation %s needs the key \"%s\"", name,
                                 fields[i].key);
     }
+    if (query->threads > 1 && (!has_key(query, "sort") || has_key(query, "skip")))
+        return sl_yaml_fail(r, node->start_mark,
+                            "a statistic in several threads needs the key \"sort\", and takes no "
+                            "key \"skip\": without an order, the threads would read some documents "
+                            "twice, and others not at all");
     return true;
 }
 
@@ -614,10 +620,6 @@ static bool read_options(sl_yaml *r, const yaml_node_t *node, void *field) {
         {0},
     };
     return sl_yaml_mapping(r, node, keys, field);
-}
-
-static bool read_parameters(sl_yaml *r, const yaml_node_t *node, void *field) {
-    return suite_parameters(r, node, field);
 }
 
 /* ---- the query ---- */

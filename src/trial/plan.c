@@ -245,10 +245,16 @@ static bool read_record(const char *path, bson_t **record, sl_rates *rates, sl_e
             error->code = SL_EXIT_USAGE;
         return sl_error_prefix(error, "--from");
     }
-    if (sl_rates_from_record(*record, shown, rates, error))
-        return true;
-    bson_destroy(*record);
-    return false;
+    if (!sl_rates_from_record(*record, shown, rates, error)) {
+        bson_destroy(*record);
+        return false;
+    }
+    const char *limit = sl_look_string(*record, "options.rate-limit");
+    if (*limit && strcmp(limit, "unlimited") != 0)
+        sl_log_warning("%s: the load had --rate-limit %.20s; the predicted times hold for a load "
+                       "with this limit only",
+                       shown, limit);
+    return true;
 }
 
 /* Sets only documents per second, from --rate. */
@@ -806,9 +812,11 @@ bool sl_model_use_record(sl_capacity_model *model, const char *path, sl_error *e
     bson_t *record;
     if (!read_record(path, &record, &rates, error))
         return false;
-    double shards = (double)sl_walk_count(record, "shards");
-    double documents = sl_look_documents(record, "accounting");
-    double each = sl_look_number(record, "accounting.bsonBytes") / documents;
+    bson_t inside; /* the load of a reload */
+    const bson_t *load = sl_look_inside(record, "load", &inside) ? &inside : record;
+    double shards = (double)sl_walk_count(load, "shards");
+    double documents = sl_look_documents(load, "accounting");
+    double each = sl_look_number(load, "accounting.bsonBytes") / documents;
     bson_destroy(record);
     shards = shards > 0 ? shards : 1;
     size_t rate = sl_capacity_find(model, "shard-rate", 10);

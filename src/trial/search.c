@@ -333,11 +333,6 @@ static bool surface_fit(rate_surface *surface) {
     return true;
 }
 
-/* The logarithm of a cell's true rate: the expected value, and its standard deviation. */
-static double surface_mean(const rate_surface *surface, size_t cell) {
-    return surface->means[cell];
-}
-
 /* The standard deviation of the difference of two cells. */
 static double surface_difference(const rate_surface *surface, size_t a, size_t b) {
     size_t n = surface->used;
@@ -451,8 +446,7 @@ static size_t find_best(const search_state *run) {
     size_t best = run->search->count;
     for (size_t i = 0; i < run->search->count; i++) {
         if (run->usable[i] && run->search->cells[i].trials > 0 &&
-            (best == run->search->count ||
-             surface_mean(run->surface, i) > surface_mean(run->surface, best)))
+            (best == run->search->count || run->surface->means[i] > run->surface->means[best]))
             best = i;
     }
     return best;
@@ -474,7 +468,7 @@ static bool is_neighbour(const search_state *run, size_t a, size_t b) {
 static bool is_contender(const search_state *run, size_t cell, size_t best) {
     if (run->usable[cell] && run->search->cells[cell].trials == 0 && is_neighbour(run, cell, best))
         return true;
-    double ahead = surface_mean(run->surface, cell) - surface_mean(run->surface, best);
+    double ahead = run->surface->means[cell] - run->surface->means[best];
     return run->usable[cell] && cell != best &&
            ahead + SURE * surface_difference(run->surface, cell, best) > WORTH_IT;
 }
@@ -489,7 +483,7 @@ static size_t next_for_the_best(const search_state *run) {
     if (contenders == 0)
         return search->count;
     for (size_t i = 0; i < search->count; i++) {
-        double bound = surface_mean(run->surface, i) + OPTIMISM * sqrt(run->surface->variances[i]);
+        double bound = run->surface->means[i] + OPTIMISM * sqrt(run->surface->variances[i]);
         if ((i == best || is_contender(run, i, best)) && i != run->last &&
             search->cells[i].trials < SL_SEARCH_REPEATS_MAX && bound > highest) {
             highest = bound;
@@ -501,13 +495,13 @@ static size_t next_for_the_best(const search_state *run) {
 
 /* Is the cell expected to be as fast as the best? */
 static bool is_as_fast(const search_state *run, size_t cell, size_t best) {
-    return surface_mean(run->surface, best) - surface_mean(run->surface, cell) <= EQUIVALENT;
+    return run->surface->means[best] - run->surface->means[cell] <= EQUIVALENT;
 }
 
 /* May the cell be as fast as the best, within its uncertainty? Untried neighbours of the cheapest
  * cell get a wider margin, because the surface is smoother than the true rates. */
 static bool may_be_as_fast(const search_state *run, size_t cell, size_t best, size_t cheapest) {
-    double behind = surface_mean(run->surface, best) - surface_mean(run->surface, cell);
+    double behind = run->surface->means[best] - run->surface->means[cell];
     bool near = run->search->cells[cell].trials == 0 && is_neighbour(run, cell, cheapest);
     double hope = near ? HOPE_NEARBY : HOPE;
     return behind - hope * surface_difference(run->surface, best, cell) <= EQUIVALENT;
@@ -530,7 +524,7 @@ static size_t find_second(const search_state *run, size_t best) {
     size_t second = best;
     for (size_t i = 0; i < run->search->count; i++) {
         if (i != best && run->usable[i] && run->search->cells[i].trials > 0 &&
-            (second == best || surface_mean(run->surface, i) > surface_mean(run->surface, second)))
+            (second == best || run->surface->means[i] > run->surface->means[second]))
             second = i;
     }
     return second;
@@ -547,7 +541,7 @@ static size_t next_for_the_cheapest(const search_state *run) {
     for (size_t i = 0; next != cheapest && i < count; i++) {
         if (run->usable[i] && cells[i].trials < CONTENDER_TRIALS && is_cheaper(run, i, cheapest) &&
             may_be_as_fast(run, i, best, cheapest) &&
-            (next == count || surface_mean(run->surface, i) > surface_mean(run->surface, next)))
+            (next == count || run->surface->means[i] > run->surface->means[next]))
             next = i;
     }
     if (next == count && cells[best].trials < CONTENDER_TRIALS)

@@ -1244,7 +1244,8 @@ static bool verify_report(sl_verification *verification) {
     if ((sum.different > 0 || (rejects > 0 && !is_equal(&sum))) &&
         !job->config->format_options.schema_text)
         sl_log_result("  documents that --mode merge changed differ; verify needs the options of "
-                      "the load that change values: --schema, --types, --encoding, --trim, --null");
+                      "the load that change values: --schema, --types, --encoding, --trim, --null; "
+                      "files that separate commands have loaded are verified one by one");
     if (outside.extra > 0)
         sl_log_result("  extra documents outside all ranges: %s; other programs may have stored "
                       "them, or loads with --mode merge or upsert",

@@ -38,7 +38,10 @@ BROKEN = {
     "an empty mix": suite("pipeline: '[]'", tail="mix: {}\n"),
     "a weight of 0": suite("pipeline: '[]'", tail="mix: {q: 0}\n"),
     "a statistic without a field": suite("operation: find, statistic: {threads: 2}"),
-    "65 threads": suite("operation: find, statistic: {field: f, threads: 65}"),
+    "65 threads": suite("operation: find, sort: '{\"_id\": 1}', statistic: {field: f, threads: 65}"),
+    "threads without an order, whose parts overlap": suite("operation: find, statistic: {field: f, threads: 2}"),
+    "threads with a skip, which was ignored": suite(
+        "operation: find, sort: '{\"_id\": 1}', skip: 5, statistic: {field: f, threads: 2}"),
     "a parameter with a range and a sequence": suite(
         "operation: count, parameters: {p: {range: [1, 2], sequence: {}}}"),
     "a parameter without values": suite("operation: count, parameters: {p: {}}"),

@@ -66,6 +66,15 @@ class Types(support.Case):
         self.assertEqual(options, ["--types", "it's $(id)=datetime"])
         self.assertNotIn("more digits", self.parse(path, *options)[0].err)
 
+    def test_advice_for_dates_that_would_be_cut_is_a_complete_option(self):
+        """It ended within a name after 300 bytes, and had names with commas, which --types does not take."""
+        names = [*(f"measurement_time_{n}" for n in range(20)), '"Time, UTC"']
+        path = self.file("w.csv", ",".join(names) + "\n" + (",".join(["2024-01-01 00:00:00.123456"] * 21) + "\n") * 2)
+        warning = self.parse(path)[0].err.partition("loaded as text: ")[2]
+        options, _, more = warning.partition(" cuts them")
+        self.assertRegex(more, "^; for all, write a schema .inspect --write-schema FILE., and declare them datetime")
+        self.assertNotIn("measurement_time_0", self.parse(path, *shlex.split(options))[0].err)
+
     def test_points_between_groups_of_digits(self):
         """12.500 is twelve and a half, or twelve thousand five hundred where 2,75 is a number."""
         rows = "id;price;n;x\n1;1,50;1.000;0.125\n2;2,75;12.500;1.250\n"

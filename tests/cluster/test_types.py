@@ -160,7 +160,7 @@ class Remembered(support.ClusterCase):
         contradicting = self.csv("21,a,01,2016-01-15", header="id,at.n,n,x")
         self.assert_refused(contradicting, 'column n: int in the collection, text here, as "01"',
                             'column at.n: int in the collection, text here, as "a"',
-                            "column x: double in the collection, date here", words=("--id-field", "id"))
+                            "column x: int in the collection, date here", words=("--id-field", "id"))
         self.load("--id-field", "id", "--types", "n=text,at.n=text,x=text", contradicting)
         self.assert_refused(self.csv("22,5", header="id,n"), "column n: int and text in the collection, int here",
                             words=("--id-field", "id"))
@@ -173,7 +173,7 @@ class Remembered(support.ClusterCase):
         slow = proxy.Refusing(support.port_of(self.uri), "$sample", code=50, executed=False)
         self.load(self.csv("5,1", header="n,k"), collection="slow", through=slow, message="took too long")
         outcome = self.shardload("load", *target, self.csv("6,2", header="n,k"), code=support.EXIT_SOURCE)
-        self.assertIn("int and text in the collection, int here", outcome.err)
+        self.assertIn("text and int in the collection, int here", outcome.err)
 
     def test_names_that_look_like_those_of_earlier_loads(self):
         """The same field is not "missing"; another spelling that cannot be seen is named as such."""
@@ -358,17 +358,46 @@ class Remembered(support.ClusterCase):
             self.shardload("verify", *self.target(), "--content", path)
         self.load("--drop", "--types", "f=flag:J:N", path)
         other = self.csv("7,N", header="k,f")
+        self.shardload("load", *self.target(), other, code=support.EXIT_SOURCE, message="choose --types 'f=flag:J:N'\n")
         self.load("--types", "f=flag:J:N", other)
         outcome = self.shardload("verify", *self.target(), "--content", path, other, code=support.EXIT_VERIFICATION)
         self.assertEqual(outcome.err.count("column f: a load"), 1)
         self.assertIn("column f: a load declared the type flag J N; to compare its values, give --types 'f=flag:J:N'",
                       outcome.err)
+        cut = self.csv("1,2024-01-01 00:00:00.123456", header="k,u")  # it is a date there, so the advice is wrong
+        self.load("--drop", "--types", "u=datetime", cut, collection="cut")
+        self.assertNotIn("more digits", self.shardload("verify", *self.target("cut"), "--content", cut).text)
         hint = "verify needs the options of the load that change values: --schema, --types, --encoding, --trim"
         self.assertIn(hint, outcome.text)
         self.shardload("verify", *self.target(), "--content", "--types", "f=flag:J:N", path)
         path = self.file("latin.csv", b"n,v\n1,\xfc\n")
         self.load("--drop", "--encoding", "latin1", path)
         self.assertIn(hint, self.shardload("verify", *self.target(), "--content", path, code=None).text)
+
+    def test_files_loaded_one_by_one_are_equal_to_what_is_stored(self):
+        """`verify` said of the second file that it differs from its sources, right after the load."""
+        for first, second, *types in (
+                (("10", "20"), ("1.5", "2.75")), (("2020-01-01",), ("2020-02-01 10:00:00",)),
+                (("true",), ("FALSE",)), (("2020-01-01T10:00:00",), ("2020-01-01T10:00:00Z",)),
+                (("2020-01-01T00:00:00Z", "2021-05-01T12:00:00"), ("7",), "--types", "p=datetime")):
+            paths = [self.csv(*(f"{n},{value}" for n, value in enumerate(values)), header="k,p")
+                     for values in (first, second)]
+            self.load("--drop", *types, paths[0])
+            if not types:
+                self.load(paths[1])
+            self.shardload("verify", *self.target(), "--content", paths[0 if types else 1])
+            if len(first) == 2 and not types:  # one command infers one type for both
+                outcome = self.shardload("verify", *self.target(), "--content", *paths, code=support.EXIT_VERIFICATION)
+                self.assertIn("files that separate commands have loaded are verified one by one", outcome.text)
+
+    def test_files_after_documents_of_another_program_have_one_type(self):
+        """The first file was stored as int, the second one as double, and `verify` of the first failed."""
+        self.database.t.insert_many([{"k": 100 + n, "p": 7.0} for n in range(50)])
+        for values in (7, 8), (9, 10):
+            path = self.csv(*(f"{value},{value}" for value in values), header="k,p")
+            self.load(path)
+            self.shardload("verify", *self.target(), "--content", path)
+        self.assertEqual(self.types("p"), {"double": 50, "int": 4})
 
     def test_a_reject_names_the_origin_of_the_type(self):
         self.load(self.csv("1.5,x", header="n,note"))

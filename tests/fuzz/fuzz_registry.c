@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sl_registry registry = {.database = (char *)(uintptr_t) "db",
                             .collection = (char *)(uintptr_t) "c.sources"};
     if (flags & 2)
-        sl_registry_set_part(&registry, "3", 2, SL_AFRESH_NEVER);
+        sl_registry_set_part(&registry, "3", 2, false);
     fuzz_reply(&registry, &in);
     fuzz_numbers(&in);
     return finish(&in);

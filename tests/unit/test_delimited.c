@@ -320,6 +320,18 @@ TEST(columns_may_have_any_order_and_be_missing) {
     assert_contains(p.error.message, "the header lacks columns that x must have: b, c");
 }
 
+/* A renamed column, here of the second of two files: the header became a record, and the columns
+ * were mixed. */
+TEST(a_header_without_a_required_column_is_no_record) {
+    static const char people[] = "name: people\ncolumns: [{name: id, required: true}, "
+                                 "{name: name, required: true}, {name: city}]";
+    parsed p = parse_with_schema(people, "city,id,title\nRome,1,Ann\n");
+    assert_null(p.format);
+    assert_contains(p.error.message, "the header lacks columns that people must have: name");
+    p = parse_with_schema(people, "city,1,2\n"); /* a record with the value "city" */
+    assert_int_equal(p.documents, 1);
+}
+
 TEST(quotes_and_escapes) {
     static const struct {
         const char *field;

@@ -198,6 +198,59 @@ static const char *compare_two(const bson_t *old, const bson_t *new, sl_error *e
     return unit_keep(printed);
 }
 
+/* The queries of a nightly job, each in reports of its own: only those of the first one had
+ * rows. */
+TEST(queries_of_all_reports_are_compared) {
+    const measured one[] = {{4, 1, NULL, NULL}}, two[] = {{0, 1, NULL, NULL}, {4, 2, NULL, NULL}};
+    char *printed;
+    size_t length;
+    sl_error error = {0};
+    const bson_t *sides[2][8];
+    for (unsigned i = 0; i < 8; i++) {
+        for (unsigned new = 0; new < 2; new ++)
+            sides[new][i] = report_of(i < 4 ? one : two, i < 4 ? 1 : 2, new, i % 4);
+    }
+    FILE *out = open_memstream(&printed, &length);
+    record = unit_keep_bson(bson_new());
+    assert_true(
+        sl_reports_compare(sides[0], 8, sides[1], 8, &usual, out, record, &verdict, &error));
+    fclose(out);
+    text = unit_keep(printed);
+    assert_contains(text, "s/q1");
+    assert_null(strstr(text, "only in the"));
+    assert_verdict(0, "no difference shown");
+    assert_string_equal(field_of_row(1, "query"), "s/q1");
+}
+
+TEST(a_query_without_a_common_figure_is_not_comparable) {
+    static const char *const reports_of_one[] = {
+        "{\"queries\": [{\"suite\": \"s\", \"name\": \"q\", \"medianMs\": 5}, %s]}",
+        "{\"queries\": [{\"suite\": \"s\", \"name\": \"q\", \"answer\": \"not supported here\"}, "
+        "%s]}"};
+    const char *other = "{\"suite\": \"s\", \"name\": \"r\", \"medianMs\": 5}";
+    char json[2][300];
+    sl_error error;
+    for (unsigned new = 0; new < 2; new ++)
+        snprintf(json[new], sizeof json[new], reports_of_one[new], other);
+    assert_contains(compare_two(unit_json(json[0]), unit_json(json[1]), &error),
+                    "s/q is not compared: it has no figure that both sides have.\n");
+    assert_int_equal(verdict, SL_EXIT_VERIFICATION);
+}
+
+TEST(queries_with_long_names_are_told_apart) {
+    char json[900], name[200];
+    sl_error error;
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    snprintf(json, sizeof json,
+             "{\"queries\": [{\"suite\": \"s\", \"name\": \"%s1\", \"medianMs\": 5}, "
+             "{\"suite\": \"s\", \"name\": \"%s2\", \"medianMs\": 5}]}",
+             name, name);
+    const char *at = strstr(compare_two(unit_json(json), unit_json(json), &error), "s/nnn");
+    assert_non_null(at);
+    assert_non_null(strstr(at + 1, "s/nnn"));
+}
+
 TEST(what_was_not_measured_again_is_not_comparable) {
     const measured queries[] = {{1, 1, NULL, NULL}, {1, 1, NULL, NULL}};
     const bson_t *one = report_of(queries, 1, true, 0), *two = report_of(queries, 2, true, 0);

@@ -99,6 +99,7 @@ TEST(operations) {
                "  - name: scan\n"
                "    operation: find\n"
                "    limit: '{\"$parameter\": \"limit\"}'\n"
+               "    sort: '{\"_id\": 1}'\n"
                "    statistic: {field: a.b, by: list, threads: 3}\n"
                "    options: {batchSize: 5, comment: c, readConcern: majority}\n"
                "  - {name: js, operation: mapReduce, map: 'function(){}', reduce: 'function(){}',\n"
@@ -132,6 +133,31 @@ TEST(operations) {
     assert_int_equal(examined, 7);
     assert_false(sl_examined_by_definition(read, 7, 100, &examined)); /* needs the plan */
     sl_suite_destroy(suite);
+}
+
+/* "examined" was the limit, although a filter before it reads the whole collection. */
+TEST(a_limit_after_a_filter_does_not_limit_what_is_read) {
+    static const struct {
+        sl_operation operation;
+        const char *query;
+        bool known;
+    } rows[] = {
+        {SL_FIND, "{\"filter\": {}, \"limit\": {\"$parameter\": \"limit\"}}", true},
+        {SL_FIND, "{\"filter\": {\"a\": 1}, \"limit\": {\"$parameter\": \"limit\"}}", false},
+        {SL_AGGREGATE, "[{\"$limit\": {\"$parameter\": \"limit\"}}, {\"$match\": {}}]", true},
+        {SL_AGGREGATE, "[{\"$match\": {}}, {\"$limit\": {\"$parameter\": \"limit\"}}]", false},
+    };
+    bson_t none = BSON_INITIALIZER;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const bool pipeline = rows[i].operation == SL_AGGREGATE;
+        uint64_t examined = 7;
+        sl_query query = {.operation = rows[i].operation,
+                          .pipeline = pipeline ? unit_json(rows[i].query) : NULL,
+                          .body = pipeline ? &none : unit_json(rows[i].query),
+                          .options = &none};
+        assert_int_equal(sl_examined_by_definition(&query, 7, 100, &examined), rows[i].known);
+        assert_int_equal(examined, 7);
+    }
 }
 
 #define START "name: s\nqueries:\n  - name: q\n"
