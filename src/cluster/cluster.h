@@ -528,20 +528,20 @@ bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_reg
                       sl_error *error);
 void sl_registry_close(sl_registry *registry);
 
-/* Finds out whether the registry of this name belongs to the target, which may not exist; if not,
- * it reads as empty, or the one that does is read (registry.c). */
+/* Finds out whether the registry of this name belongs to the target, which may not exist. If not,
+ * it reads as empty (registry.c), or fails if it, or the target's own, needs another name. */
 typedef enum sl_settling {
-    SL_SETTLE_READ, /* changes nothing */
-    SL_SETTLE_LOOK, /* the same; fails if SL_SETTLE_WRITE will */
-    SL_SETTLE_DROP, /* before the target is dropped: a registry of a renamed collection follows it */
+    SL_SETTLE_READ,  /* reads the target's own under its other name instead */
+    SL_SETTLE_LOOK,  /* changes nothing; fails if SL_SETTLE_WRITE will */
+    SL_SETTLE_DROP,  /* changes nothing; the target or its registry is dropped then */
     SL_SETTLE_WRITE, /* the target exists: makes the registry its own */
 } sl_settling;
 /* `again`: in doubt, the sources are those of the target; otherwise SL_EXIT_CLUSTER. */
 bool sl_registry_settle(sl_registry *registry, const sl_target *target, sl_settling how, bool again,
                         sl_error *error);
-/* Opens it for SL_SETTLE_READ. */
-bool sl_registry_open_to_read(sl_connection *connection, const sl_target *target,
-                              sl_registry **registry, sl_error *error);
+/* Opens it if it is NULL, and settles it. */
+bool sl_registry_open_settled(sl_connection *connection, const sl_target *target, sl_settling how,
+                              bool again, sl_registry **registry, sl_error *error);
 /* Drops the registry of a target, and nothing else. Succeeds if there is none; refuses a collection
  * of this name that is no registry. */
 bool sl_registry_drop(sl_connection *connection, const sl_target *target, sl_error *error);

@@ -205,7 +205,6 @@ static const struct {
     {"update", "update", "to write the registry of sources"},
     {"find", "find", "to read stored documents"},
     {"delete", "remove", "to remove the sources of a dropped collection from the registry"},
-    {"renameCollection", "renameCollectionSameDB", "to rename the registry with its collection"},
     {"aggregate", "find", "to count documents and to run queries"},
     {"getMore", "find", "to read"},
     {"explain", "find", "to explain queries"},

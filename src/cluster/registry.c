@@ -1167,8 +1167,10 @@ bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_
 
 /* ---- the collection that a registry belongs to ----
  *
- * It belongs to the collection whose UUID its counter has. After a rename it follows that
- * collection: it is renamed too. If no collection has this UUID any more, the collection was
+ * It belongs to the collection whose UUID its counter has. If that collection was renamed, a load
+ * is refused until the user has renamed the registry, too; other commands read it under its old
+ * name. No command renames, replaces or drops the registry of another collection: two loaders at
+ * once could take away each other's. If no collection has this UUID any more, the collection was
  * dropped, and another one may have its name; or it was restored, resharded or copied
  * (convertToCapped, movePrimary), which keeps the documents. Its documents decide: if the target
  * has documents whose _ids have numbers of the registry, it is the same collection. If not, the
@@ -1180,13 +1182,13 @@ bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_
 #define REGISTRIES_MOST 1000u /* that are searched for a collection's */
 
 typedef struct claims {
-    bool any;                   /* there is a registry */
-    uint32_t last;              /* its last number */
-    char owner[SL_UUID_ROOM];   /* of the collection that it belongs to; "": not recorded */
-    char name[256];             /* the name of that collection, if it is another one; "" */
-    bool taken;                 /* that name has the registry of a third collection */
-    char dropped[SL_UUID_ROOM]; /* or of one that no longer exists; "": it has none */
-    char other[256];            /* the registry of the target, under another name; "" */
+    bool any;                 /* there is a registry */
+    uint32_t last;            /* its last number */
+    char owner[SL_UUID_ROOM]; /* of the collection that it belongs to; "": not recorded */
+    char name[256];           /* the name of that collection, if it is another one; "" */
+    bool taken;               /* that name has the registry of a third collection */
+    bool left;                /* or of one that no longer exists */
+    char other[256];          /* the registry of the target, under another name; "" */
 } claims;
 
 /* Reads from a registry to which collection it belongs. */
@@ -1239,7 +1241,7 @@ static bool find_names(const sl_registry *registry, claims *c, sl_error *error) 
         if (strlen(c->name) + suffix == length && strncmp(name, c->name, length - suffix) == 0) {
             copy = strcmp(owner, c->owner) == 0; /* both collections have a registry */
             c->taken = !owner[0] || name_of(&reply, owner);
-            memcpy(c->dropped, owner, sizeof c->dropped);
+            c->left = !c->taken;
         }
         if (registry->uuid[0] && strcmp(owner, registry->uuid) == 0)
             snprintf(c->other, sizeof c->other, "%s", name);
@@ -1250,35 +1252,31 @@ static bool find_names(const sl_registry *registry, claims *c, sl_error *error) 
     return ok;
 }
 
-/* Removes a registry whose collection no longer exists, unless another loader has replaced it. */
-static bool remove_left(const sl_registry *registry, const char *name, const char *owner,
-                        sl_error *error) {
-    bool found;
-    bson_t *query = BCON_NEW("_id", "counter", "collection", BCON_UTF8(owner));
-    bool ok = sl_find_and_modify(registry->connection, registry->database, name, query, NULL, false,
-                                 NULL, &found, error);
-    bson_destroy(query);
-    return ok &&
-           (!found || sl_collection_drop(registry->connection, registry->database, name, error));
-}
-
-/* `replace`: a registry of the new name. Another loader may have renamed it meanwhile. */
-static bool rename_registry(const sl_registry *registry, const char *from, const char *to,
-                            bool replace, sl_error *error) {
-    const sl_target old = {.database = registry->database, .collection = from};
-    const sl_target new = {.database = registry->database, .collection = to};
-    char ns[SL_NAMESPACE_ROOM], new_ns[SL_NAMESPACE_ROOM];
-    bson_t *command =
-        BCON_NEW("renameCollection", BCON_UTF8(sl_target_namespace(&old, ns)), "to",
-                 BCON_UTF8(sl_target_namespace(&new, new_ns)), "dropTarget", BCON_BOOL(replace));
-    sl_append_majority(command);
-    sl_log_info("the registry %s is renamed to %s, as its collection was", ns, new_ns);
-    return sl_cluster_change(registry->connection, "admin", command, SL_CODE_NAMESPACE_NOT_FOUND,
-                             error) ||
-           sl_error_prefix(error,
-                           "the registry %s must be renamed to %s, as its collection was: give the "
-                           "same command again, or rename it in mongosh",
-                           ns, new_ns);
+/* The user gives a registry the name of its collection: `from` becomes `to`. */
+static bool refuse_name(const sl_registry *registry, const claims *c, const char *from,
+                        const char *to, sl_error *error) {
+    const char *database = registry->database;
+    const bool theirs = c->name[0], replaced = theirs ? c->left : c->any;
+    char copied[700] = "";
+    if (theirs ? c->taken : c->any && !c->owner[0])
+        return sl_error_set(error, SL_EXIT_CLUSTER,
+                            "the registry %s.%s lists the sources of %s.%s, which was renamed, and "
+                            "%s.%s may belong to another collection: rename both "
+                            "(renameCollection in mongosh), so that each has the name of its "
+                            "collection, or remove one that is not needed",
+                            database, from, database, theirs ? c->name : registry->target, database,
+                            to);
+    if (theirs)
+        snprintf(copied, sizeof copied,
+                 ". If %s.%s has the same documents, as a copy or restored, copy the registry "
+                 "instead: db.getSiblingDB('%s').getCollection('%s').aggregate([{$out: '%s'}])",
+                 database, registry->target, database, from, to);
+    return sl_error_set(error, SL_EXIT_CLUSTER,
+                        "the registry %s.%s lists the sources of %s.%s, which was renamed: rename "
+                        "it, too (mongosh), and give the same command again: db.adminCommand("
+                        "{renameCollection: '%s.%s', to: '%s.%s'%s})%s",
+                        database, from, database, theirs ? c->name : registry->target, database,
+                        from, database, to, replaced ? ", dropTarget: true" : "", copied);
 }
 
 /* Has the collection the documents of the registered sources? `*doubt`: it has documents, whose
@@ -1292,7 +1290,8 @@ static bool find_documents(const sl_registry *registry, uint32_t last, bool *fou
     if (!numbers_are_used(registry, last, last, found, error))
         return false;
     bson_t *filter = BCON_NEW("number", "{", "$exists", BCON_BOOL(true), "}", "inRange", BCON_NULL,
-                              "documents", "{", "$gt", BCON_INT64(0), "}");
+                              "$or", "[", "{", "documents", "{", "$gt", BCON_INT64(0), "}", "}",
+                              "{", "state", "started", "}", "]");
     bool ok = find(registry, filter, BCON_NEW("limit", BCON_INT64(1)), &documents, error) &&
               sl_collection_is_empty(registry->connection, &target, &empty, error);
     *doubt = ok && !*found && !empty && !bson_empty(&documents);
@@ -1343,7 +1342,7 @@ static bool refuse_doubt(const sl_registry *registry, sl_error *error) {
 }
 
 /* The registry stays as it is, or is read under its other name, until documents are loaded. */
-static bool settle_read(sl_registry *registry, const claims *c, bool documents) {
+static bool settle_read(sl_registry *registry, const claims *c, bool documents, bool warns) {
     if (c->other[0]) {
         char *name = strdup(c->other);
         free(name ? registry->collection : NULL);
@@ -1352,10 +1351,10 @@ static bool settle_read(sl_registry *registry, const claims *c, bool documents) 
         return true;
     }
     registry->gone = c->any && !documents;
-    if (registry->gone && c->name[0])
+    if (registry->gone && warns && c->name[0])
         sl_log_warning("the registry %s.%s lists the sources of %s.%s, which had this name",
                        registry->database, registry->collection, registry->database, c->name);
-    else if (registry->gone && c->last > 0)
+    else if (registry->gone && warns && c->last > 0)
         sl_log_warning("%s.%s %s: the documents of the sources that its registry %s.%s lists no "
                        "longer exist",
                        registry->database, registry->target,
@@ -1370,12 +1369,12 @@ bool sl_registry_settle(sl_registry *registry, const sl_target *target, sl_settl
     claims c = {.any = false};
     char own[SL_NAMESPACE_ROOM], followed[SL_NAMESPACE_ROOM];
     bool found = false, doubt = false;
+    const bool warns = !registry->gone && how != SL_SETTLE_DROP; /* once */
     sl_error why;
     if (registry->none)
         return true;
-    const bool elsewhere = strcmp(registry->collection, sl_target_registry(target, own)) != 0;
     free(registry->collection);
-    registry->collection = strdup(own);
+    registry->collection = strdup(sl_target_registry(target, own));
     registry->gone = false;
     if (!registry->collection)
         return sl_error_memory(error, "reading the registry");
@@ -1389,36 +1388,27 @@ bool sl_registry_settle(sl_registry *registry, const sl_target *target, sl_settl
     const char *uuid = registry->uuid;
     if ((!uuid[0] && !c.any) || (uuid[0] && strcmp(c.owner, uuid) == 0))
         return true;
-    if ((c.any || how != SL_SETTLE_WRITE || elsewhere) && !find_names(registry, &c, error))
+    if ((c.any || how != SL_SETTLE_WRITE) && !find_names(registry, &c, error))
         return false;
     snprintf(followed, sizeof followed, "%s" SL_REGISTRY_SUFFIX, c.name);
-    if (c.name[0] && c.taken && (how == SL_SETTLE_LOOK || how == SL_SETTLE_WRITE))
-        return sl_error_set(error, SL_EXIT_CLUSTER,
-                            "the registry %s.%s lists the sources of %s.%s, which had this name "
-                            "before, and %s.%s belongs to another collection: rename both "
-                            "(renameCollection in mongosh), so that each has the name of its "
-                            "collection, or remove one that is not needed",
-                            registry->database, own, registry->database, c.name, registry->database,
-                            followed);
-    if (c.name[0] && !c.taken && (how == SL_SETTLE_DROP || how == SL_SETTLE_WRITE) &&
-        !((!c.dropped[0] || remove_left(registry, followed, c.dropped, error)) &&
-          rename_registry(registry, own, followed, false, error)))
-        return false;
-    if (how == SL_SETTLE_DROP)
-        return true;
-    if (how == SL_SETTLE_WRITE && c.other[0])
-        return rename_registry(registry, c.other, own, true, error);
+    if (how != SL_SETTLE_READ && c.name[0])
+        return refuse_name(registry, &c, own, followed, error);
+    if (how != SL_SETTLE_READ && c.other[0])
+        return refuse_name(registry, &c, c.other, own, error);
     if (uuid[0] && c.any && !c.name[0] && !c.other[0] && c.last > 0 &&
         !find_documents(registry, c.last, &found, &doubt, error))
         return false;
-    if (doubt && c.owner[0] && how != SL_SETTLE_READ && !again)
-        return refuse_doubt(registry, error);
-    return how == SL_SETTLE_WRITE ? take_over(registry, c.any && !c.name[0], found || doubt, error)
-                                  : settle_read(registry, &c, found || doubt);
+    if (doubt && c.owner[0] && how != SL_SETTLE_READ && !again) {
+        if (how != SL_SETTLE_DROP)
+            return refuse_doubt(registry, error);
+        doubt = false;
+    }
+    return how == SL_SETTLE_WRITE ? take_over(registry, c.any, found || doubt, error)
+                                  : settle_read(registry, &c, found || doubt, warns);
 }
 
-bool sl_registry_open_to_read(sl_connection *connection, const sl_target *target,
-                              sl_registry **registry, sl_error *error) {
-    return sl_registry_open(connection, target, registry, error) &&
-           sl_registry_settle(*registry, target, SL_SETTLE_READ, true, error);
+bool sl_registry_open_settled(sl_connection *connection, const sl_target *target, sl_settling how,
+                              bool again, sl_registry **registry, sl_error *error) {
+    return (*registry || sl_registry_open(connection, target, registry, error)) &&
+           sl_registry_settle(*registry, target, how, again, error);
 }

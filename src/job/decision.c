@@ -578,11 +578,10 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
     *view = (sl_target_view){.silent = !shards_answer(destination, error)};
     return !view->silent && batches_fit(job, destination, error) &&
            decide_sharding(job, destination, view, error) &&
-           (destination->registry ||
-            sl_registry_open(connection, target, &destination->registry, error)) &&
+           sl_registry_open_settled(connection, target,
+                                    target->drop ? SL_SETTLE_DROP : SL_SETTLE_LOOK,
+                                    config->again || job->resumed, &destination->registry, error) &&
            may_be_dropped(job, destination, error) &&
-           (target->drop || sl_registry_settle(destination->registry, target, SL_SETTLE_LOOK,
-                                               config->again || job->resumed, error)) &&
            sl_sources_find_parts(job, destination, error) &&
            (job->resumed || target->drop ||
             (check_names(job, destination, view->exists, error) &&

@@ -383,8 +383,9 @@ static bool look_at_cluster(sl_job *job, sl_destination *destination, sl_preview
     bool ok = sl_decide(job, destination, &preview->target, error) ||
               (!preview->target.silent && refused(preview, error));
     return ok && sl_balancer_status(destination->connection, &preview->balancer, error) &&
-           (destination->registry || sl_registry_open(destination->connection, &destination->target,
-                                                      &destination->registry, error));
+           (destination->registry ||
+            sl_registry_open_settled(destination->connection, &destination->target, SL_SETTLE_READ,
+                                     true, &destination->registry, error));
 }
 
 /* Determines the layout and the chunk map as they will be before ranges are placed. */

@@ -520,9 +520,10 @@ static bool adopt_types(sl_preparation *preparation, sl_destination *destination
         return true;
     if (!comparing)
         sl_target_configure(destination, job, job->resumed);
-    return (destination->registry ||
-            sl_registry_open(destination->connection, &destination->target, &destination->registry,
-                             preparation->error)) &&
+    return sl_registry_open_settled(destination->connection, &destination->target,
+                                    comparing ? SL_SETTLE_READ : SL_SETTLE_LOOK,
+                                    job->config->again || job->resumed, &destination->registry,
+                                    preparation->error) &&
            sl_types_adopt(&preparation->embed->records, destination, comparing, preparation->error);
 }
 

@@ -381,10 +381,10 @@ static bool prepare(sl_load *load, sl_error *error) {
     if (!not_interrupted(error) || !stop_balancer(load, error))
         return false;
     if (!sl_target_begin(job, destination, error) ||
-        !sl_resume_record_drop(destination, &load->ledger, error) ||
         (destination->target.drop &&
          !sl_registry_settle(destination->registry, &destination->target, SL_SETTLE_DROP, false,
                              error)) ||
+        !sl_resume_record_drop(destination, &load->ledger, error) ||
         !sl_prepare_target(connection, &destination->target, &destination->created, error) ||
         !sl_target_identify(connection, &destination->target, error) ||
         !sl_target_check_shards(destination, NULL, error) ||

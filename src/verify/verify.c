@@ -1321,8 +1321,8 @@ static bool connect_to_cluster(sl_verification *verification, sl_error *error) {
         return false;
     sl_record_server(verification->record, destination->connection);
     if (!sl_topology_read(destination->connection, &destination->topology, error) ||
-        !sl_registry_open_to_read(destination->connection, &destination->target,
-                                  &destination->registry, error) ||
+        !sl_registry_open_settled(destination->connection, &destination->target, SL_SETTLE_READ,
+                                  true, &destination->registry, error) ||
         !sl_types_adopt(job, destination, true, error))
         return false;
     sl_types_log(job);

@@ -233,28 +233,115 @@ class Renamed(support.ClusterCase):
             self.assertIn(part, outcome.err)
         return self.database[name].count_documents({})
 
+    def as_advised(self, name, *words):
+        """A load is refused; then the command that its message names is given."""
+        before = self.registries()
+        outcome = self.shardload("load", "--uri", self.uri, "-d", self.database_name, "-c", name, *words,
+                                 code=support.EXIT_CLUSTER)
+        self.assertNotIn("--resume", outcome.err)
+        self.assertEqual(self.registries(), before)
+        (one,) = re.findall(r"renameCollection: '(\S+)', to: '(\S+)'(, dropTarget: true)?}", outcome.err)
+        old, new = (part.partition(".")[2] for part in one[:2])
+        self.rename(old, new, drop=bool(one[2]))
+        return outcome.err
+
+    def registries(self):
+        return {name: sorted(self.database[name].find(), key=str) for name in self.database.list_collection_names()
+                if name.endswith(".sources")}
+
     def test_a_registry_follows_its_collection(self):
         """After the rename of `t` to `live`, a load into `t` ended with "loaded before", or verify said "equal"."""
         path, other = self.generate("B", 300, "--seed", 91) + self.generate("B", 200, "--seed", 92)
-        for words, count in ((), 300), (("--drop",), 300):
+        for words in (), ("--drop",):
             self.into("t", path)
             self.rename("t", "live", drop=True)
             self.shardload("verify", *self.target(), path, code=support.EXIT_SOURCE)
-            self.assertEqual(self.into("t", *words, path), count)
+            self.as_advised("t", *words, path)
+            self.assertEqual(self.into("t", *words, path), 300)
             self.into("live", path, code=support.EXIT_SOURCE, message="has been loaded into")
             self.database.t.drop()
         self.assertEqual(self.into("t", other), 200)
         self.rename("live", "old")
         self.rename("t", "live")
         self.shardload("verify", "--uri", self.uri, "-d", self.database_name, "-c", "live", "--content", other)
+        for words in (), ("--drop",):           # first that of `old`, then its own
+            self.as_advised("live", *words, other)
         self.into("live", other, code=support.EXIT_SOURCE, message="has been loaded into")
         self.assertEqual(self.into("live", path), 500)
         self.into("old", path, code=support.EXIT_SOURCE, message="has been loaded into")
-        self.rename("live", "x")
-        self.rename("old", "live")
-        self.rename("x", "old")
-        self.into("live", self.generate("B", 9, "--seed", 93)[0], code=support.EXIT_CLUSTER,
-                  message=("which had this name before", "rename both"))
+
+    def test_the_names_of_two_collections_are_exchanged(self):
+        """--drop of one destroyed the registry of the other, whose file was stored a second time."""
+        path, other = self.generate("B", 300, "--seed", 91) + self.generate("B", 200, "--seed", 92)
+        self.into("t", path)
+        self.into("u", other)
+        before = self.registries()
+        for old, new in ("t", "x"), ("u", "t"), ("x", "u"):
+            self.rename(old, new)
+        for words in (), ("--drop",):
+            self.into("t", *words, path, code=support.EXIT_CLUSTER, message="rename both")
+        self.assertEqual(self.registries(), before)
+        for old, new in ("t", "x"), ("u", "t"), ("x", "u"):
+            self.rename(f"{old}.sources", f"{new}.sources")
+        self.into("u", path, code=support.EXIT_SOURCE, message="has been loaded into")
+        self.assertEqual(self.into("t", "--drop", path), 300)
+        self.into("u", path, code=support.EXIT_SOURCE, message="has been loaded into")
+
+    def test_a_collection_restored_beside_its_renamed_predecessor(self):
+        """Its registry was moved away, and moved again after it had been put back."""
+        path, other = self.generate("B", 300, "--seed", 91) + self.generate("B", 200, "--seed", 92)
+        self.into("t", path)
+        self.rename("t", "bad")
+        self.database.bad.aggregate([{"$out": "t"}])
+        outcome = self.shardload("load", *self.target(), other, code=support.EXIT_CLUSTER)
+        (one,) = re.findall(r"getCollection\('(\S+)'\).aggregate\(\[{\$out: '(\S+)'}", outcome.err)
+        self.database[one[0]].aggregate([{"$out": one[1]}])
+        self.into("t", path, code=support.EXIT_SOURCE, message="has been loaded into")
+        self.assertEqual(self.into("t", other), 500)
+        self.into("bad", path, code=support.EXIT_SOURCE, message="has been loaded into")
+        self.assertEqual(self.into("bad", other), 500)
+
+    def test_what_a_program_made_anew_is_not_dropped(self):
+        """The registry of the dropped predecessor made it a collection of loads: its documents were lost."""
+        path = self.file("n.csv", "id,n\n1,1\n2,2\n")
+        self.into("t", "--id-field", "id", path)
+        self.database.t.drop()
+        self.database.t.create_index("n", unique=True)
+        self.database.t.insert_one({"_id": "theirs"})
+        self.into("t", "--drop", path, code=support.EXIT_USAGE, message="which other programs have set up")
+
+    def test_forget_removes_no_registry_of_another_collection(self):
+        """The registry of a renamed collection was removed by its old name, and not by its new one."""
+        path = self.generate("B", 300, "--seed", 91)[0]
+        self.into("t", path)
+        self.rename("t", "u")
+        before = self.registries()
+        for name in "t", "u":
+            self.assertIn("which was renamed", self.shardload("forget", "--uri", self.uri, "-d", self.database_name,
+                                                              "-c", name, code=support.EXIT_CLUSTER).err)
+        self.assertEqual(self.registries(), before)
+        self.as_advised("u", path)
+        self.assertIn("its registry of 1 source is removed", self.shardload(
+            "forget", "--uri", self.uri, "-d", self.database_name, "-c", "u").out)
+
+    def test_types_of_embedded_records_are_not_those_of_a_dropped_collection(self):
+        """A column of texts was refused, as it had been one of numbers in the predecessor."""
+        path, numbers = self.file("n.csv", "id,n\n1,1\n2,2\n"), self.file("l.csv", "id,code\n1,5\n2,6\n")
+        texts = self.file("m.csv", "id,code\n1,a\n2,b\n")
+        self.into("t", "--embed", f"lines={numbers}", "--on", "id", path)
+        self.database.t.drop()
+        self.database.create_collection("t")
+        outcome = self.shardload("load", *self.target(), "--embed", f"lines={texts}", "--on", "id", path)
+        self.assertEqual(outcome.err.count("is another collection than before"), 1, outcome.err)
+        self.assertEqual(self.database.t.find_one({"id": 2})["lines"][0]["code"], "b")
+
+    def test_a_part_that_is_loaded_stays_registered(self):
+        """Without a UUID in the registry, as of an earlier version, the other part removed its record."""
+        path = self.file("n.csv", "id,n\n" + "".join(f"{n},{n}\n" for n in range(20000)))
+        self.into("t", "--id-field", "id", "--part", "1/2", path)
+        self.database["t.sources"].update_many({}, {"$unset": {"collection": ""}})
+        self.assertEqual(self.into("t", "--id-field", "id", "--part", "2/2", path), 20000)
+        self.assertEqual(self.database["t.sources"].find_one({"number": 1})["state"], "loaded")
 
     def test_a_copy_of_the_documents_is_the_same_collection(self):
         """A collection that was restored, resharded or converted has another UUID."""

@@ -84,10 +84,27 @@ class Privileges(support.Case):
         self.assertEqual(self.root[DATABASE][COLLECTION].count_documents({}), 1)
         self.assert_named(outcome, "collStats", "mot.tests")
 
+    def load_into_one_made_anew(self, who):
+        """Loads; then the collection is dropped and made anew, so that a load removes the sources of the registry."""
+        self.shardload(*self.load_args(who))
+        self.root[DATABASE].drop_collection(COLLECTION)
+        self.root[DATABASE].create_collection(COLLECTION)
+
+    def test_a_collection_made_anew_is_loaded_with_the_documented_role(self):
+        """The load lacked a privilege after another program had dropped the collection."""
+        self.start_anew(COLLECTION)
+        who = self.allow(documented_roles()["shardloadLoad"])
+        self.load_into_one_made_anew(who)
+        self.shardload(*self.load_args(who))
+        self.assertEqual(self.root[DATABASE][COLLECTION].count_documents({}), 1)
+
     def test_each_missing_privilege_of_loading_is_named(self):
-        for less, action, where in self.each_one_missing(documented_roles()["shardloadLoad"]):
+        role = documented_roles()["shardloadLoad"]
+        for less, action, where in self.each_one_missing(role):
             with self.subTest(action=action, where=where):
                 self.start_anew(COLLECTION)
+                if action == "remove":
+                    self.load_into_one_made_anew(self.allow({**role, "createRole": "all"}))
                 outcome = self.shardload(*self.load_args(self.allow(less)), code=EXIT_CLUSTER)
                 self.assert_named(outcome, action, where)
 
