@@ -531,10 +531,11 @@ void sl_registry_close(sl_registry *registry);
 /* Finds out whether the registry of this name belongs to the target, which may not exist. If not,
  * it reads as empty (registry.c), or fails if it, or the target's own, needs another name. */
 typedef enum sl_settling {
-    SL_SETTLE_READ,  /* reads the target's own under its other name instead */
-    SL_SETTLE_LOOK,  /* changes nothing; fails if SL_SETTLE_WRITE will */
-    SL_SETTLE_DROP,  /* changes nothing; the target or its registry is dropped then */
-    SL_SETTLE_WRITE, /* the target exists: makes the registry its own */
+    SL_SETTLE_READ,   /* reads the target's own under its other name instead */
+    SL_SETTLE_LOOK,   /* changes nothing; fails if SL_SETTLE_WRITE will */
+    SL_SETTLE_DROP,   /* changes nothing; the target and its registry are dropped then */
+    SL_SETTLE_FORGET, /* the same of the registry; fails if it is that of a renamed collection */
+    SL_SETTLE_WRITE,  /* the target exists: makes the registry its own */
 } sl_settling;
 /* `again`: in doubt, the sources are those of the target; otherwise SL_EXIT_CLUSTER. */
 bool sl_registry_settle(sl_registry *registry, const sl_target *target, sl_settling how, bool again,

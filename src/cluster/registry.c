@@ -1168,9 +1168,9 @@ bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_
 /* ---- the collection that a registry belongs to ----
  *
  * It belongs to the collection whose UUID its counter has. If that collection was renamed, a load
- * is refused until the user has renamed the registry, too; other commands read it under its old
- * name. No command renames, replaces or drops the registry of another collection: two loaders at
- * once could take away each other's. If no collection has this UUID any more, the collection was
+ * into it is refused until the user has renamed the registry, too; other commands read it under its
+ * old name. A load into an empty collection of the old name takes the registry, with a warning. No
+ * command renames or replaces a registry: two loaders at once could take away each other's. If no collection has this UUID any more, the collection was
  * dropped, and another one may have its name; or it was restored, resharded or copied
  * (convertToCapped, movePrimary), which keeps the documents. Its documents decide: if the target
  * has documents whose _ids have numbers of the registry, it is the same collection. If not, the
@@ -1369,7 +1369,8 @@ bool sl_registry_settle(sl_registry *registry, const sl_target *target, sl_settl
     claims c = {.any = false};
     char own[SL_NAMESPACE_ROOM], followed[SL_NAMESPACE_ROOM];
     bool found = false, doubt = false;
-    const bool warns = !registry->gone && how != SL_SETTLE_DROP; /* once */
+    const bool first = !registry->gone; /* warnings are given once */
+    bool warns = first && how != SL_SETTLE_DROP, empty = how == SL_SETTLE_DROP;
     sl_error why;
     if (registry->none)
         return true;
@@ -1391,10 +1392,21 @@ bool sl_registry_settle(sl_registry *registry, const sl_target *target, sl_settl
     if ((c.any || how != SL_SETTLE_WRITE) && !find_names(registry, &c, error))
         return false;
     snprintf(followed, sizeof followed, "%s" SL_REGISTRY_SUFFIX, c.name);
-    if (how != SL_SETTLE_READ && c.name[0])
-        return refuse_name(registry, &c, own, followed, error);
-    if (how != SL_SETTLE_READ && c.other[0])
+    if (how != SL_SETTLE_READ && c.name[0]) {
+        if (!empty && !c.other[0] &&
+            !sl_collection_is_empty(registry->connection, target, &empty, error))
+            return false;
+        if (c.other[0] || !empty || how == SL_SETTLE_FORGET)
+            return refuse_name(registry, &c, own, followed, error);
+        if (first) /* as when each night a new collection is loaded, and then gets another name */
+            sl_log_warning("the registry %s.%s lists the sources of %s.%s, which had this name: it "
+                           "becomes that of the new collection. Rename it beforehand to %s if "
+                           "later loads into %s shall know their sources",
+                           registry->database, own, registry->database, c.name, followed, c.name);
+        warns = false;
+    } else if (how != SL_SETTLE_READ && c.other[0]) {
         return refuse_name(registry, &c, c.other, own, error);
+    }
     if (uuid[0] && c.any && !c.name[0] && !c.other[0] && c.last > 0 &&
         !find_documents(registry, c.last, &found, &doubt, error))
         return false;

@@ -56,7 +56,7 @@ static bool forget_target(const sl_load_config *config, sl_error *error) {
         (connection = sl_load_open_connection(config, SL_FOR_WRITING, "shardload", 1, error)) &&
         none_runs(connection, error) && sl_registry_open(connection, &target, &registry, error) &&
         sl_registry_numbers(registry, &numbers, &count, error) &&
-        sl_registry_settle(registry, &target, SL_SETTLE_DROP, false, error) &&
+        sl_registry_settle(registry, &target, SL_SETTLE_FORGET, true, error) &&
         sl_registry_drop(connection, &target, error);
     if (ok)
         sl_log_result(count ? "%s.%s: its registry of %s is removed; its documents stay"

@@ -249,26 +249,27 @@ class Renamed(support.ClusterCase):
         return {name: sorted(self.database[name].find(), key=str) for name in self.database.list_collection_names()
                 if name.endswith(".sources")}
 
-    def test_a_registry_follows_its_collection(self):
-        """After the rename of `t` to `live`, a load into `t` ended with "loaded before", or verify said "equal"."""
+    def test_a_new_collection_that_is_renamed_each_night(self):
+        """The next load into its first name ended with "loaded before", or needed a command between the nights."""
         path, other = self.generate("B", 300, "--seed", 91) + self.generate("B", 200, "--seed", 92)
-        for words in (), ("--drop",):
-            self.into("t", path)
-            self.rename("t", "live", drop=True)
-            self.shardload("verify", *self.target(), path, code=support.EXIT_SOURCE)
-            self.as_advised("t", *words, path)
-            self.assertEqual(self.into("t", *words, path), 300)
-            self.into("live", path, code=support.EXIT_SOURCE, message="has been loaded into")
-            self.database.t.drop()
-        self.assertEqual(self.into("t", other), 200)
-        self.rename("live", "old")
+        self.into("new", path)
+        for words in (), ("--drop",), ():
+            self.rename("new", "live", drop=True)
+            self.shardload("verify", "--uri", self.uri, "-d", self.database_name, "-c", "new", path,
+                           code=support.EXIT_SOURCE)
+            self.assertEqual(self.into("new", *words, path, message="had this name: it becomes that of the new"), 300)
+        self.into("live", other, code=None)     # it has documents, and no registry any more
+        self.assertEqual(self.database.live.count_documents({}), 300)
+
+    def test_a_registry_is_renamed_as_its_collection_was(self):
+        path, other = self.generate("B", 300, "--seed", 91) + self.generate("B", 200, "--seed", 92)
+        self.into("t", other)
         self.rename("t", "live")
         self.shardload("verify", "--uri", self.uri, "-d", self.database_name, "-c", "live", "--content", other)
-        for words in (), ("--drop",):           # first that of `old`, then its own
-            self.as_advised("live", *words, other)
+        self.as_advised("live", other)
         self.into("live", other, code=support.EXIT_SOURCE, message="has been loaded into")
         self.assertEqual(self.into("live", path), 500)
-        self.into("old", path, code=support.EXIT_SOURCE, message="has been loaded into")
+        self.assertEqual(self.into("t", other), 200)
 
     def test_the_names_of_two_collections_are_exchanged(self):
         """--drop of one destroyed the registry of the other, whose file was stored a second time."""
