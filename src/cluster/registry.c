@@ -1170,11 +1170,12 @@ bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_
  * It belongs to the collection whose UUID its counter has. If that collection was renamed, a load
  * into it is refused until the user has renamed the registry, too; other commands read it under its
  * old name. A load into an empty collection of the old name takes the registry, with a warning. No
- * command renames or replaces a registry: two loaders at once could take away each other's. If no collection has this UUID any more, the collection was
- * dropped, and another one may have its name; or it was restored, resharded or copied
- * (convertToCapped, movePrimary), which keeps the documents. Its documents decide: if the target
- * has documents whose _ids have numbers of the registry, it is the same collection. If not, the
- * registry reads as empty, and the next load removes its sources.
+ * command renames or replaces a registry: two loaders at once could take away each other's. If no
+ * collection has this UUID any more, the collection was dropped, and another one may have its name;
+ * or it was restored, resharded or copied (convertToCapped, movePrimary), which keeps the
+ * documents. Its documents decide: if the target has documents whose _ids have numbers of the
+ * registry, it is the same collection. If not, the registry reads as empty, and the next load
+ * removes its sources.
  *
  * Each loader of a load does that itself before it registers a source. A source has the UUID as
  * well, so that no loader removes those of another one that was faster. */
