@@ -357,9 +357,9 @@ bool sl_may_drop(sl_connection *connection, const sl_target *target, sl_error *e
                              error);
 }
 
-/* Drops the collection before its registry. If the process dies in between, the registry lists
- * sources as loaded whose documents have been dropped; the next load refuses such sources. In the
- * other order, numbers would be assigned again while documents with these numbers still exist. */
+/* Drops the collection before its registry. If the process dies in between, the registry is that of
+ * a dropped collection, and reads as empty. In the other order, numbers would be assigned again
+ * while documents with these numbers still exist. */
 static bool drop_registry(sl_connection *connection, const sl_target *target, sl_error *error) {
     char registry[SL_NAMESPACE_ROOM];
     return sl_collection_drop(connection, sl_registry_database(target->database),

@@ -1188,8 +1188,9 @@ typedef struct claims {
     char owner[SL_UUID_ROOM]; /* of the collection that it belongs to; "": not recorded */
     char name[256];           /* the name of that collection, if it is another one; "" */
     bool taken;               /* that name has the registry of a third collection */
-    bool left;                /* or of one that no longer exists */
+    char left[SL_UUID_ROOM];  /* or of this one, which no longer exists; "" */
     char other[256];          /* the registry of the target, under another name; "" */
+    uint32_t other_last;      /* its last number */
 } claims;
 
 /* Reads from a registry to which collection it belongs. */
@@ -1242,10 +1243,12 @@ static bool find_names(const sl_registry *registry, claims *c, sl_error *error) 
         if (strlen(c->name) + suffix == length && strncmp(name, c->name, length - suffix) == 0) {
             copy = strcmp(owner, c->owner) == 0; /* both collections have a registry */
             c->taken = !owner[0] || name_of(&reply, owner);
-            c->left = !c->taken;
+            snprintf(c->left, sizeof c->left, "%s", c->taken ? "" : owner);
         }
-        if (registry->uuid[0] && strcmp(owner, registry->uuid) == 0)
+        if (registry->uuid[0] && strcmp(owner, registry->uuid) == 0) {
             snprintf(c->other, sizeof c->other, "%s", name);
+            c->other_last = last;
+        }
     }
     if (copy)
         c->name[0] = '\0';
@@ -1257,7 +1260,7 @@ static bool find_names(const sl_registry *registry, claims *c, sl_error *error) 
 static bool refuse_name(const sl_registry *registry, const claims *c, const char *from,
                         const char *to, sl_error *error) {
     const char *database = registry->database;
-    const bool theirs = c->name[0], replaced = theirs ? c->left : c->any;
+    const bool theirs = c->name[0], replaced = theirs ? c->left[0] : c->any;
     char copied[700] = "";
     if (theirs ? c->taken : c->any && !c->owner[0])
         return sl_error_set(error, SL_EXIT_CLUSTER,
@@ -1342,6 +1345,20 @@ static bool refuse_doubt(const sl_registry *registry, sl_error *error) {
         registry->database, registry->target, registry->database, registry->collection);
 }
 
+/* The registry of a collection that was replaced under the name that the collection of this one has
+ * now: it must not be taken for that of its successor, which has the same numbers. */
+static bool empty_left(const sl_registry *registry, const claims *c, const char *name,
+                       sl_error *error) {
+    bool found;
+    bson_t *query = BCON_NEW("_id", "counter", "collection", BCON_UTF8(c->left));
+    bson_t *update = BCON_NEW("$set", "{", "last", BCON_INT64(0), "}");
+    bool ok = sl_find_and_modify(registry->connection, registry->database, name, query, update,
+                                 false, NULL, &found, error);
+    bson_destroy(query);
+    bson_destroy(update);
+    return ok;
+}
+
 /* The registry stays as it is, or is read under its other name, until documents are loaded. */
 static bool settle_read(sl_registry *registry, const claims *c, bool documents, bool warns) {
     if (c->other[0]) {
@@ -1369,7 +1386,7 @@ bool sl_registry_settle(sl_registry *registry, const sl_target *target, sl_settl
                         sl_error *error) {
     claims c = {.any = false};
     char own[SL_NAMESPACE_ROOM], followed[SL_NAMESPACE_ROOM];
-    bool found = false, doubt = false;
+    bool found = false, doubt = false, anew = false;
     const bool first = !registry->gone; /* warnings are given once */
     bool warns = first && how != SL_SETTLE_DROP, empty = how == SL_SETTLE_DROP;
     sl_error why;
@@ -1397,18 +1414,37 @@ bool sl_registry_settle(sl_registry *registry, const sl_target *target, sl_settl
         if (!empty && !c.other[0] &&
             !sl_collection_is_empty(registry->connection, target, &empty, error))
             return false;
+        /* Another loader may have taken it, and loaded, meanwhile. */
+        if (!empty && !read_owner(registry, own, &c.any, &c.last, c.owner, error))
+            return false;
+        if (!empty && strcmp(c.owner, uuid) == 0)
+            return true;
         if (c.other[0] || !empty || how == SL_SETTLE_FORGET)
             return refuse_name(registry, &c, own, followed, error);
+        if (how == SL_SETTLE_WRITE && c.left[0] && !empty_left(registry, &c, followed, error))
+            return false;
         if (first) /* as when each night a new collection is loaded, and then gets another name */
             sl_log_warning("the registry %s.%s lists the sources of %s.%s, which had this name: it "
-                           "becomes that of the new collection. Rename it beforehand to %s if "
+                           "becomes that of the new collection. Rename it beforehand to %s%s if "
                            "later loads into %s shall know their sources",
-                           registry->database, own, registry->database, c.name, followed, c.name);
+                           registry->database, own, registry->database, c.name, followed,
+                           c.left[0] ? ", with dropTarget," : "", c.name);
         warns = false;
     } else if (how != SL_SETTLE_READ && c.other[0]) {
-        return refuse_name(registry, &c, c.other, own, error);
+        bool used = how == SL_SETTLE_FORGET;
+        if (!used && how != SL_SETTLE_DROP && c.other_last > 0 &&
+            !numbers_are_used(registry, c.other_last, c.other_last, &used, error))
+            return false;
+        if (used)
+            return refuse_name(registry, &c, c.other, own, error);
+        if (first)
+            sl_log_warning("the registry %s.%s lists the sources of %s.%s, which was renamed: they "
+                           "are not known here",
+                           registry->database, c.other, registry->database, registry->target);
+        c.other[0] = '\0';
+        warns = false, anew = true;
     }
-    if (uuid[0] && c.any && !c.name[0] && !c.other[0] && c.last > 0 &&
+    if (!anew && uuid[0] && c.any && !c.name[0] && !c.other[0] && c.last > 0 &&
         !find_documents(registry, c.last, &found, &doubt, error))
         return false;
     if (doubt && c.owner[0] && how != SL_SETTLE_READ && !again) {

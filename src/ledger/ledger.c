@@ -436,7 +436,7 @@ bool sl_resume_may_begin(const char *directory, bool clears, sl_error *error) {
     sl_journal *journal;
     bool ok = read_journal(directory, &journal, &earlier, error) &&
               may_begin(&earlier, directory, error) &&
-              (!clears || sl_journal_begin(journal, error));
+              (!clears || !earlier.finished || sl_journal_begin(journal, error));
     sl_journal_close(journal);
     earlier_clear(&earlier);
     return ok;

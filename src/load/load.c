@@ -956,10 +956,17 @@ static uint64_t rejects_of(const sl_load *load) {
 static bool clear_journal(const sl_load_config *config, sl_error *error) {
     char path[SL_WORK_DIRECTORY_ROOM + 32];
     const char *directory = config->work_directory;
+    sl_error later; /* a folder of the user is refused after the sources have been examined */
     if (config->resume || !directory || config->sink != SL_SINK_CLUSTER)
         return true;
     snprintf(path, sizeof path, "%s/" SL_WORK_JOURNAL, directory);
-    return access(path, F_OK) != 0 || sl_resume_may_begin(directory, true, error);
+    if (access(path, F_OK) != 0 || !sl_outputs_check_folder(directory, &later) ||
+        sl_resume_may_begin(directory, true, error))
+        return true;
+    const bool gone = access(path, F_OK) != 0; /* removed by another command meanwhile */
+    if (gone)
+        *error = (sl_error){0};
+    return gone;
 }
 
 static void start_status(sl_load *load) {

@@ -525,6 +525,7 @@ static bool unpack_documents(unpacking *u, sl_error *error) {
         if (sl_interrupt_requested() || (!u->text.ended && !read_more(u, error)))
             return false;
     }
+    u->dump->damaged = u->unread.code != SL_EXIT_OK;
     if (u->offset + u->text.at == 0 && !u->dump->skip_other)
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "%s has no documents: has the program that writes them failed? "

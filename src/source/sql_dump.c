@@ -210,7 +210,7 @@ static void note_transaction(sl_sql_dump *dump, const sl_sql_token *first) {
     if (sl_sql_is(first, "PRAGMA"))
         text->rules.sqlite = text->rules.brackets = true;
     if (sl_sql_is(first, "BEGIN") || (sl_sql_is(first, "START") && transaction)) {
-        if (dump->open)
+        if (dump->open && text->rules.sqlite)
             sl_sql_fail(text, sl_sql_line(text),
                         "the transaction before this line has no COMMIT: the dump before is cut "
                         "off: export it again");

@@ -63,7 +63,8 @@ class Shown(ShownCase, support.Case):
 
     def test_schemas(self):
         good = self.file("f.csv", "a,b\n1,2\n")
-        for text in (f"name: {QUOTED}\ncolumns:\n- {{name: a}}\n- {{name: {QUOTED}, required: true}}\n",
+        for text in (f"name: {QUOTED}\ncolumns:\n- {{name: a}}\n- {{name: {QUOTED}}}\n",
+                     f"name: {QUOTED}\ncolumns:\n- {{name: a}}\n- {{name: {QUOTED}, required: true}}\n",
                      f"{QUOTED}: 1\n", f"name: s\nkind: {QUOTED}\ncolumns: {QUOTED}\n",
                      f"name: s\ncolumns:\n- {{name: a, type: {QUOTED}}}\n", HOSTILE,
                      f"name: s\ndelimiter: {QUOTED}\ncolumns: []\n"):

@@ -84,7 +84,7 @@ class WrongHosts(StartCase):
 
     def test_the_driver_prints_nothing(self):
         """It warns if a killed process of the same number has left its file of counters."""
-        occupy = 'ln -s /dev/null /dev/shm/mongoc-$$; echo $$ > pid; unset MONGOC_DISABLE_SHM; exec "$0" "$@"'
+        occupy = 'ln -sf /dev/null /dev/shm/mongoc-$$; echo $$ > pid; unset MONGOC_DISABLE_SHM; exec "$0" "$@"'
         self.fails(EXIT_CLUSTER, "load", "--uri", "mongodb://127.0.0.1:1/", "-d", "x", "-c", "y", self.good,
                    through=("sh", "-c", occupy))
         os.unlink("/dev/shm/mongoc-" + (self.scratch / "pid").read_text().strip())

@@ -252,14 +252,24 @@ class Renamed(support.ClusterCase):
     def test_a_new_collection_that_is_renamed_each_night(self):
         """The next load into its first name ended with "loaded before", or needed a command between the nights."""
         path, other = self.generate("B", 300, "--seed", 91) + self.generate("B", 200, "--seed", 92)
+        self.into("live", other)                # of earlier nights
         self.into("new", path)
         for words in (), ("--drop",), ():
             self.rename("new", "live", drop=True)
             self.shardload("verify", "--uri", self.uri, "-d", self.database_name, "-c", "new", path,
                            code=support.EXIT_SOURCE)
             self.assertEqual(self.into("new", *words, path, message="had this name: it becomes that of the new"), 300)
-        self.into("live", other, code=None)     # it has documents, and no registry any more
+        outcome = self.shardload("load", "--uri", self.uri, "-d", self.database_name, "-c", "live", other,
+                                 code=support.EXIT_CLUSTER)  # it has documents, and no registry any more
+        self.assertNotIn("has been loaded into", outcome.err)
         self.assertEqual(self.database.live.count_documents({}), 300)
+        names = self.file("n.csv", "id,n\n1,1\n2,2\n")
+        for night in range(3):                  # each day, changes are loaded into the renamed one
+            self.into("night", "--id-field", "id", names)
+            self.rename("night", "day", drop=True)
+            self.into("day", "--mode", "upsert", "--id-field", "id", self.file("m.csv", f"id,n\n3,{night}\n"),
+                      message="they are not known here")
+            self.assertEqual(self.database.day.count_documents({}), 3)
 
     def test_a_registry_is_renamed_as_its_collection_was(self):
         path, other = self.generate("B", 300, "--seed", 91) + self.generate("B", 200, "--seed", 92)
