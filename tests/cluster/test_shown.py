@@ -34,7 +34,7 @@ class Shown(ShownCase, support.ClusterCase):
         self.show(*self.words(path), codes=(0,))
         self.show(*self.words(path), codes=(3,))
         self.database["t"].drop()
-        self.show(*self.words(path), codes=(3,))
+        self.show(*self.words(path), codes=(0,))
         self.show("verify", *self.target(), self.source(HOSTILE + "2.csv", "a,b\n9,9\n"))
 
     def test_rejects_of_the_server(self):
