@@ -999,7 +999,8 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
         job->sources[i].inode = source->identity.inode;
     }
     ok = ok && read_all_again(job, true, head, error);
-    sl_dialects_fix(job->dialects);
+    if (job->dialects)
+        sl_dialects_fix(job->dialects);
     free(head);
     if (!ok || !take_repeated(job, error))
         return false;

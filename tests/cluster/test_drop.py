@@ -89,9 +89,9 @@ class Standalone(support.ClusterCase):
         self.load(path)
         for number in range(40):
             self.database.t.create_index([(f"field_{number}", 1), ("another_field_of_the_index", -1)])
-        self.database.t.create_index("v", partialFilterExpression={"v": {"$in": list(range(300))}})
+        self.database.t.create_index("v", partialFilterExpression={"a" * 1000 + "z": 1})
         outcome, _ = self.load("--drop", path)
-        for part in (*(f'"field_{number}" : 1,' for number in range(40)), "297, 298, 299 ]"):
+        for part in (*(f'"field_{number}" : 1,' for number in range(40)), 'az" : 1 }'):
             self.assertIn(part, outcome.err)
 
     # A resumed load
