@@ -269,6 +269,9 @@ bool sl_privilege_in_words(const char *message, char *out, size_t room) {
     if (strcmp(command, "aggregate") == 0 && strstr(rest, "$collStats")) {
         actions = "collStats";
         purpose = "to show sizes and counts";
+    } else if (strcmp(command, "aggregate") == 0 && strstr(rest, "$currentOp")) {
+        actions = "inprog";
+        purpose = "to list operations";
     } else if (strcmp(command, "aggregate") == 0 && strstr(rest, "$indexStats")) {
         actions = "indexStats";
         purpose = "to compare the indexes of the shards";
