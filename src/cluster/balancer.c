@@ -197,7 +197,7 @@ static bool balancer_any_refreshed(const sl_balancer_document *before,
 /* ---- the document ---- */
 
 /* Adds the holders of the document that was `found`, except this loader, dead ones, and those
- * beyond the limit: such a loader joins again with its next heartbeat. */
+ * beyond the limit. A loader that is left out adds itself again with its next heartbeat. */
 static void take_holders(const sl_balancer *balancer, const bson_t *found, int64_t now,
                          sl_balancer_document *document) {
     uint32_t dead = 0;

@@ -217,9 +217,9 @@ typedef struct sl_matching {
     void *context;
 } sl_matching;
 
-/* Checks that a load may match stored documents by these fields: they contain the shard key and, if
- * the load may insert, identify one document. SL_EXIT_USAGE with the reason, and the options to
- * give, if not. Sets target->ambiguous. Only reads. */
+/* May a load match stored documents by these fields? They must contain the shard key. If the load
+ * may insert, a unique index must show that they identify one document. If not: SL_EXIT_USAGE, with
+ * the reason and the options to give. Sets target->ambiguous. Only reads. */
 bool sl_check_match(sl_connection *connection, sl_target *target, const sl_matching *match,
                     sl_error *error);
 
@@ -644,7 +644,7 @@ bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, bo
 bool sl_registry_lists(const bson_t *columns, const char *column);
 /* Replaces the list `was` by `now`, and records that a load with the list `now` has begun, also if
  * both are equal. If another loader has changed the list meanwhile, nothing is replaced, and
- * `*done` is false: read the list, and call again with the next `attempt` (0, 1, 2 ...). It fails
+ * `*done` is false: read the list, and call again with the next `attempt` (0, 1, 2 ...). An error
  * after many attempts. */
 bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t *was,
                           const bson_t *now, unsigned attempt, bool *done, sl_error *error);

@@ -1177,8 +1177,8 @@ bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_
  * registry, it is the same collection. If not, the registry reads as empty, and the next load
  * removes its sources.
  *
- * Each loader of a load does that itself before it registers a source. A source has the UUID as
- * well, so that no loader removes those of another one that was faster. */
+ * Each loader of a load settles the registry before it registers a source. Each source has the UUID
+ * too, so that a slower loader does not remove the sources of a faster one. */
 
 #define REGISTRIES_MOST 1000u /* that are searched for a collection's */
 
@@ -1382,13 +1382,58 @@ static bool settle_read(sl_registry *registry, const claims *c, bool documents, 
     return true;
 }
 
+/* The collection of the registry has another name now. An empty target takes the registry, as when
+ * each night a new collection is loaded, and then gets another name. `*done`: another loader has
+ * taken it meanwhile. */
+static bool take_name(const sl_registry *registry, const sl_target *target, sl_settling how,
+                      bool first, claims *c, bool *done, sl_error *error) {
+    char followed[SL_NAMESPACE_ROOM];
+    bool empty = how == SL_SETTLE_DROP;
+    snprintf(followed, sizeof followed, "%s" SL_REGISTRY_SUFFIX, c->name);
+    if (!empty && !c->other[0] &&
+        !sl_collection_is_empty(registry->connection, target, &empty, error))
+        return false;
+    if (!empty && !read_owner(registry, registry->collection, &c->any, &c->last, c->owner, error))
+        return false;
+    *done = !empty && strcmp(c->owner, registry->uuid) == 0;
+    if (*done)
+        return true;
+    if (c->other[0] || !empty || how == SL_SETTLE_FORGET)
+        return refuse_name(registry, c, registry->collection, followed, error);
+    if (first)
+        sl_log_warning("the registry %s.%s lists the sources of %s.%s, which had this name: it "
+                       "becomes that of the new collection. Rename it beforehand to %s%s if later "
+                       "loads into %s shall know their sources",
+                       registry->database, registry->collection, registry->database, c->name,
+                       followed, c->left[0] ? ", with dropTarget," : "", c->name);
+    return how != SL_SETTLE_WRITE || !c->left[0] || empty_left(registry, c, followed, error);
+}
+
+/* The registry of the target has another name. It is left there, unless the _ids of its sources are
+ * positions: then its numbers would be given a second time. */
+static bool leave_other(const sl_registry *registry, sl_settling how, bool first, claims *c,
+                        sl_error *error) {
+    bool used = how == SL_SETTLE_FORGET;
+    if (!used && how != SL_SETTLE_DROP && c->other_last > 0 &&
+        !numbers_are_used(registry, c->other_last, c->other_last, &used, error))
+        return false;
+    if (used)
+        return refuse_name(registry, c, c->other, registry->collection, error);
+    if (first)
+        sl_log_warning("the registry %s.%s lists the sources of %s.%s, which was renamed: they are "
+                       "not known here",
+                       registry->database, c->other, registry->database, registry->target);
+    c->other[0] = '\0';
+    return true;
+}
+
 bool sl_registry_settle(sl_registry *registry, const sl_target *target, sl_settling how, bool again,
                         sl_error *error) {
     claims c = {.any = false};
-    char own[SL_NAMESPACE_ROOM], followed[SL_NAMESPACE_ROOM];
+    char own[SL_NAMESPACE_ROOM];
     bool found = false, doubt = false, anew = false;
     const bool first = !registry->gone; /* warnings are given once */
-    bool warns = first && how != SL_SETTLE_DROP, empty = how == SL_SETTLE_DROP;
+    bool warns = first && how != SL_SETTLE_DROP;
     sl_error why;
     if (registry->none)
         return true;
@@ -1409,39 +1454,14 @@ bool sl_registry_settle(sl_registry *registry, const sl_target *target, sl_settl
         return true;
     if ((c.any || how != SL_SETTLE_WRITE) && !find_names(registry, &c, error))
         return false;
-    snprintf(followed, sizeof followed, "%s" SL_REGISTRY_SUFFIX, c.name);
+    bool done = false;
     if (how != SL_SETTLE_READ && c.name[0]) {
-        if (!empty && !c.other[0] &&
-            !sl_collection_is_empty(registry->connection, target, &empty, error))
-            return false;
-        /* Another loader may have taken it, and loaded, meanwhile. */
-        if (!empty && !read_owner(registry, own, &c.any, &c.last, c.owner, error))
-            return false;
-        if (!empty && strcmp(c.owner, uuid) == 0)
-            return true;
-        if (c.other[0] || !empty || how == SL_SETTLE_FORGET)
-            return refuse_name(registry, &c, own, followed, error);
-        if (how == SL_SETTLE_WRITE && c.left[0] && !empty_left(registry, &c, followed, error))
-            return false;
-        if (first) /* as when each night a new collection is loaded, and then gets another name */
-            sl_log_warning("the registry %s.%s lists the sources of %s.%s, which had this name: it "
-                           "becomes that of the new collection. Rename it beforehand to %s%s if "
-                           "later loads into %s shall know their sources",
-                           registry->database, own, registry->database, c.name, followed,
-                           c.left[0] ? ", with dropTarget," : "", c.name);
+        if (!take_name(registry, target, how, first, &c, &done, error) || done)
+            return done;
         warns = false;
     } else if (how != SL_SETTLE_READ && c.other[0]) {
-        bool used = how == SL_SETTLE_FORGET;
-        if (!used && how != SL_SETTLE_DROP && c.other_last > 0 &&
-            !numbers_are_used(registry, c.other_last, c.other_last, &used, error))
+        if (!leave_other(registry, how, first, &c, error))
             return false;
-        if (used)
-            return refuse_name(registry, &c, c.other, own, error);
-        if (first)
-            sl_log_warning("the registry %s.%s lists the sources of %s.%s, which was renamed: they "
-                           "are not known here",
-                           registry->database, c.other, registry->database, registry->target);
-        c.other[0] = '\0';
         warns = false, anew = true;
     }
     if (!anew && uuid[0] && c.any && !c.name[0] && !c.other[0] && c.last > 0 &&

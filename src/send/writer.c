@@ -429,8 +429,9 @@ typedef struct sl_parcel {
     const uint32_t *places; /* the index of each in the piece; NULL: all documents of the piece */
 } sl_parcel;
 
-/* An equal document that is stored does not come from an earlier attempt if the document, with its
- * own _id, had not been sent before it was refused. In a restore it counts as stored anyway. */
+/* The server has refused a document because an equal one is stored. If the document has its own _id
+ * and had not been sent before, the stored one is not from an earlier attempt of this load, and the
+ * document is a reject; but in a restore it counts as stored. */
 static void report_duplicate(const sl_outlet *outlet, const sl_piece *piece,
                              const sl_writer_listener *listener, uint32_t index,
                              const sl_duplicates *duplicates, uint32_t place) {
