@@ -100,7 +100,6 @@ typedef struct sl_dump {
     sl_dump_note *notes;
     size_t note_count, note_room;
     size_t kept;         /* bytes, of sl_dump_keep */
-    bool damaged;        /* a part of an archive, with documents of some collections */
     uint64_t crc;        /* CRC-64 of the archive, without compression; 0: not known */
     bool replay_oplog;   /* set before the dump is opened: its oplog is needed, too */
     bool skip_other;     /* ... a stream without documents is that of an empty collection */

@@ -1039,16 +1039,17 @@ static bool check_data(const sl_restore *restore, sl_error *error) {
     bool whole, ok = head || sl_error_memory(error, "reading a dump");
     for (size_t i = 0; ok && load->drop && i < restore->dump.count; i++) {
         const sl_namespace *item = &restore->dump.items[i];
-        const bool damaged = (item->damaged || restore->dump.damaged) && !load->skip_other;
         if (item->left_out || sl_interrupt_requested())
             continue;
         sl_shell_word(sl_namespace_name(item, name), word, sizeof word);
-        if (damaged)
+        if (item->damaged && !load->skip_other)
             ok = sl_error_set(
                 error, SL_EXIT_SOURCE,
                 "%s: its documents in %s are not complete (see the warnings), so --drop is "
                 "refused, and nothing was changed on the server. To replace it by what could be "
-                "read, add --skip-other, and --resume --work-dir %s; --ns-exclude %s leaves it out",
+                "read, add --skip-other, and --resume --work-dir %s; --ns-exclude %s leaves it out "
+                "(with "
+                "another --work-dir)",
                 name, restore->config->dump, restore->directory, word);
         else if (item->data && !item->unpacked)
             ok = sl_dump_head(item->data, head,

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <lzma.h>
@@ -79,7 +78,7 @@ bool sl_dump_write_list(const sl_dump *dump, const char *folder, sl_error *error
             BSON_APPEND_UTF8(&one, "data", item->data);
         BSON_APPEND_INT64(&one, "bytes", (int64_t)item->data_bytes);
         BSON_APPEND_BOOL(&one, "leftOut", item->left_out);
-        BSON_APPEND_BOOL(&one, "damaged", item->damaged || dump->damaged);
+        BSON_APPEND_BOOL(&one, "damaged", item->damaged);
         bson_append_document_end(&array, &one);
     }
     bson_append_array_end(&list, &array);
@@ -367,10 +366,13 @@ static bool list(unpacking *u, sl_error *error) {
     return sl_names_apply(u->names, u->dump, error);
 }
 
-static void mark_damaged(const unpacking *u, const sl_dump_namespace *of) {
+/* Not all documents of the namespace can be restored. False: they shall not be. */
+static bool mark_damaged(const unpacking *u, const sl_dump_namespace *of) {
     sl_namespace *item = dump_find_item(u->dump, of->database, of->collection);
     if (item)
         item->damaged = true;
+    return !(item && item->left_out) &&
+           !sl_dump_not_restored(u->names, of->database, of->collection);
 }
 
 static bool note_damage(unpacking *u, const sl_dump_item *found, const char *why, sl_error *error) {
@@ -405,8 +407,8 @@ static bool take(unpacking *u, bool *more, sl_error *error) {
         *more = u->folder != NULL;
         break;
     case SL_DUMP_WRONG_CRC:
-        mark_damaged(u, found.of);
-        ok = note_damage(u, &found,
+        ok = !mark_damaged(u, found.of) ||
+             note_damage(u, &found,
                          "the documents of the collection do not match the CRC in the archive: "
                          "some of them were changed or are missing",
                          error);
@@ -425,7 +427,9 @@ static bool take(unpacking *u, bool *more, sl_error *error) {
             *more = false;
             return true;
         }
-        u->searching = u->dump->damaged = true;
+        u->searching = true;
+        if (found.of)
+            (void)mark_damaged(u, found.of);
         ok = note_damage(u, &found, found.why, error);
         u->text.at++;
         return ok;
@@ -483,14 +487,12 @@ static bool note_incomplete(unpacking *u, sl_error *error) {
         const sl_namespace *item = dump_find_item(u->dump, all[i].database, all[i].collection);
         if (!note_unlisted(u, &all[i], item, error))
             return false;
-        if (is_complete(u, &all[i]) || (item && item->left_out) ||
-            sl_dump_not_restored(u->names, all[i].database, all[i].collection))
+        if (is_complete(u, &all[i]) || !mark_damaged(u, &all[i]))
             continue;
         snprintf(what, sizeof what, "%s.%s", all[i].database, all[i].collection);
         snprintf(why, sizeof why,
                  "the archive lacks the end of this collection: only %llu documents were found",
                  (unsigned long long)all[i].documents);
-        mark_damaged(u, &all[i]);
         ok = sl_dump_note_add(u->dump, what, true, why, error);
     }
     return ok;
@@ -525,7 +527,7 @@ static bool unpack_documents(unpacking *u, sl_error *error) {
         if (sl_interrupt_requested() || (!u->text.ended && !read_more(u, error)))
             return false;
     }
-    u->dump->damaged = u->unread.code != SL_EXIT_OK;
+    u->dump->items[0].damaged = u->unread.code != SL_EXIT_OK;
     if (u->offset + u->text.at == 0 && !u->dump->skip_other)
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "%s has no documents: has the program that writes them failed? "
@@ -594,12 +596,9 @@ bool sl_dump_open_archive(sl_dump *dump, const char *path, const char *folder,
 
 bool sl_dump_same_archive(const sl_dump *dump, const char *path, const char *folder,
                           const sl_name_options *names, sl_error *error) {
-    struct stat facts;
     sl_dump now = {.crc = 0};
     unpacking u = {.dump = &now, .path = path, .names = names};
-    const bool any =
-        strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &facts) == 0 : stat(path, &facts) == 0;
-    if (!any || S_ISCHR(facts.st_mode) || dump->crc == 0) /* such as a terminal, or /dev/null */
+    if (sl_source_is_none(path) || dump->crc == 0)
         return true;
     sl_log_info("comparing %s with what was unpacked of it", path);
     bool ok = sl_source_set_create_dump(path, &u.text.set, error) &&
@@ -612,13 +611,13 @@ bool sl_dump_same_archive(const sl_dump *dump, const char *path, const char *fol
         }
         sl_interrupt_stop_listening();
     }
-    const bool same = now.crc == dump->crc || u.offset == 0; /* or an empty pipe */
+    const bool same = now.crc == dump->crc;
     sl_dump_pieces_clear(&u.text);
     sl_dump_clear(&now);
     return ok &&
            (same || sl_error_set(error, SL_EXIT_SOURCE,
-                                 "--resume: %s is not the archive that was unpacked into %s: give "
+                                 "--resume: %s is %s the archive that was unpacked into %s: give "
                                  "that archive, or none (</dev/null), or begin a new restore with "
                                  "another --work-dir and --drop",
-                                 path, folder));
+                                 path, u.offset == 0 ? "empty, not" : "not", folder));
 }

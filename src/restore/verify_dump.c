@@ -331,7 +331,7 @@ static sl_exit compare_all(sl_restore *restore, bool content, uint64_t problems_
         sl_exit one = compare(&c, content, problems_shown);
         if (c.item->unpacked && c.item->data)
             sl_private_file_remove(c.item->data);
-        const bool equal = one == SL_EXIT_OK && !c.item->damaged && !restore->dump.damaged;
+        const bool equal = one == SL_EXIT_OK && !c.item->damaged;
         sl_print("%s: %s\n", c.name,
                  equal                         ? "equal to the dump"
                  : one == SL_EXIT_VERIFICATION ? "differs"

@@ -602,11 +602,11 @@ class Standalone(Restoring):
         flipped[at + 24] ^= 1            # another number: only the CRC shows it
         broken = bytearray(data)
         broken[at:at + 4] = b"\xff\xff\xff\x7f"
-        for damaged, counts, messages in (
-                (data[:len(data) * 2 // 3], None, ["lacks the end of this collection"]),
-                (bytes(flipped), (3000, 2000), ["do not match the CRC"]),
-                (bytes(broken), (2900, 2000), [f"byte {at} of the uncompressed archive, "
-                                               f"{self.db}.a", "do not match the CRC"])):
+        for damaged, counts, skipped, messages in (
+                (data[:len(data) * 2 // 3], None, (), ["lacks the end of this collection"]),
+                (bytes(flipped), (3000, 2000), (), ["do not match the CRC"]),
+                (bytes(broken), (2900, 2000), ["--skip-other"],
+                 [f"byte {at} of the uncompressed archive, {self.db}.a", "do not match the CRC"])):
             damaged = self.file("damaged", damaged)
             before = [self.database[name].insert_one({}) and self.database[name].count_documents({}) for name in "ab"]
             work = self.scratch / f"work-{next(self._counter)}"
@@ -619,6 +619,10 @@ class Standalone(Restoring):
             stored = [self.database[name].count_documents({}) for name in "ab"]
             if counts:
                 self.assertEqual(stored, list(counts))
+                verified = self.verify(damaged, "--content", "--skip-other", "--work-dir", self.scratch / "compared")
+                self.assertIn(f"{self.db}.b: equal to the dump\n", verified.out)
+                self.assertIn("1 of 2 namespaces are equal", verified.out)
+                self.restore(damaged, "--drop", "--ns-exclude", f"{self.db}.a", *skipped)
             else:
                 self.assertGreater(min(stored), 1500)
                 self.assertEqual(stored, [rows[name]["inserted"] for name in "ab"])
@@ -670,8 +674,9 @@ class Standalone(Restoring):
         self.clear_balancer()
         self.restore("-", *words, "--resume", work=work, code=support.EXIT_SOURCE, stdin=data.replace(b"a", b"b"),
                      message="- is not the archive that was unpacked into")
-        for sent in data, b"":
-            self.restore("-", *words, "--resume", work=work, stdin=sent)
+        self.restore("-", *words, "--resume", work=work, code=support.EXIT_SOURCE, stdin=b"", message="- is empty, not")
+        for more in {"stdin": data}, {"through": ("sh", "-c", 'exec "$@" </dev/null', "sh")}:
+            self.restore("-", *words, "--resume", work=work, **more)
         self.check("a", made)
         self.check("b", made)
 
