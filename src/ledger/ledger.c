@@ -434,9 +434,14 @@ static bool read_journal(const char *directory, sl_journal **journal, sl_earlier
 bool sl_resume_may_begin(const char *directory, bool clears, sl_error *error) {
     sl_earlier_run earlier = {0};
     sl_journal *journal;
-    bool ok = read_journal(directory, &journal, &earlier, error) &&
-              may_begin(&earlier, directory, error) &&
-              (!clears || !earlier.finished || sl_journal_begin(journal, error));
+    bool ok =
+        read_journal(directory, &journal, &earlier, error) && may_begin(&earlier, directory, error);
+    if (ok && clears && earlier.finished) {
+        char status[SL_WORK_DIRECTORY_ROOM + 16];
+        snprintf(status, sizeof status, "%s/" SL_WORK_STATUS, directory);
+        sl_private_file_remove(status);
+        ok = sl_journal_begin(journal, error);
+    }
     sl_journal_close(journal);
     earlier_clear(&earlier);
     return ok;

@@ -95,7 +95,8 @@ void sl_ledger_add(sl_ledger *ledger, const sl_job *job, const sl_journal_entry 
 bool sl_resume_open(sl_job *job, sl_ledger *ledger, bool *finished, sl_error *error);
 
 /* Does the folder, which has a journal, allow a new load? Not (SL_EXIT_USAGE) if a load has sent
- * documents and has not been completed. `clears`: that of a completed load becomes empty. */
+ * documents and has not been completed. `clears`: that of a completed load becomes empty, and its
+ * status is removed. */
 bool sl_resume_may_begin(const char *directory, bool clears, sl_error *error);
 
 /* The entries of the journal in a folder, in the order of sources and blocks; for free(). */

@@ -307,15 +307,6 @@ static bool compare_copy(sl_stream *stream, const char *path, sl_error *error) {
                                        path));
 }
 
-/* Is the pipe empty? */
-static bool is_empty(sl_stream *stream) {
-    sl_reader_times times = {0};
-    sl_error unused;
-    size_t length = 0;
-    char byte;
-    return sl_stream_read(stream, &byte, 1, &length, &times, &unused) && length == 0;
-}
-
 /* The offsets of the tables of a dump are those of the file that was opened, as it was then. */
 static bool check_listed(const char *path, int file, const sl_source_identity *opened,
                          sl_error *error) {
@@ -344,7 +335,7 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
         return not_text && !source->named && leave_out(all, error);
     sl_sql_dump *dump = sl_stream_dump(stream);
     const bool copied = pipe && all->directory[0] && access(copy, F_OK) == 0;
-    if (pipe && all->directory[0] && (dump || (copied && is_empty(stream)))) {
+    if (pipe && all->directory[0] && (dump || (copied && sl_source_is_none(path)))) {
         ok = (copied ? compare_copy : copy_pipe)(stream, copy, error);
         sl_stream_close(stream);
         stream = NULL;
@@ -353,11 +344,12 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
              sl_stream_open(copy, copy, include, false, &all->stopped, &not_text, &stream, error);
         dump = ok ? sl_stream_dump(stream) : NULL;
     } else if (pipe) {
-        ok = sl_error_set(error, SL_EXIT_USAGE,
-                          copied
-                              ? "%s: --resume needs the dump of the first run, or none (</dev/null)"
-                              : "%s: a pipe has no name for a collection: give --collection",
-                          source->shown);
+        ok = sl_error_set(
+            error, SL_EXIT_USAGE,
+            copied ? "%s: --resume needs the dump of the first run, or none (</dev/null); "
+                     "this has none: has the program that writes it failed?"
+                   : "%s: a pipe has no name for a collection: give --collection",
+            source->shown);
     }
     if (ok) {
         const size_t first = all->count;

@@ -104,6 +104,9 @@ bool sl_source_set_create(const char *const *paths, size_t count, const char *in
                           sl_source_set **set, sl_error *error);
 /* A set of one file or pipe, which may be an archive of mongodump; other sets refuse these. */
 bool sl_source_set_create_dump(const char *path, sl_source_set **set, sl_error *error);
+/* Is the path, or standard input for `-`, a terminal, /dev/null or missing: the user gives no
+ * source? An empty pipe is one: a program that writes nothing may have failed. */
+bool sl_source_is_none(const char *path);
 void sl_source_set_destroy(sl_source_set *set); /* NULL is fine */
 
 /* Adds a source of `records` generated records, each of which counts as `record_bytes`, a power of

@@ -771,6 +771,12 @@ bool sl_source_set_create_dump(const char *path, sl_source_set **set, sl_error *
     return create(&path, 1, NULL, true, set, error);
 }
 
+bool sl_source_is_none(const char *path) {
+    struct stat facts;
+    return (strcmp(path, "-") == 0 ? fstat(STDIN_FILENO, &facts) : stat(path, &facts)) != 0 ||
+           S_ISCHR(facts.st_mode);
+}
+
 bool sl_source_set_add_generated(sl_source_set *set, const char *name, uint64_t records,
                                  uint32_t record_bytes, sl_error *error) {
     source_state *state = add(set, name, error);

@@ -285,10 +285,13 @@ class Dumps(support.ClusterCase):
         text = text.replace("tuesday", "friday")        # the copy of an unfinished start is not used
         self.run_load("--drop", "-", "--resume", stdin=text.encode(), work=self.scratch / "nightly")
         self.assertEqual(self.database.t.find_one()["b"], "friday")
-        for sent, message in ((text.replace("friday", "sunday"), "the pipe has another dump"), (text, ""), ("", ""),
+        for sent, message in ((text.replace("friday", "sunday"), "the pipe has another dump"), (text, ""),
+                              ("", "has the program that writes it failed"),
                               ("a,b\n1,2\n", "--resume needs the dump of the first run, or none")):
             self.run_load("--drop", "-", "--resume", stdin=sent.encode(), work=self.scratch / "nightly",
                           code=None if message else 0, message=message)
+        self.run_load("--drop", "-", "--resume", work=self.scratch / "nightly",
+                      through=("sh", "-c", 'exec "$@" </dev/null', "sh"))
 
     def test_a_refused_table_of_a_dump_is_found_before_another_one_is_dropped(self):
         """The first tables were dropped and loaded when the last one was refused, because a user had set it up."""

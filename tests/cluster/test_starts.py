@@ -358,6 +358,8 @@ class Corrected(support.ClusterCase):
         self.shardload(*words)
         self.shardload(*words, "--resume", message="this load has been completed")
         self.database.n.update_many({}, {"$set": {"id": 7}})
+        self.shardload(*words[:-1], self.scratch / "none.csv", code=support.EXIT_SOURCE)
+        self.shardload("status", work, code=support.EXIT_USAGE, message="its load was refused before it began")
         self.shardload(*words, "--uri", "mongodb://127.0.0.1:1/", code=support.EXIT_CLUSTER)
         self.shardload(*words, "--resume")
         self.assertEqual(sorted(one["id"] for one in self.database.n.find()), [1, 2])
