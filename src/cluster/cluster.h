@@ -536,6 +536,7 @@ typedef enum sl_settling {
     SL_SETTLE_DROP,   /* changes nothing; the target and its registry are dropped then */
     SL_SETTLE_FORGET, /* the same of the registry; fails if it is that of a renamed collection */
     SL_SETTLE_WRITE,  /* the target exists: makes the registry its own */
+    SL_SETTLE_CREATED /* ... and this load has created the target */
 } sl_settling;
 /* `again`: in doubt, the sources are those of the target; otherwise SL_EXIT_CLUSTER. */
 bool sl_registry_settle(sl_registry *registry, const sl_target *target, sl_settling how, bool again,
@@ -601,6 +602,9 @@ bool sl_registry_find_unfinished(sl_registry *registry, const char *prefix,
 
 /* The last number that was assigned, or 0. New sources get the numbers after it, in order. */
 bool sl_registry_last(sl_registry *registry, uint32_t *last, sl_error *error);
+
+/* Have loads set up the target? Not if it existed before the first of them. */
+bool sl_registry_of_loads(sl_registry *registry, bool *loads, sl_error *error);
 
 /* Assigns a `number` to each source that has none (atomically among all loaders), and marks the
  * source as started, with `name`, `size`, `host` and `work_directory`. Fills `state` and `when` as

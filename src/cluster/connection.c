@@ -659,6 +659,7 @@ static bool read_properties(sl_connection *connection, int32_t *code, sl_error *
     bool ok = say_hello(connection, "hello", &reply, code, error);
     if (*code == SL_CODE_COMMAND_NOT_FOUND) {
         bson_destroy(&reply);
+        *error = (sl_error){.code = SL_EXIT_OK};
         ok = say_hello(connection, "isMaster", &reply, code, error);
     }
     if (*code == SL_CODE_AUTHENTICATION_FAILED)

@@ -44,6 +44,9 @@
 #include "util/log.h"
 #include "util/text.h"
 
+/* A field of the counter: the collection existed before the first load into it. */
+#define EXISTED "existed"
+
 bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_registry **registry,
                       sl_error *error) {
     char name[SL_NAMESPACE_ROOM];
@@ -618,6 +621,15 @@ bool sl_registry_last(sl_registry *registry, uint32_t *last, sl_error *error) {
               read_count(registry, &counter, "last", INT64_MAX, &value, error);
     value = registry->gone ? 0 : value;
     *last = value <= SL_SOURCE_NUMBER_MAX ? (uint32_t)value : SL_SOURCE_NUMBER_MAX;
+    bson_destroy(&counter);
+    return ok;
+}
+
+bool sl_registry_of_loads(sl_registry *registry, bool *loads, sl_error *error) {
+    bson_t counter;
+    bool ok = find_counter(registry, &counter, error);
+    *loads = !registry->gone && sl_look_int64(&counter, "last", 0) > 0 &&
+             !sl_look_flag(&counter, EXISTED);
     bson_destroy(&counter);
     return ok;
 }
@@ -1322,16 +1334,18 @@ static bool change_sources(sl_registry *registry, bool keep, sl_error *error) {
     return run_write(registry, &command, &list, 1, &matched, NULL, error);
 }
 
-/* Makes the registry that of the collection: with its sources, or without them. */
-static bool take_over(sl_registry *registry, bool any, bool keep, sl_error *error) {
+/* Makes the registry that of the collection: with its sources, or without them. `created`: the
+ * collection is new. What others have set up in one that existed is theirs. */
+static bool take_over(sl_registry *registry, bool any, bool keep, bool created, sl_error *error) {
     if ((any && !change_sources(registry, keep, error)) || !make_counter(registry, error))
         return false;
     bson_t *query =
         BCON_NEW("_id", "counter", "collection", "{", "$ne", BCON_UTF8(registry->uuid), "}");
-    bson_t *update = keep ? BCON_NEW("$set", "{", "collection", BCON_UTF8(registry->uuid), "}")
-                          : BCON_NEW("$set", "{", "collection", BCON_UTF8(registry->uuid), "last",
-                                     BCON_INT64(0), "}", "$unset", "{", SL_REGISTRY_COLUMNS, "",
-                                     SL_REGISTRY_IDS, "", "begun", "", "}");
+    bson_t *update = keep
+                         ? BCON_NEW("$set", "{", "collection", BCON_UTF8(registry->uuid), "}")
+                         : BCON_NEW("$set", "{", "collection", BCON_UTF8(registry->uuid), "last",
+                                    BCON_INT64(0), EXISTED, BCON_BOOL(!created), "}", "$unset", "{",
+                                    SL_REGISTRY_COLUMNS, "", SL_REGISTRY_IDS, "", "begun", "", "}");
     return change_counter(registry, query, update, false, NULL, error);
 }
 
@@ -1433,6 +1447,8 @@ bool sl_registry_settle(sl_registry *registry, const sl_target *target, sl_settl
     char own[SL_NAMESPACE_ROOM];
     bool found = false, doubt = false, anew = false;
     const bool first = !registry->gone; /* warnings are given once */
+    const bool created = how == SL_SETTLE_CREATED;
+    how = created ? SL_SETTLE_WRITE : how;
     bool warns = first && how != SL_SETTLE_DROP;
     sl_error why;
     if (registry->none)
@@ -1472,7 +1488,7 @@ bool sl_registry_settle(sl_registry *registry, const sl_target *target, sl_settl
             return refuse_doubt(registry, error);
         doubt = false;
     }
-    return how == SL_SETTLE_WRITE ? take_over(registry, c.any, found || doubt, error)
+    return how == SL_SETTLE_WRITE ? take_over(registry, c.any, found || doubt, created, error)
                                   : settle_read(registry, &c, found || doubt, warns);
 }
 

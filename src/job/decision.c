@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
@@ -260,7 +261,7 @@ static bool contradicts(const bson_t *known, const char *origin) {
     bool other = false, position = false, own = false;
     for (sl_walk walk = sl_walk_of(known); sl_walk_next(&walk);) {
         const char *one = sl_look_string(&walk.item, "from");
-        if (strcmp(one, origin) == 0)
+        if (strcasecmp(one, origin) == 0) /* a header with other capitals */
             return false;
         position = position || !one[0];
         own = own || strcmp(one, OWN_ID) == 0;
@@ -523,7 +524,7 @@ static bool may_be_dropped(const sl_job *job, const sl_destination *destination,
     lost l = {.known = target->shard_key_given};
     char list[400] = "", more[90] = "";
     size_t used = 0, left_out = 0;
-    uint32_t last = 0;
+    bool loads = false;
     bson_iter_t at;
     if (!target->drop || job->config->part_of_trial)
         return true;
@@ -540,9 +541,9 @@ static bool may_be_dropped(const sl_job *job, const sl_destination *destination,
                  used ? ", and " : "", left_out);
     const bool lost_any = !bson_empty(&l.items);
     bson_destroy(&l.items);
-    if (lost_any && !l.options && !sl_registry_last(destination->registry, &last, error))
+    if (lost_any && !l.options && !sl_registry_of_loads(destination->registry, &loads, error))
         return false;
-    return !lost_any || last > 0 ||
+    return !lost_any || loads ||
            sl_error_set(error, SL_EXIT_USAGE,
                         "--drop would remove %s.%s, which other programs have set up, with what "
                         "this command does not name: %s%s. To keep it, remove its documents "

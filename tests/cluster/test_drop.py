@@ -24,6 +24,13 @@ class Standalone(support.ClusterCase):
     def plan(self, *words, code):
         return self.shardload("plan", *self.target(), *words, code=code)
 
+    def test_collections_are_dropped_by_a_load_of_several_tables(self):
+        """On servers without the command hello it ended with exit code 4, when all was stored."""
+        paths = self.file("a.csv", "id,n\n1,1\n"), self.file("b.csv", "id,n\n1,1\n2,2\n")
+        for _ in range(2):
+            self.shardload("load", "--uri", self.uri, "-d", self.database_name, "--drop", *paths)
+        self.assertEqual([self.database[name].count_documents({}) for name in "ab"], [1, 2])
+
     # Loads that are refused before the drop
 
     def test_a_batch_size_too_large_for_the_server_drops_nothing(self):
@@ -52,6 +59,9 @@ class Standalone(support.ClusterCase):
                              "--index ", '"v"', f"getSiblingDB('{self.database_name}')"):
                     self.assertIn(part, outcome.text)
             self.assertEqual(set(self.database.t.index_information()), {"_id_", "v_1"})
+        self.load("--again", path)              # it stays what others have set up
+        for words in ("--drop",), ("--drop", "--again"):
+            self.load(*words, path, code=support.EXIT_USAGE, message="which other programs have set up")
         self.load("--drop", "--index", '{"v": 1}', path)
         outcome, _ = self.load("--drop", path)  # a load has created it now
         self.assertRegex(outcome.err,

@@ -120,6 +120,7 @@ class Standalone(support.ClusterCase):
                           load("--mode", mode, "--id-field", "k", code=refused))
         load(json=True)                          # their _id may be the same field
         load("--mode", "merge", "--id-field", "id")
+        self.load("--mode", "merge", "--id-field", "ID", self.file("capitals.csv", "ID,k\n1,5\n"))
         load(again=True)
         load()                                   # both are known now
         load("--id-field", "id,k", code=refused)
