@@ -782,6 +782,10 @@ bool sl_collection_rename(sl_connection *connection, const sl_target *from, cons
 bool sl_collection_drop_index(sl_connection *connection, const sl_target *target, const char *index,
                               sl_error *error);
 
+/* Writes the name of a zone that has ranges of the collection, for a message; "": there is none. */
+bool sl_collection_zone(sl_connection *connection, const sl_target *target, char *name, size_t room,
+                        sl_error *error);
+
 /* Reads the shard key, empty: the collection is not sharded. `key` is initialised in any case.
  * `*unique` (may be NULL): its values are unique. */
 bool sl_collection_shard_key(sl_connection *connection, const sl_target *target, bson_t *key,

@@ -275,6 +275,22 @@ bool sl_collection_shard_key(sl_connection *connection, const sl_target *target,
     return ok;
 }
 
+bool sl_collection_zone(sl_connection *connection, const sl_target *target, char *name, size_t room,
+                        sl_error *error) {
+    char ns[SL_NAMESPACE_ROOM];
+    bson_t documents, zone;
+    bson_t *filter = BCON_NEW("ns", BCON_UTF8(sl_target_namespace(target, ns)));
+    bson_t *options = BCON_NEW("limit", BCON_INT64(1));
+    bool ok = sl_connection_find(connection, "config", "tags", filter, options, &documents, error);
+    name[0] = '\0';
+    if (ok && sl_look_inside(&documents, "0", &zone))
+        sl_print_text(name, room, "%s", sl_look_string(&zone, "tag"));
+    bson_destroy(&documents);
+    bson_destroy(options);
+    bson_destroy(filter);
+    return ok;
+}
+
 bool sl_collection_shard(sl_connection *connection, const sl_target *target, const bson_t *key,
                          bool unique, bool simple, sl_error *error) {
     char ns[SL_NAMESPACE_ROOM];

@@ -438,7 +438,7 @@ static bool has_key(const bson_t *indexes, const bson_t *key) {
 /* What --drop would remove for good: the collection has it, and the command does not name it. */
 typedef struct lost {
     bson_t items;      /* texts, such as "--index '{...}'" */
-    bool key, options; /* a shard key; options that no load gives a collection */
+    bool key, options; /* a shard key; options or zones that no load gives a collection */
     bool known;        /* another --shard-key is given */
 } lost;
 
@@ -505,6 +505,12 @@ static void find_lost(const sl_job *job, const sl_destination *destination, lost
         l->options = true;
     }
     sl_collection_facts_clear(&facts);
+    char zone[200];
+    if (sl_collection_zone(destination->connection, target, zone, sizeof zone, &ignored) &&
+        zone[0]) {
+        add_lost(l, "its ranges in zones, such as", zone);
+        l->options = true;
+    }
     sl_collection_shard_key(destination->connection, target, &key, &unique, &ignored);
     const bool same = target->shard_key && sl_keys_equal(&key, target->shard_key);
     l->key = !bson_empty(&key) && (same ? unique && !target->shard_key_unique : !l->known);

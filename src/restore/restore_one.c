@@ -533,9 +533,15 @@ static bool use_existing(step *s, const sl_collection_facts *facts, sl_error *er
     return true;
 }
 
-/* Warns if a sharded collection is about to be replaced by an unsharded one. */
-static bool warn_of_shard_key(const step *s, sl_error *error) {
+/* Warns of what a sharded collection loses by --drop. */
+static bool warn_of_sharding(const step *s, sl_error *error) {
     bson_t key = BSON_INITIALIZER;
+    sl_error ignored;
+    char zone[200];
+    if (sl_collection_zone(s->connection, &s->target, zone, sizeof zone, &ignored) && zone[0])
+        sl_log_warning("%s: --drop removes its ranges in zones, such as %s: set them again with "
+                       "updateZoneKeyRange",
+                       s->name, zone);
     bool unique = false,
          ok = s->item->shard_key ||
               sl_collection_shard_key(s->connection, &s->target, &key, &unique, error);
@@ -567,7 +573,7 @@ static bool drop(const step *s, sl_error *error) {
                     s->name);
         return true;
     }
-    return warn_of_shard_key(s, error) &&
+    return warn_of_sharding(s, error) &&
            sl_collection_drop(s->connection, s->target.database, s->target.collection, error);
 }
 

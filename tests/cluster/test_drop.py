@@ -5,6 +5,7 @@ import json
 import re
 import struct
 
+import dump_making as making
 import proxy
 import support
 from support import pymongo
@@ -426,6 +427,22 @@ class Sharded(Standalone):
             self.load("--drop", *words, path, code=support.EXIT_USAGE, message=f"--shard-key '{key}'")
         self.assertNotIn("--drop removes", self.load("--drop", "--shard-key", key, path)[0].err)
         self.assertTrue(self.database.t.index_information()["id_1"]["unique"])
+
+    def test_zones_are_not_dropped(self):
+        """The documents of one zone were on the shards of another one after a nightly reload, with exit code 0."""
+        path, key = self.file("a.csv", "plz,n\n01067,1\n20095,2\n"), ("--shard-key", '{"plz": 1}')
+        shard = self.client.config.shards.find_one()["_id"]
+        self.load(*key, path)
+        self.client.admin.command("addShardToZone", shard, zone="Ost")
+        self.addCleanup(self.client.admin.command, "removeShardFromZone", shard, zone="Ost")
+        self.client.admin.command("updateZoneKeyRange", f"{self.database_name}.t", min={"plz": "0"}, max={"plz": "1"},
+                                  zone="Ost")
+        for more in (), ("--again",):
+            self.load("--drop", *key, *more, path, code=support.EXIT_USAGE, message="its ranges in zones, such as Ost")
+        self.assertEqual(self.client.config.tags.count_documents({"ns": f"{self.database_name}.t"}), 1)
+        dump = making.folder(self.scratch / "dump", [making.Namespace(self.database_name, "t", [{"_id": 1}])], False)
+        self.shardload("restore", "--uri", self.uri, "--drop", "--work-dir", "restored", dump,
+                       message="--drop removes its ranges in zones, such as Ost")
 
     def test_a_dropped_shard_key_is_announced(self):
         path, key = self.file("a.csv", "plz,n\n01067,1\n20095,2\n"), '{ "plz" : 1 }'
