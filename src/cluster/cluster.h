@@ -489,7 +489,7 @@ typedef struct sl_registry_entry {
     uint64_t size;       /* in bytes; for users who read the registry */
     uint64_t content;    /* a hash of its size, beginning and end, without its name; 0: not known */
     uint64_t beginning;  /* a hash of the first 64 KiB of its text; 0: not known */
-    uint64_t began;      /* the `beginning` that the registry has */
+    const char *include; /* of an archive or dump: its --include, "" without; NULL: of others */
     uint64_t records;    /* hashes of its first four records, each of 16 bits that are not 0 */
     uint64_t text_bytes; /* its size unpacked; 0: not known */
     uint64_t documents;  /* of a finished load: the most that its loads have stored */

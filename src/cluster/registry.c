@@ -3,6 +3,7 @@
  * source.
  *
  *   {_id: <fingerprint>, number, collection, name, size, content, beginning, records,
+ *    include (of an archive; "": all of it),
  *    state: "started" | "loaded", textBytes (not of parts), documents, matched, inRange (or null),
  *    foreign, startedAt, loadedAt, host, workDirectory (of a pipe),
  *    parts: {<number of parts, or "shards">: {<part>: <documents, or null until it is finished>}},
@@ -291,7 +292,6 @@ static bool fill(const sl_registry *registry, const bson_t *document, sl_registr
     if (number == 0)
         return refuse_field(registry, entry->fingerprint, "number", error);
     entry->number = (uint32_t)number;
-    entry->began = (uint64_t)sl_look_int64(document, "beginning", 0);
     bool loaded = strcmp(sl_look_string(document, "state"), "loaded") == 0;
     entry->state = loaded ? SL_SOURCE_LOADED : SL_SOURCE_STARTED;
     if (!fill_parts(registry, document, entry, error) ||
@@ -347,8 +347,8 @@ static bool registry_read_batch(sl_registry *registry, sl_registry_entry *entrie
                 "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "parts", BCON_INT32(1),
                 "borders", BCON_INT32(1), "layout", BCON_INT32(1), "options", BCON_INT32(1),
                 "rejected", BCON_INT32(1), "rejectedIn", BCON_INT32(1), "foreign", BCON_INT32(1),
-                "inRange", BCON_INT32(1), "matched", BCON_INT32(1), "beginning", BCON_INT32(1), "}",
-                "batchSize", BCON_INT32((int32_t)count), "singleBatch", BCON_BOOL(true));
+                "inRange", BCON_INT32(1), "matched", BCON_INT32(1), "}", "batchSize",
+                BCON_INT32((int32_t)count), "singleBatch", BCON_BOOL(true));
     bool ok = registry_run(registry, &command, &reply, NULL, error) &&
               sl_registry_fill(registry, &reply, entries, count, error);
     bson_destroy(&reply);
@@ -895,7 +895,11 @@ static void append_started(const sl_registry *registry, bson_t *document,
     BSON_APPEND_INT64(document, "size", (int64_t)entry->size);
     if (entry->content != 0)
         BSON_APPEND_INT64(document, "content", (int64_t)entry->content);
-    if (entry->beginning != 0 && entry->began == 0) /* of the part that the source was begun with */
+    if (entry->include) {
+        sl_text_printable(sl_text_of(entry->include), name, sizeof name);
+        BSON_APPEND_UTF8(document, "include", name);
+    }
+    if (entry->beginning != 0)
         BSON_APPEND_INT64(document, "beginning", (int64_t)entry->beginning);
     if (entry->records != 0)
         BSON_APPEND_INT64(document, "records", (int64_t)entry->records);

@@ -589,7 +589,7 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
                                     target->drop ? SL_SETTLE_DROP : SL_SETTLE_LOOK,
                                     config->again || job->resumed, &destination->registry, error) &&
            may_be_dropped(job, destination, error) &&
-           sl_sources_find_parts(job, destination, error) &&
+           sl_sources_find_selections(job, destination, error) &&
            (job->resumed || target->drop ||
             (check_names(job, destination, view->exists, error) &&
              check_ids(job, destination, error) && sl_types_adopt(job, destination, false, error) &&

@@ -36,6 +36,7 @@ typedef struct sl_job_source {
     char registered[SL_FINGERPRINT_ROOM]; /* in the registry, if other than the fingerprint; "" */
     uint64_t beginning;                   /* hash of its first text; 0: perhaps only a header */
     uint64_t records;                     /* as in sl_registry_entry */
+    uint64_t text_bytes;                  /* its size unpacked; 0: not read */
     size_t like; /* index + 1 of an earlier file with this beginning; 0: none */
     uint32_t number;
     _Atomic bool ends_at_mark; /* it ends with Ctrl-Z, and this has been said */

@@ -253,60 +253,46 @@ bool sl_sources_number_offline(sl_job *job, sl_error *error) {
            sl_error_set(error, SL_EXIT_SOURCE, "more than %u sources", SL_SOURCE_NUMBER_MAX);
 }
 
+/* The position of a record is counted within the entries that --include selects. So the entries of
+ * an archive, and the tables of a dump, are one source for each --include: the fingerprint in the
+ * registry is that of the file and the pattern. */
+static const char *registered_as(sl_job_source *source, const sl_source *facts,
+                                 const char *include) {
+    const char *file = source->fingerprint;
+    if (!source->registered[0])
+        snprintf(
+            source->registered, sizeof source->registered, "%016" PRIx64 "-%" PRIu64,
+            sl_hash_mix(sl_hash_text(include, strlen(include)), sl_hash_text(file, strlen(file))),
+            facts->stored_bytes);
+    return source->registered;
+}
+
 /* Registry entries for the sources that are not skipped, in order. The caller frees them. */
 sl_registry_entry *sl_sources_entries(const sl_job *job, size_t *count, sl_error *error) {
     size_t sources = sl_source_set_count(job->set);
     sl_registry_entry *entries = calloc(sources, sizeof *entries);
     *count = 0;
     for (size_t i = 0; entries && i < sources; i++) {
-        const sl_job_source *source = &job->sources[i];
+        sl_job_source *source = &job->sources[i];
         const sl_source *facts = sl_source_set_at(job->set, i);
+        const char *include = facts->kind != SL_SOURCE_ARCHIVE       ? NULL
+                              : facts->named && job->config->include ? job->config->include
+                                                                     : "";
         if (!source->skipped)
-            entries[(*count)++] = (sl_registry_entry){
-                .fingerprint = source->registered[0] ? source->registered : source->fingerprint,
-                .name = facts->path,
-                .size = facts->stored_bytes,
-                .content = facts->content,
-                .beginning = source->beginning,
-                .records = source->records,
-                .types = sl_types_hash(job, source)};
+            entries[(*count)++] =
+                (sl_registry_entry){.fingerprint = include ? registered_as(source, facts, include)
+                                                           : source->fingerprint,
+                                    .name = facts->path,
+                                    .include = include,
+                                    .size = facts->stored_bytes,
+                                    .content = facts->content,
+                                    .beginning = source->beginning,
+                                    .records = source->records,
+                                    .types = sl_types_hash(job, source)};
     }
     if (!entries)
         sl_error_memory(error, "numbering the sources");
     return entries;
-}
-
-/* Another part (--include) of a registered archive has another first text: it is registered under a
- * fingerprint of both. `entries`: as the registry has them. Returns whether there is one. */
-static bool take_parts(sl_job *job, const sl_registry_entry *entries) {
-    size_t next = 0;
-    bool any = false;
-    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
-        sl_job_source *source = &job->sources[i];
-        const sl_source *facts = sl_source_set_at(job->set, i);
-        const sl_registry_entry *entry = source->skipped ? NULL : &entries[next++];
-        const char *whole = source->fingerprint;
-        if (!entry || facts->kind != SL_SOURCE_ARCHIVE || entry->began == 0 ||
-            source->beginning == 0 || entry->began == source->beginning)
-            continue;
-        snprintf(source->registered, sizeof source->registered, "%016" PRIx64 "-%" PRIu64,
-                 sl_hash_mix(source->beginning, sl_hash_text(whole, strlen(whole))),
-                 facts->stored_bytes);
-        any = true;
-    }
-    return any;
-}
-
-bool sl_sources_find_parts(sl_job *job, const sl_destination *destination, sl_error *error) {
-    size_t count;
-    if (!job->config->include || destination->target.drop)
-        return true;
-    sl_registry_entry *entries = sl_sources_entries(job, &count, error);
-    bool ok = entries && sl_registry_look_up(destination->registry, entries, count, error);
-    if (ok)
-        (void)take_parts(job, entries);
-    free(entries);
-    return ok;
 }
 
 /* Gives each source the number of its entry. */
@@ -472,20 +458,25 @@ typedef struct copies {
     char shown[800];
     size_t used, count;
     uint64_t documents; /* of the sources that were found */
+    bool selection;     /* one of these is of an archive */
 } copies;
 
 /* Adds a source in the registry. `how` it resembles the entry; `documents`: those stored of it. */
 static void add_found(copies *c, const sl_registry_entry *entry, const char *how,
                       const bson_t *document, uint64_t documents) {
-    char own[400], when[SL_DATE_ROOM];
+    char own[400], when[SL_DATE_ROOM], include[SL_WORD_ROOM(200)] = "";
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
     sl_look_date(document, "loadedAt", when);
+    if (sl_look_string(document, "include")[0])
+        sl_shell_word(sl_look_string(document, "include"), include, sizeof include);
+    c->selection = c->selection || entry->include;
     c->documents += documents;
     if (c->count++ < SL_COPIES_SHOWN)
         c->used += sl_print_text(
-            c->shown + c->used, sizeof c->shown - c->used, "\n  %s%s %s%s%s%s%s", own, how,
-            sl_look_string(document, "name"), when[0] ? ", on " : ", whose load has not ended",
-            when, documents ? ", " : "", documents ? sl_plural(documents, "document") : "");
+            c->shown + c->used, sizeof c->shown - c->used, "\n  %s%s %s%s%s%s%s%s%s", own, how,
+            sl_look_string(document, "name"), include[0] ? " --include " : "", include,
+            when[0] ? ", on " : ", whose load has not ended", when, documents ? ", " : "",
+            documents ? sl_plural(documents, "document") : "");
 }
 
 static void on_copy(void *context, const sl_registry_entry *entry, const bson_t *document) {
@@ -504,7 +495,11 @@ static bool refuse_found(sl_job *job, const sl_target *target, const copies *fou
                  "\nIf these have the same records, their documents %s stored twice%s%s",
                  target->database, target->collection, what, found->shown,
                  found->count > SL_COPIES_SHOWN ? "\n  ..." : "", again ? "are" : "would be",
-                 again ? "" : ". --again loads them anyway",
+                 again ? ""
+                 : found->selection
+                     ? ". --again loads them anyway (to add other entries or tables: "
+                       "with an --include of these only)"
+                     : ". --again loads them anyway",
                  again || sl_load_is_shared(job->config) ? "" : ", --drop starts again");
     if (again) {
         sl_log_warning(SL_LINES, error->message);
@@ -520,6 +515,8 @@ typedef struct alike {
     copies found, versions;
     copies changed;        /* unfinished loads of the path of a source, with another text */
     bool asked, positions; /* takes_positions */
+    bool verifies;         /* for `verify`: on_selection */
+    char (*same)[SL_FINGERPRINT_ROOM]; /* registered sources that each source is; "" */
     sl_error error;
 } alike;
 
@@ -532,9 +529,74 @@ static bool stores_copies(alike *a) {
 
 /* Has the text of a loaded source, unpacked, this size? Packed sources are read for that. */
 static bool has_size(alike *a, size_t index, int64_t size) {
-    uint64_t own;
+    uint64_t *own = &a->job->sources[index].text_bytes;
     return size > 0 && sl_source_set_at(a->job->set, index)->kind != SL_SOURCE_PIPE &&
-           sl_source_text_bytes(a->job->set, index, &own, &a->error) && own == (uint64_t)size;
+           (*own > 0 || sl_source_text_bytes(a->job->set, index, own, &a->error)) &&
+           *own == (uint64_t)size;
+}
+
+/* Finds a registered source of this file whose --include is another one, or was not recorded by an
+ * earlier version, and has selected the same: it has as many bytes, and this load or (of dumps,
+ * which leave nothing out) the other one has selected everything. `verify` compares the documents,
+ * and takes what an earlier version has registered if it begins with the same text. */
+static void on_selection(void *context, const sl_registry_entry *entry, const bson_t *document) {
+    alike *a = context;
+    size_t index = 0;
+    const char *include = sl_look_text(document, "include"), *id = sl_look_text(document, "_id");
+    char own[400];
+    while (a->job->sources[index].registered != entry->fingerprint)
+        index++;
+    if (a->error.code || entry->state != SL_SOURCE_NEW || !id ||
+        strcmp(sl_base_name(entry->name), sl_base_name(sl_look_string(document, "name"))) != 0)
+        return;
+    sl_text_printable(sl_text_of(entry->include), own, sizeof own);
+    const bool all =
+        !own[0] || (include && !include[0] && sl_source_set_at(a->job->set, index)->schema);
+    const bool loaded = strcmp(sl_look_string(document, "state"), "loaded") == 0;
+    const uint64_t beginning = (uint64_t)sl_look_int64(document, "beginning", 0);
+    if ((include && strcmp(include, own) == 0) ||
+        (a->verifies && !include && beginning == entry->beginning) ||
+        (all && loaded && has_size(a, index, sl_look_int64(document, "textBytes", 0))))
+        snprintf(a->same[index], sizeof a->same[index], "%s", id);
+    else
+        add_found(&a->found, entry, ": as", document,
+                  (uint64_t)sl_look_int64(document, "documents", 0));
+}
+
+/* `*others`: registered sources of these files with another selection. */
+static bool find_selections(sl_job *job, const sl_destination *destination, bool verifies,
+                            copies *others, sl_error *error) {
+    size_t count, archives = 0, sources = sl_source_set_count(job->set);
+    sl_registry_entry *entries = sl_sources_entries(job, &count, error);
+    for (size_t i = 0; entries && i < count; i++) {
+        if (entries[i].include)
+            entries[archives++] = entries[i];
+    }
+    alike a = {.job = job, .destination = destination, .entries = entries, .verifies = verifies};
+    a.same = calloc(sources + 1, sizeof *a.same);
+    if (entries && !a.same)
+        sl_error_memory(error, "comparing the sources with the registry");
+    bool ok = entries && a.same &&
+              sl_registry_look_up(destination->registry, entries, archives, error) &&
+              sl_registry_same_content(destination->registry, "content", entries, archives,
+                                       on_selection, &a, error);
+    if (ok && a.error.code)
+        *error = a.error;
+    ok = ok && !a.error.code;
+    for (size_t i = 0; ok && i < sources; i++) {
+        if (a.same[i][0])
+            memcpy(job->sources[i].registered, a.same[i], sizeof a.same[i]);
+    }
+    *others = a.found;
+    free(a.same);
+    free(entries);
+    return ok;
+}
+
+bool sl_sources_find_selections(sl_job *job, const sl_destination *destination, sl_error *error) {
+    copies ignored;
+    return destination->target.drop || sl_load_mode(job->config)->removes ||
+           find_selections(job, destination, false, &ignored, error);
 }
 
 /* Counts the stored documents of a registered source whose _ids are positions; sets the bounds. */
@@ -898,11 +960,6 @@ bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination, con
     if (job->own_ids)
         sl_registry_ask_positions(destination->registry, lack_ids, job);
     ok = ok && sl_parts_each(job, destination, start, NULL, entries, count, error);
-    if (ok && job->config->include && take_parts(job, entries)) { /* begun meanwhile */
-        free(entries);
-        entries = sl_sources_entries(job, &count, error);
-        ok = entries && sl_parts_each(job, destination, start, NULL, entries, count, error);
-    }
     ok = ok && refuse_started_copies(job, destination, entries, count, error);
     if (ok)
         take_numbers(job, entries);
@@ -962,10 +1019,14 @@ static void advise_dump(const sl_job *job, char *out, size_t room) {
 
 /* A source that was never loaded is an error; one whose load was not finished is a warning. */
 static bool refuse_unknown(const sl_job *job, const sl_destination *destination,
-                           const sl_registry_entry *entries, size_t count, sl_error *error) {
-    char unknown[800] = "", advice[600] = "";
+                           const sl_registry_entry *entries, size_t count, const copies *others,
+                           sl_error *error) {
+    char unknown[800] = "", advice[1000] = "";
     size_t used = 0, news = 0;
     advise_dump(job, advice, sizeof advice);
+    if (!*advice && others->count > 0)
+        sl_print_text(advice, sizeof advice,
+                      "\nOf these files, other selections are loaded:" SL_LINES, others->shown);
     for (size_t i = 0; i < count; i++) {
         if (entries[i].state == SL_SOURCE_NEW && news++ < 5)
             used += sl_print_text(unknown + used, sizeof unknown - used, "\n  %s", entries[i].name);
@@ -1019,11 +1080,12 @@ static bool refuse_matched(const sl_job *job, const sl_destination *destination,
 bool sl_sources_number_as_loaded(sl_job *job, const sl_destination *destination, sl_error *error) {
     size_t count;
     uint64_t matched = 0;
-    if (!sl_sources_find_parts(job, destination, error))
+    copies others;
+    if (!find_selections(job, destination, true, &others, error))
         return false;
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
     bool ok = entries && sl_registry_look_up(destination->registry, entries, count, error) &&
-              refuse_unknown(job, destination, entries, count, error) &&
+              refuse_unknown(job, destination, entries, count, &others, error) &&
               refuse_matched(job, destination, entries, count, error);
     if (ok)
         take_numbers(job, entries);

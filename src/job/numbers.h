@@ -9,9 +9,10 @@
  * frees them. NULL without memory. */
 sl_registry_entry *sl_sources_entries(const sl_job *job, size_t *count, sl_error *error);
 
-/* Another part of an archive or dump (--include) than the registry has is a new source there, with
- * its own number. Called before the sources are looked for. */
-bool sl_sources_find_parts(sl_job *job, const sl_destination *destination, sl_error *error);
+/* Each --include of an archive or dump is a source of its own in the registry, with its own number,
+ * unless it is proven to select what another one has selected. Called before the sources are
+ * looked for. */
+bool sl_sources_find_selections(sl_job *job, const sl_destination *destination, sl_error *error);
 
 /* Numbers the sources in their order, for a load without a cluster. */
 bool sl_sources_number_offline(sl_job *job, sl_error *error);

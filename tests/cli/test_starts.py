@@ -9,9 +9,9 @@ import socket
 import struct
 import threading
 import time
-import zipfile
 import zlib
 
+import archive_making as making
 import support
 from support import EXIT_CLUSTER, EXIT_INTERRUPTED, EXIT_SOURCE, EXIT_USAGE
 from test_errors import ErrorCase
@@ -332,11 +332,8 @@ class ShardKeys(StartCase):
         self.plan('{"c": 1}', packed, code=EXIT_USAGE)
 
     def test_a_field_that_comes_late_in_an_archive_or_a_compressed_file_is_found(self):
-        path = self.scratch / "two.zip"
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("a.json", '{"a": 1}\n' * 5)
-            archive.writestr("b.json", '{"k": 1}\n' * 5)
-        self.plan('{"k": 1}', path, code=0)
+        entries = [("a.json", '{"a": 1}\n' * 5), ("b.json", '{"k": 1}\n' * 5)]
+        self.plan('{"k": 1}', self.file("two.zip", making.zip_of(entries)), code=0)
         late = '{"a": "' + "x" * 1000 + '"}\n'
         self.plan('{"k": 1}', self.zipped("late.json.gz", late * 3000 + '{"k": 1}\n'), code=0)
 

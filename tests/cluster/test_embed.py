@@ -5,8 +5,8 @@ import json
 import os
 import random
 import shutil
-import zipfile
 
+import archive_making as making
 import support
 
 ORDERS = 30000
@@ -200,10 +200,8 @@ class Embedding(support.ClusterCase):
             self.file(f"folder/{part}.json", "[" + ",\n".join(
                 json.dumps({"key": int(key), "n": int(n), "text": {"of": text}}, indent=1)
                 for key, n, text in rows[part::2]) + "]")
-        with zipfile.ZipFile(self.scratch / "two.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr("a.csv", table)
-            archive.writestr("b.csv", table)
-        for source in (self.zipped("items.csv.gz", table), self.scratch / "two.zip", folder):
+        two = self.file("two.zip", making.zip_of([("a.csv", table), ("b.csv", table)]))
+        for source in (self.zipped("items.csv.gz", table), two, folder):
             self.work = self.scratch / f"work-{source.name}"
             self.options = ["--embed", f"items={source}", "--on", "key"]
             self.shardload(*self.words("--drop", "-j", 4), code=support.EXIT_REJECTS)
@@ -224,10 +222,9 @@ class Embedding(support.ClusterCase):
                 self.verify(*words, code=support.EXIT_OK)
 
     def test_a_store_without_skipped_entries_is_complete_only_with_skip_other(self):
-        source = self.scratch / "items.zip"
-        with zipfile.ZipFile(source, "w") as archive:
-            archive.writestr("items.csv", self.records.read_text())
-            archive.writestr("picture.png", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20)
+        source = self.file("items.zip", making.zip_of([
+            ("items.csv", self.records.read_text()),
+            ("picture.png", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20)]))
         self.options = ["--embed", f"items={source}", "--on", "key"]
         self.shardload(*self.words(), code=support.EXIT_SOURCE, message="--skip-other")
         shutil.rmtree(self.work)

@@ -415,6 +415,10 @@ class Dumps(support.ClusterCase):
         self.run_load(mixed, code=support.EXIT_SOURCE, message="--include")
         self.run_load("--drop", "--include", "b.csv", mixed)
         self.assertEqual(self.found("notes"), [{"id": 5, "x": 6}])
+        only = self.file("only.sql", MYSQL_ROWS)  # all of it is its only table
+        for words in ([], ["--again", "-c", "goods"]):
+            self.run_load(*words, only)
+        self.assertEqual(self.found("goods"), [{"id": 1}])
 
     def test_no_copy_of_a_refused_pipe_is_left(self):
         """The unpacked dump stayed in the work directory, and no message named it."""

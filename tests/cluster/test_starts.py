@@ -3,11 +3,14 @@
 also under another name, a mistyped shard key, and hosts in --uri that are not the routers of one
 cluster."""
 
+import collections
+import fnmatch
 import gzip
+import json
 import re
 import shlex
-import zipfile
 
+import archive_making as making
 import proxy
 import servers
 import support
@@ -67,10 +70,7 @@ class LoadedBefore(support.ClusterCase):
     def test_the_same_text_twice_in_one_load_is_refused(self):
         """Also packed. A longer text, and one that differs at its end, are loaded."""
         packed = self.zipped("packed.csv.gz", TABLE)
-        archive = self.scratch / "two.zip"
-        with zipfile.ZipFile(archive, "w") as out:
-            out.writestr("a.csv", TABLE)
-            out.writestr("b.csv", TABLE)
+        archive = self.file("two.zip", making.zip_of([("a.csv", TABLE), ("b.csv", TABLE)]))
         for words in ([self.first, self.second], [packed, self.first], ["--drop", packed, self.first]):
             with self.subTest(words):
                 outcome, work = self.load(*words, code=EXIT_SOURCE, message=("would be stored twice", "--again"))
@@ -112,9 +112,7 @@ class LoadedBefore(support.ClusterCase):
     def test_a_text_that_was_loaded_from_a_packed_file_is_refused(self):
         """Either of them first; also of a pipe. A longer text causes a warning only."""
         packed = self.zipped("packed.csv.gz", TABLE)
-        archive = self.scratch / "archive.zip"
-        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as out:
-            out.writestr("a.csv", TABLE)
+        archive = self.file("archive.zip", making.zip_of([("a.csv", TABLE)]))
         for number, (first, second) in enumerate([(packed, self.first), (self.first, packed), (packed, archive)]):
             with self.subTest(first.name):
                 self.load(first, collection=f"p{number}")
@@ -244,29 +242,66 @@ class LoadedBefore(support.ClusterCase):
         self.assertEqual(self.count(), 400000)
         self.shardload("verify", *self.target(), "--content", path)
 
-    def test_another_part_of_an_archive(self):
-        """Months of one archive, loaded one after the other with --include: another month is not
-        taken for the one that is stored. As a part of the same file, it needs --again, which
-        stores all its records. Each part is known as loaded, and can be verified."""
-        path = self.scratch / "y.zip"
-        with zipfile.ZipFile(path, "w") as packed:
-            for month in ("jan", "feb"):
-                packed.writestr(f"{month}.csv", "m,n\n" + "".join(f"{month},{n}\n" for n in range(100)))
-        self.load("--include", "jan*", path)
-        outcome, _ = self.load("--include", "feb*", path, code=support.EXIT_SOURCE, message="with another --include")
-        self.assertNotIn("been loaded into", outcome.err)
-        self.load("--include", "feb*", "--again", path)
-        found = self.database.t.aggregate([{"$group": {"_id": "$m", "n": {"$sum": 1}}}])
-        self.assertEqual({one["_id"]: one["n"] for one in found}, {"jan": 100, "feb": 100})
-        for month in ("jan*", "feb*"):
-            self.load("--include", month, path, code=support.EXIT_SOURCE, message="has been loaded into")
-            self.shardload("verify", "--content", *self.target(), "--include", month, path)
-        for n in range(4):
-            at_once = [self.start("shardload", *self.load_words(
-                f"{n}-{month}", "--again", "--include", f"{month}*", path, collection=f"t{n}"))
-                for month in ("jan", "feb")]
+    def three(self):
+        """Archives with three files, and a dump with three tables: a, b and c."""
+        files = [(f"{m}.csv", "m,n\n" + "".join(f"{m},{n}\n" for n in range(99))) for m in "abc"]
+        dump = "".join(f"CREATE TABLE {m} (m text, n int);\n" + "".join(f"INSERT INTO {m} VALUES ('{m}',{n});\n"
+                                                                        for n in range(99)) for m in "abc")
+        return [self.file(*one) for one in (("m.zip", making.zip_of(files)), ("m.sql", dump),
+                                            ("m.tgz", gzip.compress(making.tar(files))))]
+
+    def test_selections_that_overlap(self):
+        """Some entries of an archive, or tables of a dump, and then others, or all: with the same first one, they were
+        stored twice, or rejected, and verify called them equal. Months of one archive are loaded one by one."""
+        for path in self.three():
+            stored, here = collections.Counter(), {"collection": path.name}
+            for include in ("b*", "a*", "[ac]*", "[ab]*", "[ba]*", None):
+                words = ["--include", include, path] if include else [path]
+                if stored:
+                    self.load(*words, code=EXIT_SOURCE, message=" --include 'b*', on 20", **here)
+                    self.shardload("verify", *self.target(path.name), *words, code=EXIT_SOURCE,
+                                   message=("never been loaded", " --include 'b*', on 20"))
+                self.assertEqual("are stored twice" in self.load("--again", *words, **here)[0].err, bool(stored))
+                stored.update(m for m in "abc" for _ in range(99) if fnmatch.fnmatch(m, include or "*"))
+                self.load(*words, code=EXIT_SOURCE, message="been loaded into", **here)
+                self.load("--again", *words, **here)
+                self.assertEqual(collections.Counter(one["m"] for one in self.database[path.name].find()), stored)
+                self.shardload("verify", "--content", *self.target(path.name), *words)
+            at_once = [self.start("shardload", *self.load_words(f"{path}.{m}", "--again", "--include", f"{m}*", path,
+                                                                collection=path.suffix[1:])) for m in "ab"]
             self.assertEqual([one.wait().code for one in at_once], [0, 0])
-            self.assertEqual(self.count(f"t{n}"), 200)
+            self.assertEqual(self.count(path.suffix[1:]), 198)
+
+    def test_a_killed_load_of_a_selection(self):
+        """Then a load of all: the records of one were taken for those of the other, without --again."""
+        for path in self.three():
+            here, work = self.database[path.name], f"{path}.killed"
+            words = ["--include", "b*", "--rate-limit", 20, "--batch-size", 5, path]
+            running = self.start("shardload", *self.load_words(work, *words, collection=path.name))
+            self.wait_for(lambda here=here: here.find_one(), "the first document")
+            running.kill()
+            self.assertIn(stored := here.count_documents({}), range(1, 99))
+            self.load(path, collection=path.name, code=EXIT_SOURCE, message="--include 'b*', whose load has not ended")
+            self.assertEqual(here.count_documents({}), stored)
+            self.shardload(*self.load_words(work, "--resume", *words, collection=path.name))
+            self.assertEqual([one["m"] for one in here.find()], ["b"] * 99)
+
+    def test_a_selection_that_an_earlier_version_has_loaded(self):
+        """Its registry has the fingerprint of the file, and not --include. What it has loaded of the file is known
+        only if it is as large as all of it; verify looks at the documents."""
+        for path in self.three()[:2]:
+            for words, count in ([], 297), (["--include", "b*"], 198):
+                here, kept = f"{path.name}{count}", self.database[f"{path.name}{count}.sources"]
+                _, work = self.load(*words, path, collection=here)
+                one = kept.find_one_and_delete({"number": 1})
+                self.assertEqual(one.pop("include"), words[-1] if words else "")
+                kept.insert_one(one | {"_id": json.loads((work / "run.json").read_text())["sources"][0]["fingerprint"]})
+                self.load(path, collection=here, code=EXIT_SOURCE,
+                          message="with another --include" if words else "been loaded into")
+                for _ in range(2):
+                    self.shardload("verify", "--content", *self.target(here), *words, path)
+                    self.load(*words, "--again", path, collection=here)
+                self.assertEqual(self.count(here), count)
 
     def test_two_loads_of_copies_that_start_at_once(self):
         for n in range(3):
@@ -377,11 +412,8 @@ class Corrected(support.ClusterCase):
 
     def test_rejects_of_archive_entries_with_another_order_of_columns(self):
         """The columns of corrected records are those of their own entry, not those of the first one."""
-        texts = "id,a,b\n1,a1,b1\nx2,a2,b2\n", "id,b,a\n3,b3,a3\nx4,b4,a4\nx5,b5,a5\n"
-        with zipfile.ZipFile(self.scratch / "e.zip", "w") as archive:
-            for name, text in zip("12", texts):
-                archive.writestr(f"{name}.csv", text)
-        outcome = self.load_and_reject("e", self.scratch / "e.zip")
+        texts = ("1.csv", "id,a,b\n1,a1,b1\nx2,a2,b2\n"), ("2.csv", "id,b,a\n3,b3,a3\nx4,b4,a4\nx5,b5,a5\n")
+        outcome = self.load_and_reject("e", self.file("e.zip", making.zip_of(texts)))
         self.assertIn(f"the rejected records are in {self.scratch / 'work' / 'rejected'};", outcome.text)
         self.load_corrected(outcome, "again")
         self.assertEqual([(one["a"], one["b"]) for one in self.database.e.find(sort=[("id", 1)])],

@@ -2,8 +2,8 @@
 """`shardload verify` accepts what was loaded, and finds documents that were removed, changed or added
 afterwards, and names each by its offset in the source."""
 import csv
-import zipfile
 
+import archive_making as making
 import support
 from support import bson, mot_text
 
@@ -63,11 +63,8 @@ class AnyServer:
 
     def test_an_archive(self):
         # Small entries share a MiB of _ids: documents of one entry are not extra in another.
-        path = self.scratch / "year.zip"
         entries = {f"month-{n}.csv": mot_text(range(n * 1000, n * 1000 + 50)) for n in range(1, 13)}
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, text in entries.items():
-                archive.writestr(name, text)
+        path = self.file("year.zip", making.zip_of(entries.items()))
         self.load(path)
         self.assert_equal_to(path, documents=600)
         gone = self.database.t.find_one({"t": 7010})["_id"]
