@@ -437,15 +437,10 @@ static bool is_empty(const bson_t *document) {
            sl_look_int64(document, "inRange", -1) == 0;
 }
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static int by_name(const void *a, const void *b) {
     const sl_registry_entry *x = *(const sl_registry_entry *const *)a;
     const sl_registry_entry *y = *(const sl_registry_entry *const *)b;
-    return strcmp(base_name(x->name), base_name(y->name));
+    return strcmp(sl_base_name(x->name), sl_base_name(y->name));
 }
 
 typedef struct namesakes {
@@ -1238,8 +1233,7 @@ static const char *name_of(const bson_t *collections, const char *uuid) {
 /* Finds the names of the registry's collection and of the collection's registry. */
 static bool find_names(const sl_registry *registry, claims *c, sl_error *error) {
     bson_t reply;
-    const size_t suffix = strlen(SL_REGISTRY_SUFFIX);
-    char owner[SL_UUID_ROOM];
+    char owner[SL_UUID_ROOM], theirs[SL_NAMESPACE_ROOM];
     uint32_t last, looked = 0;
     sl_error why;
     bool any, copy = false;
@@ -1249,14 +1243,13 @@ static bool find_names(const sl_registry *registry, claims *c, sl_error *error) 
     const char *now = ok && c->owner[0] ? name_of(&reply, c->owner) : NULL;
     if (now && strcmp(now, registry->target) != 0)
         snprintf(c->name, sizeof c->name, "%s", now);
+    snprintf(theirs, sizeof theirs, "%s" SL_REGISTRY_SUFFIX, c->name);
     for (sl_walk walk = sl_walk_start(&reply, "cursor.firstBatch"); ok && sl_walk_next(&walk);) {
         const char *name = sl_look_string(&walk.item, "name");
-        const size_t length = strlen(name);
-        if (length <= suffix || strcmp(name + length - suffix, SL_REGISTRY_SUFFIX) != 0 ||
-            strcmp(name, registry->collection) == 0 || looked++ >= REGISTRIES_MOST ||
-            !read_owner(registry, name, &any, &last, owner, &why))
+        if (!sl_is_registry_name(name) || strcmp(name, registry->collection) == 0 ||
+            looked++ >= REGISTRIES_MOST || !read_owner(registry, name, &any, &last, owner, &why))
             continue; /* perhaps this user may not read it */
-        if (strlen(c->name) + suffix == length && strncmp(name, c->name, length - suffix) == 0) {
+        if (strcmp(name, theirs) == 0) {
             copy = strcmp(owner, c->owner) == 0; /* both collections have a registry */
             c->taken = !owner[0] || name_of(&reply, owner);
             snprintf(c->left, sizeof c->left, "%s", c->taken ? "" : owner);
@@ -1299,9 +1292,9 @@ static bool refuse_name(const sl_registry *registry, const claims *c, const char
                         from, database, to, replaced ? ", dropTarget: true" : "", copied);
 }
 
-/* Has the collection the documents of the registered sources? `*doubt`: it has documents, whose
- * _ids are no positions. */
-static bool find_documents(const sl_registry *registry, uint32_t last, bool *found, bool *doubt,
+/* Has the collection the documents of the registered sources? `*doubt`: it has documents, but their
+ * _ids are no positions, or they are too few. */
+static bool find_documents(sl_registry *registry, uint32_t last, bool *found, bool *doubt,
                            sl_error *error) {
     const sl_target target = {.database = registry->database, .collection = registry->target};
     bson_t documents;
@@ -1317,6 +1310,15 @@ static bool find_documents(const sl_registry *registry, uint32_t last, bool *fou
     *doubt = ok && !*found && !empty && !bson_empty(&documents);
     bson_destroy(&documents);
     bson_destroy(filter);
+    if (ok && *found) {
+        const bson_t all = BSON_INITIALIZER;
+        uint64_t count, registered;
+        bool complete;
+        ok = sl_count_matching(registry->connection, &target, &all, &count, error) &&
+             sl_registry_total(registry, NULL, false, &registered, &complete, error);
+        *doubt = ok && count < registered;
+        *found = !*doubt;
+    }
     return ok;
 }
 

@@ -323,6 +323,18 @@ class Renamed(support.ClusterCase):
         self.into("bad", path, code=support.EXIT_SOURCE, message="has been loaded into")
         self.assertEqual(self.into("bad", other), 500)
 
+    def test_an_older_state_restored_by_another_program(self):
+        """Sources that were loaded after it counted as loaded, although none of their documents was stored."""
+        path, other = self.generate("B", 300, "--seed", 91) + self.generate("B", 200, "--seed", 92)
+        self.into("t", path)
+        older = list(self.database.t.find())
+        self.into("t", other)
+        self.database.t.drop()
+        self.database.t.insert_many(older)
+        self.into("t", other, code=support.EXIT_CLUSTER, message="has another UUID than the collection whose sources")
+        self.assertEqual(self.into("t", "--again", other), 500)
+        self.into("t", other, code=support.EXIT_SOURCE, message="has been loaded into")
+
     def test_what_a_program_made_anew_is_not_dropped(self):
         """The registry of the dropped predecessor made it a collection of loads: its documents were lost."""
         path = self.file("n.csv", "id,n\n1,1\n2,2\n")
