@@ -359,6 +359,8 @@ static bool plan_rename(planning *p, const sl_oplog_operation *o, const char *da
     item = find(p, from_database, source); /* may have moved */
     other = find(p, to_database, collection);
     sl_namespace *was = after(p, item, error), *state = was ? after(p, other, error) : NULL;
+    if (item == other) /* no server does: the state after it would be copied onto itself */
+        return sl_error_set(error, SL_EXIT_SOURCE, "renameCollection of %s to itself", from);
     if (!state)
         return false;
     if (left_out != other->left_out)

@@ -305,7 +305,8 @@ class Standalone(Oplogs):
                    for fields in (many, {"index": {"name": "a", **many}})],
                  (part, "the beginning of this transaction is not in the oplog. Dump the oplog from an earlier time"),
                  (oplogs.committed(7), "the beginning of this transaction is not in the oplog"),
-                 (apply_ops([command("frobnicate", "t")]), "the command frobnicate")]
+                 (apply_ops([command("frobnicate", "t")]), "the command frobnicate"),
+                 (rename("t", "t", dropTarget=True), "to itself")]    # it crashed
         for entry, message in cases:
             with self.subTest(message):
                 dump = self.dump(self.namespace("t", [A]), oplog=[insert({"_id": 5}), entry])
