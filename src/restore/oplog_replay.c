@@ -19,7 +19,6 @@
  * position file has it meanwhile, so that it is not lost if the program is killed in between. */
 #include "oplog.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -435,6 +434,7 @@ static bool create_collection(replay *r, const sl_namespace *item, const sl_oplo
     bool ok = (made.options && made.later) || sl_error_memory(error, "replaying the oplog");
     ok = ok && sl_oplog_create_options(&r->restore->config->names, o, &made, error) &&
          sl_collection_create(r->connection, &target, made.options, error);
+    free(made.conversions);
     bson_destroy(made.options);
     bson_destroy(made.later);
     bson_destroy(made.indexes);
@@ -726,7 +726,12 @@ bool sl_oplog_replay(sl_restore *restore, sl_error *error) {
              resume(r, error) &&
              sl_oplog_each(restore->oplog, restore->config->oplog_limit, replay_operation, r,
                            &totals, error) &&
-             flush(r, error);
+             flush(r, error) &&
+             (totals.hash == restore->oplog_totals.hash ||
+              sl_error_set(error, SL_EXIT_SOURCE,
+                           "%s: has other entries than when the restore began, so some are not "
+                           "replayed: begin a new restore with another --work-dir and --drop",
+                           restore->oplog));
         restore->oplog_done = r->written;
         clear_slots(r);
     }
