@@ -290,6 +290,7 @@ typedef struct step {
     char folder[SL_RESTORE_DIRECTORY_ROOM + 80];
     bool indexed;                       /* all indexes have been built with the collection */
     bool at_once;                       /* its documents need no load: see may_be_at_once */
+    bool compared_by_resume;            /* it failed because of a file that --resume compares */
     char uuid[SL_UUID_ROOM];            /* with `at_once`, when they were sent; "": not yet */
     uint64_t sent;                      /* of them, those that the server has stored */
     char collection[SL_NAME_ROOM + 16]; /* into which documents are inserted */
@@ -848,6 +849,12 @@ static bool store_if_empty_timestamp(void *context, const bson_t *document,
            s->step->outcome->rejected > 0;
 }
 
+static bool is_same_file(step *s, sl_error *error) {
+    const bool same = sl_restore_same_file(s->item->data, &s->item->identity, error);
+    s->compared_by_resume = !same && !error->no_resume;
+    return same;
+}
+
 /* After the load. */
 static bool store_empty_timestamps(step *s, sl_error *error) {
     const sl_target target = {.database = s->target.database, .collection = s->collection};
@@ -862,7 +869,7 @@ static bool store_empty_timestamps(step *s, sl_error *error) {
     if (ok && sl_interrupt_requested())
         ok = sl_error_set(error, SL_EXIT_INTERRUPTED,
                           "interrupted while documents with Timestamp(0, 0) were stored");
-    ok = ok && sl_restore_same_file(s->item->data, &s->item->identity, error);
+    ok = ok && is_same_file(s, error);
     if (ok && s->outcome->rejected < before)
         sl_log_info(
             "%s: %s stored; rejects.tsv lists them", s->name,
@@ -933,9 +940,9 @@ static bool load_documents(step *s, sl_error *error) {
     char *head = malloc(room + SL_BSON_SLACK);
     if (!head)
         return sl_error_memory(error, "reading a dump");
-    bool ok = sl_restore_same_file(s->item->data, &s->item->identity, error) &&
+    bool ok = is_same_file(s, error) &&
               sl_dump_head(s->item->data, head, room, &length, &whole, error) &&
-              sl_restore_same_file(s->item->data, &s->item->identity, error);
+              is_same_file(s, error);
     memset(head + length, 0, SL_BSON_SLACK);
     bool stored =
         ok && whole &&
@@ -1101,8 +1108,8 @@ bool sl_restore_namespace(sl_restore *restore, sl_connection *connection, size_t
         if (error.code) {
             sl_log_error(SL_LINES, error.message);
             s.outcome->code = error.code;
-            s.outcome->no_resume =
-                error.no_resume || error.code == SL_EXIT_SOURCE || error.code == SL_EXIT_USAGE;
+            s.outcome->no_resume = error.no_resume || error.code == SL_EXIT_USAGE ||
+                                   (error.code == SL_EXIT_SOURCE && !s.compared_by_resume);
         } else { /* the load has logged its error */
             sl_log_error("%s is not restored completely", s.name);
         }
