@@ -205,6 +205,18 @@ class Standalone(support.ClusterCase):
         outcome = self.verify(source, "--content", code=support.EXIT_VERIFICATION)
         self.assertIn("holds 1 document that no record of the sources has", outcome.err)
 
+    def test_repeated_records_do_not_hide_a_stray_beside_other_sources(self):
+        """A sum over _ids may have one of the other source in place of the repeated one."""
+        made = making.documents(1000)
+        large = {"_id": "large", "text": "x" * (2 << 20)}
+        source = self.file("a.bson", making.dump([*made, large, *made[:300]]))
+        other = self.file("other.csv", "\n".join(["id", *map(str, range(10 ** 6, 1060000)), ""]))
+        self.load("--id-field", "id", other)
+        self.load(source, code=support.EXIT_REJECTS)
+        self.database.t.insert_one({"_id": "stray"})
+        outcome = self.verify(source, "--content", code=support.EXIT_VERIFICATION)
+        self.assertIn("holds 1 document that no record of the sources has", outcome.err)
+
     def test_stored_documents_that_a_mode_matches_are_those_of_its_source(self):
         """`verify` would accept as many unknown documents as an upsert had found stored, and after a
         second upsert of one file find documents without record when another one is verified."""
