@@ -421,13 +421,9 @@ static bool plan_drop_indexes(planning *p, const sl_oplog_operation *o, const ch
 /* Sets a field of the options that are set after the replay. */
 static bool set_later(sl_namespace *state, const bson_iter_t *field) {
     bson_t *made = bson_new();
-    bson_iter_t at;
     const char *key = bson_iter_key(field);
     bool off = strcmp(key, "expireAfterSeconds") == 0 && BSON_ITER_HOLDS_UTF8(field);
-    for (bool more = bson_iter_init(&at, state->later); more && bson_iter_next(&at);) {
-        if (strcmp(bson_iter_key(&at), key) != 0)
-            bson_append_iter(made, bson_iter_key(&at), -1, &at);
-    }
+    bson_copy_to_excluding_noinit(state->later, made, key, NULL);
     bool ok = off || bson_append_iter(made, key, -1, field);
     bson_destroy(state->later);
     state->later = made;

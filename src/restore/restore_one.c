@@ -187,17 +187,15 @@ static bool supports(const bson_t *index) {
  * support the shard key, builds another one, whose name leaves that of the dump's index free. */
 static bool build_key_index(sl_connection *connection, const sl_namespace *item,
                             const sl_target *target, sl_error *error) {
-    bson_iter_t iter;
-    bson_t index;
     bool ok = true, built = false, other = false;
-    for (bool more = bson_iter_init(&iter, item->indexes); ok && more && bson_iter_next(&iter);) {
-        if (!sl_document_at(&iter, &index) || !sl_index_has_key(&index, item->shard_key))
+    for (sl_walk walk = sl_walk_of(item->indexes); ok && sl_walk_next(&walk);) {
+        if (!sl_index_has_key(&walk.item, item->shard_key))
             continue;
         other = true;
-        if (!supports(&index))
+        if (!supports(&walk.item))
             continue;
         bson_t one = BSON_INITIALIZER;
-        ok = (bson_append_iter(&one, "0", 1, &iter) ||
+        ok = (bson_append_document(&one, "0", 1, &walk.item) ||
               sl_error_memory(error, "building an index")) &&
              sl_collection_create_indexes(connection, target, &one, error);
         bson_destroy(&one);
@@ -805,18 +803,12 @@ static sl_exit load(step *s) {
  * other content stays a reject. */
 static bool store_unchanged(step *s, const sl_target *target, const bson_t *key,
                             const bson_t *document, sl_error *error) {
-    bson_t filter = BSON_INITIALIZER, equal, statements = BSON_INITIALIZER, *stored = NULL;
-    bson_iter_t id;
-    bool known = bson_iter_init_find(&id, document, "_id");
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &equal);
-    if (known)
-        bson_append_iter(&equal, "$eq", 3, &id);
-    bson_append_document_end(&filter, &equal);
-    sl_append_key_values(key, document, &filter);
-    bson_t *one =
-        BCON_NEW("q", BCON_DOCUMENT(&filter), "u", "[", "{", "$replaceWith", "{", "$literal",
-                 BCON_DOCUMENT(document), "}", "}", "]", "upsert", BCON_BOOL(true));
-    BSON_APPEND_DOCUMENT(&statements, "0", one);
+    bson_t filter, one, statements = BSON_INITIALIZER, *stored = NULL;
+    const bool known = bson_has_field(document, "_id");
+    BSON_APPEND_DOCUMENT_BEGIN(&statements, "0", &one);
+    sl_append_update(key, document, document, &one);
+    bson_append_document_end(&statements, &one);
+    sl_look_inside(&statements, "0.q", &filter);
     bool ok = !known || sl_document_find(s->connection, target, &filter, &stored, error);
     if (ok && known && !stored) {
         ok = sl_documents_write(s->connection, target, "update", &statements,
@@ -828,9 +820,7 @@ static bool store_unchanged(step *s, const sl_target *target, const bson_t *key,
         s->outcome->rejected--;
     }
     bson_destroy(stored);
-    bson_destroy(one);
     bson_destroy(&statements);
-    bson_destroy(&filter);
     return ok;
 }
 

@@ -126,8 +126,10 @@ bool sl_oplog_is_begun(const sl_restore *restore);
 /* Is the oplog the one whose hash `was`, of a file in the work directory, has? */
 bool sl_oplog_is_same(const sl_restore *restore, const bson_t *was, sl_error *error);
 
-/* Appends the values that a document has of a shard key, except _id, to a filter. */
-void sl_append_key_values(const bson_t *pattern, const bson_t *document, bson_t *key);
+/* Appends the fields of an update that stores the document unchanged (oplog_replay.c explains the
+ * command). `key`: of the shards; `id` has the _id. */
+void sl_append_update(const bson_t *key, const bson_t *id, const bson_t *document,
+                      bson_t *statement);
 
 /* ---- verify_dump.c ---- */
 
