@@ -290,12 +290,10 @@ class Standalone(Oplogs):
     def test_an_oplog_without_entries(self):
         """Truncated to nothing by a full disk: "0 operations are replayed", with exit code 0."""
         dump, empty = self.dump(self.namespace("t", [A]), raw=b""), self.file("none.bson.gz", b"")
-        self.replay(dump, code=support.EXIT_SOURCE, message="oplog.bson has no entries")
-        self.assertEqual(self.names(), set())
+        for one, words in ((dump, []), (self.dump_folder(self.namespace("t", [A])), ["--oplog-file", empty])):
+            self.replay(one, *words, code=support.EXIT_SOURCE, message="has no entries")
+            self.assertEqual(self.names(), set())
         self.restore(dump, "--skip-other")
-        self.check("t", [A])
-        self.replay(self.dump_folder(self.namespace("t", [A])), "--oplog-file", empty, code=support.EXIT_SOURCE,
-                    message="none.bson.gz has no entries")
 
     def test_archives(self):
         entries = oplogs.written(oplogs.at(self.db, [insert({"_id": n}) for n in range(10)]))

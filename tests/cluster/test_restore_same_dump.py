@@ -237,15 +237,13 @@ class Standalone(Restoring):
         self.check("a", self.made["a"])
         self.check("b", [])
 
-    def test_permissions_that_are_changed_during_the_restore(self):
-        """Or a hard link to the file, of a snapshot. It was said that only a new restore could complete it."""
-        dump, words = self.folder(), ["--ns-include", "*.a", "--ns-include", "*.b"]
-        running = self.begin(dump, "--rate-limit", 300, "--batch-size", 50, "--collections-at-once", 1, *words)
+    def test_a_snapshot_links_a_file_during_the_restore(self):
+        """It was said that only a new restore could complete it."""
+        dump, words = self.folder(), ["--ns-include", "*.a", "--ns-include", "*.b", "--collections-at-once", 1]
+        running = self.begin(dump, "--rate-limit", 300, "--batch-size", 50, *words)
         self.wait_for_documents(running, 50, "a")
         os.link(dump / self.db / "b.bson", self.scratch / "snapshot.bson")
         self.shardload("status", self.work, "--rate-limit", "unlimited")
-        outcome = running.wait().expect(support.EXIT_SOURCE, "links were changed after the restore began")
-        self.assertIn("give the same command with --resume", outcome.err)
+        running.wait().expect(support.EXIT_SOURCE, "links were changed after", "give the same command with --resume")
         self.restore(dump, "--resume", *words, work=self.work)
-        for name in "ab":
-            self.check(name, self.made[name])
+        self.check("b", self.made["b"])
