@@ -45,10 +45,13 @@ static bool earlier_path(const char *path, char *earlier, size_t room) {
 
 bool sl_look_find(const bson_t *document, const char *path, bson_iter_t *value) {
     bson_iter_t iter;
+    return bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, value);
+}
+
+static bool find_key(const bson_t *document, const char *path, bson_iter_t *value) {
     char earlier[100];
-    return (bson_iter_init(&iter, document) && bson_iter_find_descendant(&iter, path, value)) ||
-           (earlier_path(path, earlier, sizeof earlier) && bson_iter_init(&iter, document) &&
-            bson_iter_find_descendant(&iter, earlier, value));
+    return sl_look_find(document, path, value) ||
+           (earlier_path(path, earlier, sizeof earlier) && sl_look_find(document, earlier, value));
 }
 
 bool sl_look_set(const bson_t *document, const char *path, bson_iter_t *value) {
@@ -68,7 +71,7 @@ double sl_value_number(const bson_iter_t *at) {
 
 double sl_look_number(const bson_t *document, const char *path) {
     bson_iter_t value;
-    return sl_look_find(document, path, &value) ? sl_value_number(&value) : NAN;
+    return find_key(document, path, &value) ? sl_value_number(&value) : NAN;
 }
 
 double sl_look_amount(const bson_t *document, const char *path, double fallback) {
@@ -79,7 +82,7 @@ double sl_look_amount(const bson_t *document, const char *path, double fallback)
 const char *sl_look_text(const bson_t *document, const char *path) {
     bson_iter_t value;
     uint32_t length;
-    if (!sl_look_find(document, path, &value) || !BSON_ITER_HOLDS_UTF8(&value))
+    if (!find_key(document, path, &value) || !BSON_ITER_HOLDS_UTF8(&value))
         return NULL;
     const char *text = bson_iter_utf8(&value, &length);
     return strlen(text) == length ? text : NULL; /* otherwise it would be cut at a NUL */
@@ -98,26 +101,25 @@ int64_t sl_value_int64(const bson_iter_t *at, int64_t fallback) {
 
 int64_t sl_look_int64(const bson_t *document, const char *path, int64_t fallback) {
     bson_iter_t value;
-    return sl_look_find(document, path, &value) ? sl_value_int64(&value, fallback) : fallback;
+    return find_key(document, path, &value) ? sl_value_int64(&value, fallback) : fallback;
 }
 
 int sl_look_truth(const bson_t *document, const char *path) {
     bson_iter_t value;
-    return sl_look_find(document, path, &value) && BSON_ITER_HOLDS_BOOL(&value)
-               ? bson_iter_bool(&value)
-               : -1;
+    return find_key(document, path, &value) && BSON_ITER_HOLDS_BOOL(&value) ? bson_iter_bool(&value)
+                                                                            : -1;
 }
 
 bool sl_look_flag(const bson_t *document, const char *path) {
     bson_iter_t value;
-    return sl_look_find(document, path, &value) && bson_iter_as_bool(&value);
+    return find_key(document, path, &value) && bson_iter_as_bool(&value);
 }
 
 void sl_look_date(const bson_t *document, const char *path, char out[SL_DATE_ROOM]) {
     bson_iter_t value;
     struct tm utc;
     out[0] = '\0';
-    if (!sl_look_find(document, path, &value) || !BSON_ITER_HOLDS_DATE_TIME(&value))
+    if (!find_key(document, path, &value) || !BSON_ITER_HOLDS_DATE_TIME(&value))
         return;
     time_t seconds = (time_t)(bson_iter_date_time(&value) / 1000);
     if (gmtime_r(&seconds, &utc))
@@ -182,7 +184,7 @@ bool sl_document_is_sound(const bson_t *document) {
 
 bool sl_look_inside(const bson_t *document, const char *path, bson_t *inner) {
     bson_iter_t value;
-    if (sl_look_find(document, path, &value) && sl_container_at(&value, inner))
+    if (find_key(document, path, &value) && sl_container_at(&value, inner))
         return true;
     bson_init(inner); /* an empty document needs no bson_destroy */
     return false;
@@ -191,7 +193,7 @@ bool sl_look_inside(const bson_t *document, const char *path, bson_t *inner) {
 sl_walk sl_walk_start(const bson_t *document, const char *path) {
     sl_walk walk = {.more = false};
     bson_iter_t value;
-    walk.more = sl_look_find(document, path, &value) && BSON_ITER_HOLDS_ARRAY(&value) &&
+    walk.more = find_key(document, path, &value) && BSON_ITER_HOLDS_ARRAY(&value) &&
                 bson_iter_recurse(&value, &walk.at);
     return walk;
 }

@@ -13,7 +13,8 @@
 #define SL_DATE_ROOM 32
 #define SL_ARRAY_KEY_ROOM 16
 
-/* A path with keys of run.json also finds their earlier names. */
+/* Finds any value. The functions for values of one type also find the earlier names of keys of
+ * run.json; this one does not, because it is for documents of users. */
 bool sl_look_find(const bson_t *document, const char *path, bson_iter_t *value);
 
 /* As sl_look_find, or a field whose name is the path, as in {$set: {"a.b": 1}}. */

@@ -1146,20 +1146,22 @@ static const char *call_pointer(sl_extjson *x, const char *p, extjson_value *v) 
     return type == BSON_TYPE_OID ? p : extjson_fail(x, at, reason);
 }
 
-/* As in JavaScript: 0, NaN, null, undefined and the empty text are false. */
+/* As in JavaScript: false, 0, NaN, null, undefined and the empty text are false. */
 static const char *call_bool(sl_extjson *x, const char *p, extjson_value *v) {
     uint8_t type = BSON_TYPE_NULL, *value = v->to + EXTJSON_SCRATCH, *end = value;
     double real;
-    int64_t integer = 0;
+    int32_t integer = 0;
     if (v->to > x->limit)
         return extjson_no_room(x);
     if (*p != ')' && !(p = shell_argument(x, p, &type, &end, v->depth + 1)))
         return NULL;
     memcpy(&real, value, sizeof real);
-    memcpy(&integer, value, (size_t)(end - value) < 8 ? (size_t)(end - value) : 8);
+    memcpy(&integer, value, type == BSON_TYPE_BOOL ? 1 : sizeof integer);
     bool is = type == SL_BSON_DOUBLE ? real != 0 && !isnan(real)
               : type == SL_BSON_TEXT ? end - value > 5
-                                     : integer != 0 || end - value > 8;
+              : type == SL_BSON_INT32 || type == BSON_TYPE_BOOL
+                  ? integer != 0
+                  : type != BSON_TYPE_NULL && type != BSON_TYPE_UNDEFINED;
     *v->to++ = is;
     return p;
 }

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bson/bson_lookup.h"
 #include "util/log.h"
@@ -358,6 +359,8 @@ static bool plan_rename(planning *p, const sl_oplog_operation *o, const char *da
         return false;
     item = find(p, from_database, source); /* may have moved */
     other = find(p, to_database, collection);
+    if (item == other) /* no server does: the state after it would be copied onto itself */
+        return sl_error_set(error, SL_EXIT_SOURCE, "renameCollection of %s to itself", from);
     sl_namespace *was = after(p, item, error), *state = was ? after(p, other, error) : NULL;
     if (!state)
         return false;
@@ -418,13 +421,9 @@ static bool plan_drop_indexes(planning *p, const sl_oplog_operation *o, const ch
 /* Sets a field of the options that are set after the replay. */
 static bool set_later(sl_namespace *state, const bson_iter_t *field) {
     bson_t *made = bson_new();
-    bson_iter_t at;
     const char *key = bson_iter_key(field);
     bool off = strcmp(key, "expireAfterSeconds") == 0 && BSON_ITER_HOLDS_UTF8(field);
-    for (bool more = bson_iter_init(&at, state->later); more && bson_iter_next(&at);) {
-        if (strcmp(bson_iter_key(&at), key) != 0)
-            bson_append_iter(made, bson_iter_key(&at), -1, &at);
-    }
+    bson_copy_to_excluding_noinit(state->later, made, key, NULL);
     bool ok = off || bson_append_iter(made, key, -1, field);
     bson_destroy(state->later);
     state->later = made;
@@ -659,15 +658,28 @@ bool sl_oplog_plan(sl_restore *restore, sl_error *error) {
                             "--oplog-replay: the dump has no oplog; only mongodump --oplog writes "
                             "one, and --oplog-file names another file");
     restore->oplog_identity = sl_source_identity_at(restore->oplog);
+    if (!restore->oplog_identity.inode &&
+        (strcmp(restore->oplog, "-") == 0 || access(restore->oplog, F_OK) == 0))
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s is not a regular file, and an oplog is read twice: save it to a "
+                            "file first, and name that file with --oplog-file",
+                            restore->oplog);
     if (!sl_oplog_each(restore->oplog, config->oplog_limit, plan_operation, &p,
                        &restore->oplog_totals, error))
         return false;
+    if (restore->oplog_totals.bytes == 0)
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s has no entries, but mongodump --oplog writes at least one: it may "
+                            "be truncated. Dump again, or restore the collections without it: "
+                            "without --oplog-replay%s",
+                            restore->oplog, config->oplog_file ? "" : ", and with --skip-other");
     for (size_t i = 0; i < REASONS_MAX && p.skipped[i].why; i++)
         sl_log_info("oplog: %s not replayed: %s",
                     sl_plural(p.skipped[i].operations, "operation[s] [is|are]"), p.skipped[i].why);
     if (restore->oplog_totals.open > 0)
-        sl_log_info("oplog: %llu transactions that do not end in the oplog are not replayed",
-                    (unsigned long long)restore->oplog_totals.open);
+        sl_log_info("oplog: %s not replayed",
+                    sl_plural(restore->oplog_totals.open,
+                              "transaction[s] that [does|do] not end in the oplog [is|are]"));
     for (size_t i = 0; i < restore->dump.count; i++) {
         sl_namespace *state = restore->dump.items[i].after;
         if (state && !sl_namespace_leave_out(&config->names, state, error))

@@ -19,7 +19,6 @@
  * position file has it meanwhile, so that it is not lost if the program is killed in between. */
 #include "oplog.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -96,7 +95,8 @@ bool sl_oplog_is_same(const sl_restore *restore, const bson_t *was, sl_error *er
                         restore->oplog);
 }
 
-void sl_append_key_values(const bson_t *pattern, const bson_t *document, bson_t *key) {
+/* Appends the values that a document has of a shard key, except _id. */
+static void append_key_values(const bson_t *pattern, const bson_t *document, bson_t *key) {
     bson_iter_t field, value;
     for (bool more = bson_iter_init(&field, pattern); more && bson_iter_next(&field);) {
         const char *name = bson_iter_key(&field);
@@ -115,8 +115,8 @@ static bool is_moved(const replay *r, const slot *s) {
     bson_t before = BSON_INITIALIZER, after = BSON_INITIALIZER;
     bool moved = s->was && s->now && !bson_empty(pattern);
     if (moved) {
-        sl_append_key_values(pattern, s->was, &before);
-        sl_append_key_values(pattern, s->now, &after);
+        append_key_values(pattern, s->was, &before);
+        append_key_values(pattern, s->now, &after);
         moved = !bson_equal(&before, &after);
     }
     bson_destroy(&before);
@@ -126,6 +126,16 @@ static bool is_moved(const replay *r, const slot *s) {
 
 static void append_binary(bson_t *to, const char *name, const bson_t *document) {
     BSON_APPEND_BINARY(to, name, BSON_SUBTYPE_BINARY, bson_get_data(document), document->len);
+}
+
+/* The document that append_binary has appended; NULL: none, or no memory. */
+static bson_t *copy_binary(const bson_t *from, const char *name) {
+    bson_iter_t at;
+    const uint8_t *bytes = NULL;
+    uint32_t length = 0;
+    if (bson_iter_init_find(&at, from, name))
+        bson_iter_binary(&at, NULL, &length, &bytes);
+    return bytes ? bson_new_from_data(bytes, length) : NULL;
 }
 
 /* `moved`: with the documents whose shard key changes. */
@@ -197,26 +207,27 @@ static void change_slot(replay *r, slot *s, bson_t *document) {
 /* ---- writing documents ---- */
 
 /* The filter of the document on the server: its _id, and the shard key that `document` has. */
-static void append_filter(const replay *r, const slot *s, const bson_t *document, bson_t *to) {
+static void append_filter(const bson_t *key, const bson_t *of, const bson_t *document, bson_t *to) {
     bson_t filter, equal;
     bson_iter_t id;
     BSON_APPEND_DOCUMENT_BEGIN(to, "q", &filter);
     BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &equal);
-    if (bson_iter_init_find(&id, s->id, "_id"))
+    if (bson_iter_init_find(&id, of, "_id"))
         bson_append_iter(&equal, "$eq", 3, &id);
     bson_append_document_end(&filter, &equal);
     if (document)
-        sl_append_key_values(&r->places[s->item].key, document, &filter);
+        append_key_values(key, document, &filter);
     bson_append_document_end(to, &filter);
 }
 
-static void append_update(const replay *r, const slot *s, bson_t *statement) {
+void sl_append_update(const bson_t *key, const bson_t *id, const bson_t *document,
+                      bson_t *statement) {
     bson_t stages, stage, replace;
-    append_filter(r, s, s->now, statement);
+    append_filter(key, id, document, statement);
     BSON_APPEND_ARRAY_BEGIN(statement, "u", &stages);
     BSON_APPEND_DOCUMENT_BEGIN(&stages, "0", &stage);
     BSON_APPEND_DOCUMENT_BEGIN(&stage, "$replaceWith", &replace);
-    BSON_APPEND_DOCUMENT(&replace, "$literal", s->now);
+    BSON_APPEND_DOCUMENT(&replace, "$literal", document);
     bson_append_document_end(&stage, &replace);
     bson_append_document_end(&stages, &stage);
     bson_append_array_end(statement, &stages);
@@ -256,9 +267,9 @@ static bool write_collection(replay *r, size_t first, bool updates, sl_error *er
         }
         sl_record_begin_item(&statements, count++, &one);
         if (updates) {
-            append_update(r, s, &one);
+            sl_append_update(&r->places[item].key, s->id, s->now, &one);
         } else {
-            append_filter(r, s, s->was, &one);
+            append_filter(&r->places[item].key, s->id, s->was, &one);
             BSON_APPEND_INT32(&one, "limit", 1);
         }
         bson_append_document_end(&statements, &one);
@@ -330,7 +341,7 @@ static bool read_slot(replay *r, slot *s, sl_error *error) {
     char name[SL_NAME_ROOM + 16];
     const sl_target target = target_of(r, s->item, name);
     bson_t wrapped = BSON_INITIALIZER, filter;
-    append_filter(r, s, NULL, &wrapped);
+    append_filter(&r->places[s->item].key, s->id, NULL, &wrapped);
     sl_look_inside(&wrapped, "q", &filter);
     bool ok = sl_document_find(r->connection, &target, &filter, &s->now, error);
     bson_destroy(&wrapped);
@@ -435,6 +446,7 @@ static bool create_collection(replay *r, const sl_namespace *item, const sl_oplo
     bool ok = (made.options && made.later) || sl_error_memory(error, "replaying the oplog");
     ok = ok && sl_oplog_create_options(&r->restore->config->names, o, &made, error) &&
          sl_collection_create(r->connection, &target, made.options, error);
+    free(made.conversions);
     bson_destroy(made.options);
     bson_destroy(made.later);
     bson_destroy(made.indexes);
@@ -646,17 +658,9 @@ static bool replay_operation(void *context, const sl_oplog_operation *o, sl_erro
 /* Puts a document back whose shard key was being changed when the earlier run ended. */
 static bool restore_moved(replay *r, const bson_t *one, sl_error *error) {
     size_t item = search(r, sl_look_string(one, "db"), sl_look_string(one, "collection"));
-    bson_iter_t was, now;
-    const uint8_t *bytes[2];
-    uint32_t lengths[2];
-    if (item == SIZE_MAX || !bson_iter_init_find(&was, one, "was") ||
-        !BSON_ITER_HOLDS_BINARY(&was) || !bson_iter_init_find(&now, one, "now") ||
-        !BSON_ITER_HOLDS_BINARY(&now))
+    if (item == SIZE_MAX)
         return true;
-    bson_iter_binary(&was, NULL, &lengths[0], &bytes[0]);
-    bson_iter_binary(&now, NULL, &lengths[1], &bytes[1]);
-    bson_t *before = bson_new_from_data(bytes[0], lengths[0]);
-    bson_t *after = bson_new_from_data(bytes[1], lengths[1]);
+    bson_t *before = copy_binary(one, "was"), *after = copy_binary(one, "now");
     slot *s =
         before && after && know(r, item, error) ? slot_of(r, item, after, false, error) : NULL;
     if (!s) {
@@ -726,7 +730,12 @@ bool sl_oplog_replay(sl_restore *restore, sl_error *error) {
              resume(r, error) &&
              sl_oplog_each(restore->oplog, restore->config->oplog_limit, replay_operation, r,
                            &totals, error) &&
-             flush(r, error);
+             flush(r, error) &&
+             (totals.hash == restore->oplog_totals.hash ||
+              sl_error_set(error, SL_EXIT_SOURCE,
+                           "%s: has other entries than when the restore began, so some are not "
+                           "replayed: begin a new restore with another --work-dir and --drop",
+                           restore->oplog));
         restore->oplog_done = r->written;
         clear_slots(r);
     }

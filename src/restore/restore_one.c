@@ -187,17 +187,15 @@ static bool supports(const bson_t *index) {
  * support the shard key, builds another one, whose name leaves that of the dump's index free. */
 static bool build_key_index(sl_connection *connection, const sl_namespace *item,
                             const sl_target *target, sl_error *error) {
-    bson_iter_t iter;
-    bson_t index;
     bool ok = true, built = false, other = false;
-    for (bool more = bson_iter_init(&iter, item->indexes); ok && more && bson_iter_next(&iter);) {
-        if (!sl_document_at(&iter, &index) || !sl_index_has_key(&index, item->shard_key))
+    for (sl_walk walk = sl_walk_of(item->indexes); ok && sl_walk_next(&walk);) {
+        if (!sl_index_has_key(&walk.item, item->shard_key))
             continue;
         other = true;
-        if (!supports(&index))
+        if (!supports(&walk.item))
             continue;
         bson_t one = BSON_INITIALIZER;
-        ok = (bson_append_iter(&one, "0", 1, &iter) ||
+        ok = (bson_append_document(&one, "0", 1, &walk.item) ||
               sl_error_memory(error, "building an index")) &&
              sl_collection_create_indexes(connection, target, &one, error);
         bson_destroy(&one);
@@ -290,6 +288,7 @@ typedef struct step {
     char folder[SL_RESTORE_DIRECTORY_ROOM + 80];
     bool indexed;                       /* all indexes have been built with the collection */
     bool at_once;                       /* its documents need no load: see may_be_at_once */
+    bool compared_by_resume;            /* it failed because of a file that --resume compares */
     char uuid[SL_UUID_ROOM];            /* with `at_once`, when they were sent; "": not yet */
     uint64_t sent;                      /* of them, those that the server has stored */
     char collection[SL_NAME_ROOM + 16]; /* into which documents are inserted */
@@ -810,18 +809,12 @@ static sl_exit load(step *s) {
  * other content stays a reject. */
 static bool store_unchanged(step *s, const sl_target *target, const bson_t *key,
                             const bson_t *document, sl_error *error) {
-    bson_t filter = BSON_INITIALIZER, equal, statements = BSON_INITIALIZER, *stored = NULL;
-    bson_iter_t id;
-    bool known = bson_iter_init_find(&id, document, "_id");
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "_id", &equal);
-    if (known)
-        bson_append_iter(&equal, "$eq", 3, &id);
-    bson_append_document_end(&filter, &equal);
-    sl_append_key_values(key, document, &filter);
-    bson_t *one =
-        BCON_NEW("q", BCON_DOCUMENT(&filter), "u", "[", "{", "$replaceWith", "{", "$literal",
-                 BCON_DOCUMENT(document), "}", "}", "]", "upsert", BCON_BOOL(true));
-    BSON_APPEND_DOCUMENT(&statements, "0", one);
+    bson_t filter, one, statements = BSON_INITIALIZER, *stored = NULL;
+    const bool known = bson_has_field(document, "_id");
+    BSON_APPEND_DOCUMENT_BEGIN(&statements, "0", &one);
+    sl_append_update(key, document, document, &one);
+    bson_append_document_end(&statements, &one);
+    sl_look_inside(&statements, "0.q", &filter);
     bool ok = !known || sl_document_find(s->connection, target, &filter, &stored, error);
     if (ok && known && !stored) {
         ok = sl_documents_write(s->connection, target, "update", &statements,
@@ -833,9 +826,7 @@ static bool store_unchanged(step *s, const sl_target *target, const bson_t *key,
         s->outcome->rejected--;
     }
     bson_destroy(stored);
-    bson_destroy(one);
     bson_destroy(&statements);
-    bson_destroy(&filter);
     return ok;
 }
 
@@ -854,6 +845,12 @@ static bool store_if_empty_timestamp(void *context, const bson_t *document,
            s->step->outcome->rejected > 0;
 }
 
+static bool is_same_file(step *s, sl_error *error) {
+    const bool same = sl_restore_same_file(s->item->data, &s->item->identity, error);
+    s->compared_by_resume = !same && !error->no_resume;
+    return same;
+}
+
 /* After the load. */
 static bool store_empty_timestamps(step *s, sl_error *error) {
     const sl_target target = {.database = s->target.database, .collection = s->collection};
@@ -868,7 +865,7 @@ static bool store_empty_timestamps(step *s, sl_error *error) {
     if (ok && sl_interrupt_requested())
         ok = sl_error_set(error, SL_EXIT_INTERRUPTED,
                           "interrupted while documents with Timestamp(0, 0) were stored");
-    ok = ok && sl_restore_same_file(s->item->data, &s->item->identity, error);
+    ok = ok && is_same_file(s, error);
     if (ok && s->outcome->rejected < before)
         sl_log_info(
             "%s: %s stored; rejects.tsv lists them", s->name,
@@ -939,9 +936,9 @@ static bool load_documents(step *s, sl_error *error) {
     char *head = malloc(room + SL_BSON_SLACK);
     if (!head)
         return sl_error_memory(error, "reading a dump");
-    bool ok = sl_restore_same_file(s->item->data, &s->item->identity, error) &&
+    bool ok = is_same_file(s, error) &&
               sl_dump_head(s->item->data, head, room, &length, &whole, error) &&
-              sl_restore_same_file(s->item->data, &s->item->identity, error);
+              is_same_file(s, error);
     memset(head + length, 0, SL_BSON_SLACK);
     bool stored =
         ok && whole &&
@@ -1107,8 +1104,8 @@ bool sl_restore_namespace(sl_restore *restore, sl_connection *connection, size_t
         if (error.code) {
             sl_log_error(SL_LINES, error.message);
             s.outcome->code = error.code;
-            s.outcome->no_resume =
-                error.no_resume || error.code == SL_EXIT_SOURCE || error.code == SL_EXIT_USAGE;
+            s.outcome->no_resume = error.no_resume || error.code == SL_EXIT_USAGE ||
+                                   (error.code == SL_EXIT_SOURCE && !s.compared_by_resume);
         } else { /* the load has logged its error */
             sl_log_error("%s is not restored completely", s.name);
         }

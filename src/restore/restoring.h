@@ -115,7 +115,8 @@ bool sl_restore_write_list(sl_restore *restore, sl_error *error);
  * a file that differs, and another oplog are errors (SL_EXIT_SOURCE). An archive has no list before
  * it has been unpacked. */
 bool sl_restore_same_dump(sl_restore *restore, sl_error *error);
-/* Is this still the file with which the restore began? `was`: all zero, if that is not known. */
+/* Is this still the file with which the restore began? `was`: all zero, if that is not known. If
+ * not, error->no_resume says whether --resume would refuse it, too. */
 bool sl_restore_same_file(const char *path, const sl_source_identity *was, sl_error *error);
 
 /* ---- oplog_replay.c ---- */
@@ -125,8 +126,10 @@ bool sl_oplog_is_begun(const sl_restore *restore);
 /* Is the oplog the one whose hash `was`, of a file in the work directory, has? */
 bool sl_oplog_is_same(const sl_restore *restore, const bson_t *was, sl_error *error);
 
-/* Appends the values that a document has of a shard key, except _id, to a filter. */
-void sl_append_key_values(const bson_t *pattern, const bson_t *document, bson_t *key);
+/* Appends the fields of an update that stores the document unchanged (oplog_replay.c explains the
+ * command). `key`: of the shards; `id` has the _id. */
+void sl_append_update(const bson_t *key, const bson_t *id, const bson_t *document,
+                      bson_t *statement);
 
 /* ---- verify_dump.c ---- */
 

@@ -75,12 +75,22 @@ bool sl_restore_same_file(const char *path, const sl_source_identity *was, sl_er
     if (sl_source_same_identity(was, &none))
         return true;
     sl_source_identity now = sl_source_identity_at(path);
-    return sl_source_same_identity(was, &now) ||
-           sl_error_set(error, SL_EXIT_SOURCE,
-                        "%s: was replaced or changed after the restore began; do not change a dump "
-                        "until its restore has ended. Give the unchanged dump to a new restore, "
-                        "with another --work-dir and --drop",
-                        path);
+    if (sl_source_same_identity(was, &now))
+        return true;
+    now.changed_ns = was->changed_ns;
+    if (sl_source_same_identity(was, &now))
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: its permissions, owner or links were changed after the restore "
+                            "began, or its content, with its time set back. --resume compares the "
+                            "file and restores the collection",
+                            path);
+    sl_error_set(error, SL_EXIT_SOURCE,
+                 "%s: was replaced or changed after the restore began; do not change a dump "
+                 "until its restore has ended. Give the unchanged dump to a new restore, "
+                 "with another --work-dir and --drop",
+                 path);
+    error->no_resume = true;
+    return false;
 }
 
 /* ---- writing ---- */

@@ -133,37 +133,32 @@ static void on_difference(void *context, const char *key, const char *dumped, co
 
 /* Finds the index of this name in an array. */
 static bool find_index(const bson_t *indexes, const char *name, bson_t *found) {
-    bson_iter_t iter;
-    bool more = bson_iter_init(&iter, indexes);
-    while (more && bson_iter_next(&iter)) {
-        if (sl_document_at(&iter, found) && strcmp(sl_look_string(found, "name"), name) == 0)
-            return true;
+    for (sl_walk walk = sl_walk_of(indexes); sl_walk_next(&walk);) {
+        if (strcmp(sl_look_string(&walk.item, "name"), name) == 0)
+            return sl_document_at(&walk.at, found);
     }
     return false;
 }
 
 static bool compare_indexes(comparison *c, sl_error *error) {
-    bson_t stored, here, there;
-    bson_iter_t iter;
+    bson_t stored, other;
     if (sl_kinds[c->item->kind].no_documents)
         return true;
     bool ok = sl_collection_indexes(c->restore->connection, &c->target, &stored, error);
-    for (bool more = ok && bson_iter_init(&iter, c->item->indexes);
-         more && bson_iter_next(&iter);) {
+    for (sl_walk walk = sl_walk_of(c->item->indexes); ok && sl_walk_next(&walk);) {
+        const char *name = sl_look_string(&walk.item, "name");
         char what[300];
-        if (!sl_document_at(&iter, &here))
-            continue;
-        snprintf(what, sizeof what, "index %s", sl_look_string(&here, "name"));
-        if (find_index(&stored, sl_look_string(&here, "name"), &there))
-            compare_fields(&here, &there, on_difference, &(reporting){c, what});
+        snprintf(what, sizeof what, "index %s", name);
+        if (find_index(&stored, name, &other))
+            compare_fields(&walk.item, &other, on_difference, &(reporting){c, what});
         else
             report(c, what, "one", NULL);
     }
-    for (bool more = ok && bson_iter_init(&iter, &stored); more && bson_iter_next(&iter);) {
-        if (sl_document_at(&iter, &there) && strcmp(sl_look_string(&there, "name"), "_id_") != 0 &&
-            !bson_has_field(&there, "clustered") &&
-            !find_index(c->item->indexes, sl_look_string(&there, "name"), &here))
-            sl_log_info("%s: index %s is not in the dump", c->name, sl_look_string(&there, "name"));
+    for (sl_walk walk = sl_walk_of(&stored); ok && sl_walk_next(&walk);) {
+        const char *name = sl_look_string(&walk.item, "name");
+        if (strcmp(name, "_id_") != 0 && !bson_has_field(&walk.item, "clustered") &&
+            !find_index(c->item->indexes, name, &other))
+            sl_log_info("%s: index %s is not in the dump", c->name, name);
     }
     bson_destroy(&stored);
     return ok;

@@ -189,9 +189,8 @@ static void problems_add(sl_problems *problems, const sl_problem *problem) {
         snprintf(path, sizeof path, "%s%s%s", source->path, problem->entry ? ": " : "",
                  problem->entry ? problem->entry : "");
         sl_text_printable(sl_text_of(path), place, sizeof place);
-        bool generated = source->kind == SL_SOURCE_GENERATED;
-        if (generated)
-            unit = ", record ";
+        const bool generated = source->kind == SL_SOURCE_GENERATED;
+        unit = generated ? ", record " : unit;
         snprintf(offset, sizeof offset, "%llu",
                  (unsigned long long)(generated ? problem->offset / source->record_bytes
                                                 : problem->offset));
@@ -217,13 +216,10 @@ static void problems_add(sl_problems *problems, const sl_problem *problem) {
 
 /* False when the file could not be written. NULL is fine. */
 static bool problems_close(sl_problems *problems, sl_error *error) {
-    bool ok = true;
     if (!problems)
         return true;
-    if (problems->table) {
-        ok = !ferror(problems->table);
-        ok = fclose(problems->table) == 0 && ok;
-    }
+    bool ok = !problems->table || !ferror(problems->table);
+    ok = (!problems->table || fclose(problems->table) == 0) && ok;
     if (!ok)
         sl_error_set(error, sl_exit_of_errno(errno, SL_EXIT_USAGE), "cannot write problems.tsv: %s",
                      errno ? strerror(errno) : "the disk may be full");
@@ -245,10 +241,8 @@ static bool verification_cover(sl_verification *verification, sl_interval interv
     pthread_mutex_lock(&verification->lock);
     sl_interval *covered = sl_grow(verification->covered, verification->covered_count,
                                    &verification->covered_room, sizeof *covered);
-    if (covered) {
-        verification->covered = covered;
-        covered[verification->covered_count++] = interval;
-    }
+    if (covered)
+        (verification->covered = covered)[verification->covered_count++] = interval;
     pthread_mutex_unlock(&verification->lock);
     return covered != NULL;
 }
@@ -415,13 +409,27 @@ static bool compare_ids(const sl_verification *verification, uint64_t *all, uint
     return result == SL_SCAN_DONE;
 }
 
+/* Sets `*documents` to those that the loads of these sources have stored, or found stored. */
+static bool read_registered(const sl_verification *verification, uint64_t *documents,
+                            sl_error *error) {
+    size_t count;
+    sl_registry_entry *entries = sl_sources_entries(&verification->job, &count, error);
+    const bool ok =
+        entries && sl_registry_look_up(verification->destination.registry, entries, count, error);
+    *documents = 0;
+    for (size_t i = 0; ok && i < count; i++)
+        *documents += entries[i].stored + entries[i].matched;
+    free(entries);
+    return ok;
+}
+
 /* Compares the number of documents of the collection with those found, or, without `content`, with
  * those expected. */
 static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
     const sl_job *job = &verification->job;
     const sl_destination *destination = &verification->destination;
     sl_range_totals *outside = &verification->ranges[job->range_count];
-    uint64_t found = 0, all = 0, others = 0, repeated = 0, different = 0;
+    uint64_t found = 0, all = 0, others = 0, own = UINT64_MAX, repeated = 0, different = 0;
     bool complete = true;
     const bson_t everything = BSON_INITIALIZER;
     if (sl_interrupt_requested())
@@ -457,12 +465,14 @@ static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
     if (all <= found)
         return true;
     /* `others` is the most that the other sources may have stored: two sources may have records
-     * with the same _id. */
+     * with the same _id. Beside them, a record that repeats an _id is not seen in the sums. */
     if (!job->config->unregistered &&
-        !sl_sources_others(job, destination, false, &others, &complete, error))
+        (!sl_sources_others(job, destination, false, &others, &complete, error) ||
+         !read_registered(verification, &own, error)))
         return false;
     if (!complete)
         others = UINT64_MAX;
+    found = own < found ? own : found;
     uint64_t more = all - found, extra = more > others ? more - others : 0;
     extra = without_foreign(verification, extra);
     atomic_store(&outside->found, extra);
@@ -491,8 +501,7 @@ static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
  * entry ends in it and the next begins; any other block is alone in its MiB.
  *
  * Threads share nothing per document. The findings of a block are reported only when its interval
- * has been read to the end, because a failed read is repeated. The sums are atomics, each
- * independent of the others, and are read when the threads have been joined. */
+ * has been read to the end, because a failed read is repeated. */
 
 typedef struct sl_checker {
     sl_verification *verification;
@@ -539,7 +548,7 @@ static bool grow_offsets(sl_checker *checker) {
     sl_sink *sink = &checker->sink;
     if (!checker->job->own_ids || sink->documents < checker->offsets_room)
         return true;
-    uint32_t room = checker->offsets_room ? checker->offsets_room * 2 : 4096;
+    const uint32_t room = checker->offsets_room ? checker->offsets_room * 2 : 4096;
     uint64_t *offsets = realloc(checker->offsets, room * sizeof *offsets);
     if (!offsets)
         return sl_error_memory(&checker->error, "parsing a block");
@@ -655,7 +664,7 @@ static void on_finding(void *context, sl_finding finding, const uint8_t *expecte
         return;
     }
     checker->problems = problems;
-    sl_problem *made = &checker->problems[checker->problem_count++];
+    sl_problem *made = &problems[checker->problem_count++];
     *made = problem_of(checker->job, finding, checker->block->source, expected, found);
     if (finding == SL_EXTRA)
         made->detail = bson_strdup("the source has no such document");
@@ -828,12 +837,10 @@ static bool verify_blocks(sl_verification *verification, void (*tick)(void *cont
 /* ---- the ids between and beyond the blocks ---- */
 
 /* Stored documents outside all sources and blocks: after the end of a source, between its blocks,
- * under unregistered source numbers, under ids of other types.
- *
- * All ids are divided into the intervals that have been compared (without --content: the sources
- * that were counted), the ids of other registered sources, and the gaps between these. Each gap is
- * one find, which mostly returns nothing: about 256 finds for a large source, one for a small
- * source. */
+ * under unregistered source numbers, under ids of other types. All ids are divided into the
+ * intervals that have been compared (without --content: the sources that were counted), the ids of
+ * other registered sources, and the gaps between these. Each gap is one find, which mostly returns
+ * nothing: about 256 finds for a large source, one for a small source. */
 
 /* Which source numbers are those of this verification? For free(); NULL without memory. */
 static bool *verified_numbers(const sl_job *job) {
@@ -1211,6 +1218,8 @@ static bool verify_report(sl_verification *verification) {
     for (unsigned i = 0; i < run->threads; i++)
         verification->rejects += run->parsed[i].rejects;
     const uint64_t rejects = verification->rejects;
+    const size_t others = /* with `unregistered`, there is no registry */
+        job->config->unregistered ? 0 : verification->registered_count - job->active;
     sl_text_table *table = sl_text_table_create(columns);
     BSON_APPEND_DOCUMENT_BEGIN(record, "verification", &section);
     BSON_APPEND_UTF8(&section, "compared", verification->content ? "content" : "counts");
@@ -1227,8 +1236,7 @@ static bool verify_report(sl_verification *verification) {
     BSON_APPEND_INT64(&section, "outsideAllRanges", (int64_t)outside.found);
     BSON_APPEND_INT64(&section, "otherPrograms", (int64_t)verification->foreign);
     BSON_APPEND_INT64(&section, "rejectedByParser", (int64_t)rejects);
-    BSON_APPEND_INT64(&section, "otherSources",
-                      (int64_t)(verification->registered_count - job->active));
+    BSON_APPEND_INT64(&section, "otherSources", (int64_t)others);
     if (verification->other_sources)
         BSON_APPEND_ARRAY(&section, "otherSourcesWithExtra", verification->other_sources);
     BSON_APPEND_BOOL(&section, "ok", is_equal(&sum));
@@ -1256,10 +1264,9 @@ static bool verify_report(sl_verification *verification) {
     if (rejects > 0)
         sl_log_result("  %s rejected by the parser, and expected to be missing",
                       sl_plural(rejects, "record[s] [is|are]"));
-    if (verification->registered_count > job->active)
+    if (others > 0)
         sl_log_result("  %s not named, and not verified",
-                      sl_plural(verification->registered_count - job->active,
-                                "other source[s] of the collection [was|were]"));
+                      sl_plural(others, "other source[s] of the collection [was|were]"));
     if (sum.missing > 0 && job->rejected > rejects)
         sl_log_result("  the load rejected %s of these records: their documents are missing%s%s",
                       sl_number_text(job->rejected - rejects),
@@ -1291,21 +1298,20 @@ static bool refuse_pipe(const char *path, sl_error *error) {
         error, SL_EXIT_SOURCE,
         "%s: a pipe cannot be verified, because it cannot be identified as the source of a load; "
         "name a file",
-        strcmp(path, "-") == 0 ? "standard input" : path);
+        path);
 }
 
 static bool look_at_sources(sl_verification *verification, sl_error *error) {
     sl_job *job = &verification->job;
     for (size_t i = 0; i < job->config->path_count; i++) {
         if (strcmp(job->config->paths[i], "-") == 0)
-            return refuse_pipe("-", error);
+            return refuse_pipe("standard input", error);
     }
     if (!sl_sources_open(job, error))
         return false;
     for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
-        const sl_source *source = sl_source_set_at(job->set, i);
-        if (source->kind == SL_SOURCE_PIPE)
-            return refuse_pipe(source->shown, error);
+        if (sl_source_set_at(job->set, i)->kind == SL_SOURCE_PIPE)
+            return refuse_pipe(sl_source_set_at(job->set, i)->shown, error);
     }
     return true;
 }
@@ -1401,19 +1407,16 @@ static bool run_phases(sl_verification *verification, sl_error *error) {
 /* ---- the verification ---- */
 
 static bool write_record(sl_verification *verification, sl_exit code, sl_error *error) {
-    const char *paths[2] = {NULL, verification->report};
     char path[600];
     sl_record_tail(sl_run_record_document(verification->record), code);
     if (verification->job.config->run_record)
         sl_run_record_copy(verification->record, verification->job.config->run_record);
-    if (verification->work_directory[0]) {
-        snprintf(path, sizeof path, "%s/" SL_WORK_VERIFY, verification->work_directory);
-        paths[0] = path;
-    }
-    bool ok = true;
-    for (int i = 0; i < 2; i++)
-        ok = (!paths[i] || sl_run_record_write(verification->record, paths[i], error)) && ok;
-    return ok;
+    snprintf(path, sizeof path, "%s/" SL_WORK_VERIFY, verification->work_directory);
+    const bool ok =
+        !verification->work_directory[0] || sl_run_record_write(verification->record, path, error);
+    return (!verification->report ||
+            sl_run_record_write(verification->record, verification->report, error)) &&
+           ok;
 }
 
 static void clear(sl_verification *verification) {
@@ -1449,14 +1452,13 @@ sl_exit sl_verify_run(const sl_load_config *config, bool content, uint64_t probl
     sl_run_init(&verification.run, &verification.job);
     pthread_mutex_init(&verification.lock, NULL);
     verification.record = sl_run_record_create();
-    bool ok = verification.record || sl_error_memory(&error, "starting");
-    bool listening = ok && sl_interrupt_listen(on_first_signal, NULL, &verification.run, &error);
-    ok = listening;
-    if (ok)
+    const bool listening = (verification.record || sl_error_memory(&error, "starting")) &&
+                           sl_interrupt_listen(on_first_signal, NULL, &verification.run, &error);
+    if (listening)
         sl_record_start(verification.record, config, "verify");
-    ok = ok && look_at_sources(&verification, &error);
-    ok = ok && open_outputs(&verification, problems_shown, &error) &&
-         run_phases(&verification, &error);
+    bool ok = listening && look_at_sources(&verification, &error) &&
+              open_outputs(&verification, problems_shown, &error) &&
+              run_phases(&verification, &error);
     sl_error closing = {0};
     if (!problems_close(verification.problems, &closing) && ok) {
         error = closing;

@@ -3,6 +3,7 @@
 through a router."""
 import gzip
 import itertools
+import os
 import random
 import signal
 
@@ -273,6 +274,27 @@ class Standalone(Oplogs):
         self.replay(self.dump(self.namespace("t", [A])), "--oplog-file", path, code=support.EXIT_USAGE,
                     message="remove")
 
+    def test_an_oplog_that_can_be_read_only_once(self):
+        """The plan read the pipe; the replay found it empty, and the restore ended without the writes, with exit
+        code 0. A named pipe was waited for without end."""
+        dump, fifo = self.dump_folder(self.namespace("t", [A])), self.scratch / "fifo"
+        os.mkfifo(fifo)
+        for path in ("/dev/stdin", "-", fifo, self.scratch):
+            running, feed = self.start_with_pipe(
+                "shardload", "restore", "--uri", self.uri, "--work-dir", f"w{next(self._counter)}", "--oplog-replay",
+                "--oplog-file", path, dump, text=oplogs.written(oplogs.at(self.db, [delete(1)])))
+            feed.close()
+            running.wait().expect(support.EXIT_USAGE, "save it to a file first")
+            self.assertEqual(self.names(), set())
+
+    def test_an_oplog_without_entries(self):
+        """Truncated to nothing by a full disk: "0 operations are replayed", with exit code 0."""
+        dump, empty = self.dump(self.namespace("t", [A]), raw=b""), self.file("none.bson.gz", b"")
+        for one, words in ((dump, []), (self.dump_folder(self.namespace("t", [A])), ["--oplog-file", empty])):
+            self.replay(one, *words, code=support.EXIT_SOURCE, message="has no entries")
+            self.assertEqual(self.names(), set())
+        self.restore(dump, "--skip-other")
+
     def test_archives(self):
         entries = oplogs.written(oplogs.at(self.db, [insert({"_id": n}) for n in range(10)]))
         archive = self.file("dump.archive", making.archive([
@@ -305,7 +327,8 @@ class Standalone(Oplogs):
                    for fields in (many, {"index": {"name": "a", **many}})],
                  (part, "the beginning of this transaction is not in the oplog. Dump the oplog from an earlier time"),
                  (oplogs.committed(7), "the beginning of this transaction is not in the oplog"),
-                 (apply_ops([command("frobnicate", "t")]), "the command frobnicate")]
+                 (apply_ops([command("frobnicate", "t")]), "the command frobnicate"),
+                 (rename("t", "t", dropTarget=True), "to itself")]    # it crashed
         for entry, message in cases:
             with self.subTest(message):
                 dump = self.dump(self.namespace("t", [A]), oplog=[insert({"_id": 5}), entry])
@@ -377,7 +400,7 @@ class Standalone(Oplogs):
                 transaction(3, apply_ops([insert({"_id": 11})]), False)]
         raw = head + session + tail + others + oplogs.written(oplogs.at(self.db, last), first=2)
         outcome, _ = self.replay(self.dump(self.namespace("t", [A]), raw=raw))
-        self.assertIn("oplog: 200000 transactions that do not end in the oplog", outcome.err)
+        self.assertIn("oplog: 200,000 transactions that do not end in the oplog are not", outcome.err)
         self.check("t", [A, *({"_id": n} for n in (7, 8, 10, 11))])
 
     def test_damage(self):

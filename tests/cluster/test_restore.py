@@ -2,6 +2,7 @@
 """Restores of dumps into a mongod and a sharded cluster: options, indexes, views, capped, clustered
 and time-series collections, renaming, --drop, kills, damage and duplicates."""
 import datetime
+import json
 import pathlib
 import re
 
@@ -704,6 +705,8 @@ class Standalone(Restoring):
         outcome = self.verify(archive, "--content", "--work-dir", work)
         self.assertIn("6 of 6 namespaces", outcome.out)
         self.assertFalse((work / "unpacked").exists())
+        records = [json.loads(path.read_text()) for path in work.rglob("verify.json")]
+        self.assertEqual({one["verification"]["otherSources"] for one in records}, {0})     # it was -1
         admin = making.Namespace("admin", "system.roles", [])
         self.verify(self.archive(admin, namespaces[1]), "--content", "--work-dir", work)
         changes = (

@@ -236,3 +236,14 @@ class Standalone(Restoring):
         running.wait().expect(support.EXIT_SOURCE, "b.bson: was replaced or changed after the restore began")
         self.check("a", self.made["a"])
         self.check("b", [])
+
+    def test_a_snapshot_links_a_file_during_the_restore(self):
+        """It was said that only a new restore could complete it."""
+        dump, words = self.folder(), ["--ns-include", "*.a", "--ns-include", "*.b", "--collections-at-once", 1]
+        running = self.begin(dump, "--rate-limit", 300, "--batch-size", 50, *words)
+        self.wait_for_documents(running, 50, "a")
+        os.link(dump / self.db / "b.bson", self.scratch / "snapshot.bson")
+        self.shardload("status", self.work, "--rate-limit", "unlimited")
+        running.wait().expect(support.EXIT_SOURCE, "links were changed after", "give the same command with --resume")
+        self.restore(dump, "--resume", *words, work=self.work)
+        self.check("b", self.made["b"])

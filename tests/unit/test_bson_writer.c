@@ -3,6 +3,7 @@
  * or that has other values than the source. */
 #include "parse_text.h"
 
+#include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
 
 static void assert_json(const uint8_t *bytes, const uint8_t *end, const char *expected) {
@@ -79,4 +80,13 @@ TEST(prefixes_of_every_length) {
         assert_int_equal(to - buffer, end - expected);
         assert_memory_equal(buffer, expected, made);
     }
+}
+
+/* The shard key "distribution" of a document without it was the value of its field "placing". */
+TEST(fields_of_users_have_no_earlier_names) {
+    bson_iter_t value;
+    bson_t *document = BCON_NEW("placing", BCON_INT32(5));
+    assert_false(sl_look_set(document, "distribution", &value));
+    assert_true(sl_look_number(document, "distribution") == 5); /* of an earlier run.json */
+    bson_destroy(document);
 }

@@ -387,6 +387,8 @@ static const char *const of_the_shell[][2] = {
      "{\"a\":5,\"b\":0.5,\"c\":-5.0,\"d\":31,\"e\":-31,\"f\":4294967295}"},
     {"{a:[Boolean(1),Boolean(),Boolean(''),Boolean(.0),Boolean(NaN),Boolean(new Boolean(true))]}",
      "{\"a\":[true,false,false,false,false,true]}"},
+    {"{a:[Boolean(NumberLong(0)),Boolean(new Date(0)),Boolean(MinKey),Boolean(false),Boolean(0)]}",
+     "{\"a\":[true,true,true,false,false]}"}, /* values of classes are true */
 };
 
 TEST(the_syntax_of_the_shell) {
