@@ -31,11 +31,6 @@ bool sl_work_directory_make(const sl_load_config *config, const char *label,
                             char directory[SL_WORK_DIRECTORY_ROOM], sl_work_directory_lock *lock,
                             sl_error *error);
 
-/* Creates a folder named after `name` and the time; with a number appended if another command of
- * the same second has used that name. */
-bool sl_work_directory_name(const char *name, char directory[SL_WORK_DIRECTORY_ROOM], bool *created,
-                            sl_error *error);
-
 /* Locks a file of the work directory until it is closed. False with error (SL_EXIT_USAGE): another
  * command has locked it (errno is EWOULDBLOCK), or the file system has no locks. */
 bool sl_work_directory_lock_file(int file, const char *directory, sl_error *error);

@@ -259,14 +259,13 @@ static void add_verdict(sl_page *page, const bson_t *record) {
         words = sl_page_text(page, "This loader's share (%s) was %s", share,
                              sl_section_mode(record)->done);
     const char *speed =
-        was_stored(record)
-            ? sl_page_text(
-                  page, ", of which %s were stored before",
-                  sl_section_value(page, record, "accounting.alreadyStored", SL_UNIT_COUNT))
-        : rate >= 0 ? sl_page_text(page, " (%s per second while %s)",
-                                   sl_section_number(page, rate, SL_UNIT_COUNT),
-                                   sl_section_mode(record)->doing)
-                    : "";
+        was_stored(record) ? sl_page_text(page, ", of which %s were stored before",
+                                          sl_section_value(page, record, "accounting.alreadyStored",
+                                                           SL_UNIT_COUNT))
+        : rate >= 0        ? sl_page_text(page, " (%s per second while %s)",
+                                          sl_section_number(page, rate, SL_UNIT_COUNT),
+                                          sl_section_mode(record)->doing)
+                           : "";
     const double earlier = sl_look_amount(record, "accounting.earlierRuns.records", 0);
     const char *before = earlier > 0 ? sl_page_text(page, " (%s of the records in earlier runs)",
                                                     sl_section_number(page, earlier, SL_UNIT_COUNT))

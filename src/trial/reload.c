@@ -22,7 +22,6 @@
 #include <sys/stat.h>
 
 #include "job/load_config.h"
-#include "ledger/work_directory.h"
 #include "report/json.h"
 #include "report/lookup.h"
 #include "report/report.h"
@@ -507,7 +506,8 @@ static bool make_work_directory(sl_drill *drill, sl_error *error) {
     char name[300], path[600];
     snprintf(name, sizeof name, "reload-%s.%s", load->database, load->collection);
     ok = ok && (load->work_directory ||
-                sl_work_directory_name(name, drill->work_directory, &made, error));
+                sl_private_folder_make_named(name, drill->work_directory,
+                                             sizeof drill->work_directory, &made, error));
     snprintf(path, sizeof path, "%s/" SL_WORK_RELOAD, drill->work_directory);
     if (!ok)
         return sl_error_prefix(error, "name another directory with --work-dir");

@@ -15,7 +15,6 @@
 
 #include "cluster/uri.h"
 #include "format/ycsb.h"
-#include "ledger/work_directory.h"
 #include "report/json.h"
 #include "report/lookup.h"
 #include "report/report.h"
@@ -686,7 +685,8 @@ static bool name_work_directory(sl_tune *tune, sl_error *error) {
     bool created;
     char name[300];
     snprintf(name, sizeof name, "tune-%s.%s", load->database, load->collection);
-    return sl_work_directory_name(name, tune->work_directory, &created, error) ||
+    return sl_private_folder_make_named(name, tune->work_directory, sizeof tune->work_directory,
+                                        &created, error) ||
            sl_error_prefix(error, "name another directory with --work-dir");
 }
 
