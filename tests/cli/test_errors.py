@@ -130,7 +130,7 @@ class WrongSources(ErrorCase):
                        message="no source is one of these")
         self.parse("--include", "g*", self.scratch)
         self.shardload("verify", "--dump", "D", "--include", "x*", "--types", "text", "--on", "a",
-                       code=support.EXIT_USAGE, message=[f"--{name} is for sources" for name in ("include", "types", "on")])
+                       code=support.EXIT_USAGE, message=("--include is for sources", "--types is for", "--on is for"))
         self.shardload("verify", *words, "--no-index-restore", self.good, code=support.EXIT_USAGE,
                        message="--no-index-restore is for --dump only")
         suite = self.file("s.yaml", "name: s\nqueries:\n  - {name: q, operation: find, "
