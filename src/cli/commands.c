@@ -34,7 +34,7 @@
 #include "load_setup.h"
 #include "option_checks.h"
 
-/* ---- load, verify, inspect, doctor ---- */
+/* ---- load, inspect, doctor ---- */
 
 #define DOCTOR_SECONDS 10 /* the limit of each command, unless --timeout is given */
 
@@ -58,32 +58,6 @@ int sl_command_load(const sl_options *options, bson_t *record) {
     bool ok = sl_set_up_load(&setup, options, &error);
     return sl_setup_end(&setup, &error,
                         ok ? run_tables(&setup.config, true, load_table, NULL) : SL_EXIT_USAGE);
-}
-
-static sl_exit verify_table(const sl_load_config *config, void *context) {
-    const sl_options *options = context;
-    return sl_verify_run(config, sl_option_flag(options, "content"),
-                         sl_option_number(options, "max-problems"));
-}
-
-int sl_command_verify(const sl_options *options, bson_t *record) {
-    if (sl_option_given(options, "dump"))
-        return sl_command_verify_dump(options);
-    sl_setup setup;
-    sl_error error = {0};
-    sl_exit code = SL_EXIT_OK;
-    sl_setup_init(&setup, options);
-    setup.config.run_record = record;
-    sl_options_refuse(options, "ns-include|ns-exclude|ns-from|ns-to", "is for --dump only", &error);
-    if (sl_set_up_source(&setup, options, &error)) {
-        sl_set_up_target(&setup, options, &error);
-        sl_set_up_run(&setup, options);
-        sl_set_up_embed(&setup, options, &error);
-        sl_set_up_document_options(&setup, options);
-    }
-    if (!error.code)
-        code = run_tables(&setup.config, false, verify_table, (void *)options);
-    return sl_setup_end(&setup, &error, code);
 }
 
 static sl_exit inspect_table(const sl_load_config *config, void *context) {
@@ -131,93 +105,55 @@ int sl_command_forget(const sl_options *options) {
     sl_setup setup;
     sl_error error = {0};
     size_t count = sl_options_argument_count(options);
-    const char **directories = calloc(count + 1, sizeof *directories);
     sl_setup_init(&setup, options);
-    if (!directories)
-        sl_option_memory(&error, "starting");
-    for (size_t i = 0; directories && i < count; i++)
-        directories[i] = sl_options_argument(options, i);
     /* Beside folders, a collection from the environment or a file is meant for loads. */
     if (count == 0 || sl_option_origin_of(options, "db") == SL_FROM_COMMAND_LINE ||
         sl_option_origin_of(options, "collection") == SL_FROM_COMMAND_LINE)
         sl_set_up_target(&setup, options, &error);
-    sl_exit code = error.code ? error.code : sl_forget_run(&setup.config, directories, count);
-    free(directories);
+    sl_exit code = error.code ? error.code
+                              : sl_forget_run(&setup.config, sl_options_arguments(options), count);
     return sl_setup_end(&setup, &error, code);
 }
 
 /* ---- restore ---- */
 
-/* Items of an option that may be repeated. */
-typedef struct name_list {
-    const char **items;
-    size_t count;
-} name_list;
-
-static bool list_of(const sl_options *options, const char *name, name_list *out, sl_error *error) {
-    out->count = sl_option_list_count(options, name);
-    out->items = calloc(out->count + 1, sizeof *out->items);
-    if (!out->items)
-        return sl_option_memory(error, "reading the options");
-    for (size_t i = 0; i < out->count; i++)
-        out->items[i] = sl_option_list_item(options, name, i);
-    return true;
-}
-
-static void check_patterns(const char *option, const name_list *patterns, sl_error *error) {
+static void check_patterns(const char *option, const sl_options *options, sl_error *error) {
     sl_error why;
-    for (size_t i = 0; i < patterns->count; i++) {
-        if (!sl_name_pattern_check(option, patterns->items[i], &why))
+    for (size_t i = 0; i < sl_option_list_count(options, option); i++) {
+        if (!sl_name_pattern_check(option, sl_option_list_item(options, option, i), &why))
             sl_option_failed(error, "", &why);
     }
 }
 
-typedef struct name_lists {
-    name_list include, exclude, from, to;
-} name_lists;
-
-static void set_up_names(const sl_options *options, name_lists *names, sl_name_options *to,
-                         sl_error *error) {
-    const char *database = sl_option_string(options, "db"),
-               *collection = sl_option_string(options, "collection");
-    if (collection && !database)
-        sl_option_problem(error, "--collection needs --db");
-    if (!list_of(options, "ns-include", &names->include, error) ||
-        !list_of(options, "ns-exclude", &names->exclude, error) ||
-        !list_of(options, "ns-from", &names->from, error) ||
-        !list_of(options, "ns-to", &names->to, error))
-        return;
-    if (names->from.count != names->to.count)
-        sl_option_problem(error,
-                          "--ns-from is given %zu times, and --ns-to %zu times: each "
-                          "--ns-from needs its --ns-to",
-                          names->from.count, names->to.count);
-    sl_error why;
-    for (size_t i = 0; i < names->from.count && i < names->to.count; i++) {
-        if (!sl_rename_check(names->from.items[i], names->to.items[i], &why))
-            sl_option_failed(error, "", &why);
-    }
-    check_patterns("ns-include", &names->include, error);
-    check_patterns("ns-exclude", &names->exclude, error);
-    *to = (sl_name_options){.database = database,
-                            .collection = collection,
+static void set_up_names(const sl_options *options, sl_name_options *to, sl_error *error) {
+    const size_t from_count = sl_option_list_count(options, "ns-from"),
+                 to_count = sl_option_list_count(options, "ns-to");
+    *to = (sl_name_options){.database = sl_option_string(options, "db"),
+                            .collection = sl_option_string(options, "collection"),
                             .no_options = sl_option_flag(options, "no-options-restore"),
                             .no_indexes = sl_option_flag(options, "no-index-restore"),
                             .database_users = sl_option_flag(options, "restore-db-users-and-roles"),
-                            .include = names->include.items,
-                            .include_count = names->include.count,
-                            .exclude = names->exclude.items,
-                            .exclude_count = names->exclude.count,
-                            .from = names->from.items,
-                            .to = names->to.items,
-                            .rename_count = names->from.count};
-}
-
-static void clear_names(name_lists *names) {
-    free(names->include.items);
-    free(names->exclude.items);
-    free(names->from.items);
-    free(names->to.items);
+                            .include = sl_option_list(options, "ns-include"),
+                            .include_count = sl_option_list_count(options, "ns-include"),
+                            .exclude = sl_option_list(options, "ns-exclude"),
+                            .exclude_count = sl_option_list_count(options, "ns-exclude"),
+                            .from = sl_option_list(options, "ns-from"),
+                            .to = sl_option_list(options, "ns-to"),
+                            .rename_count = from_count};
+    if (to->collection && !to->database)
+        sl_option_problem(error, "--collection needs --db");
+    if (from_count != to_count)
+        sl_option_problem(error,
+                          "--ns-from is given %zu times, and --ns-to %zu times: each "
+                          "--ns-from needs its --ns-to",
+                          from_count, to_count);
+    sl_error why;
+    for (size_t i = 0; i < from_count && i < to_count; i++) {
+        if (!sl_rename_check(to->from[i], to->to[i], &why))
+            sl_option_failed(error, "", &why);
+    }
+    check_patterns("ns-include", options, error);
+    check_patterns("ns-exclude", options, error);
 }
 
 static void set_up_dump(const sl_options *options, sl_restore_config *config, sl_error *error) {
@@ -236,7 +172,6 @@ static void set_up_dump(const sl_options *options, sl_restore_config *config, sl
 int sl_command_restore(const sl_options *options, bson_t *record) {
     sl_setup setup;
     sl_error error = {0};
-    name_lists names = {0};
     sl_setup_init(&setup, options);
     setup.config.run_record = record;
     sl_restore_config config = {.load = &setup.config,
@@ -250,31 +185,64 @@ int sl_command_restore(const sl_options *options, bson_t *record) {
     if (limit)
         sl_option_parse_timestamp(limit, &config.oplog_limit);
     if (!config.oplog_replay)
-        sl_options_refuse(options, "oplog-limit|oplog-file", "is for --oplog-replay only", &error);
+        sl_options_refuse(options, SL_FROM_CONFIG, "oplog-limit|oplog-file",
+                          "is for --oplog-replay only", &error);
     set_up_dump(options, &config, &error);
-    set_up_names(options, &names, &config.names, &error);
+    set_up_names(options, &config.names, &error);
     bool ok = sl_set_up_restore(&setup, options, &error);
     config.shard_keys_text = setup.shard_keys_text;
     sl_exit code = ok ? sl_restore_run(&config) : error.code;
-    clear_names(&names);
     return sl_setup_end(&setup, &error, code);
 }
 
-int sl_command_verify_dump(const sl_options *options) {
+/* ---- verify ---- */
+
+static int verify_dump(const sl_options *options) {
     sl_setup setup;
     sl_error error = {0};
-    name_lists names = {0};
     sl_setup_init(&setup, options);
     sl_restore_config config = {.load = &setup.config, .dump = sl_option_string(options, "dump")};
     if (sl_options_argument_count(options) > 0)
         sl_option_problem(&error, "--dump replaces the sources: leave the sources out");
-    set_up_names(options, &names, &config.names, &error);
+    sl_options_refuse(options, SL_FROM_COMMAND_LINE,
+                      "format|schema|types|header|columns|skip-lines|ragged|names|encoding|trim|"
+                      "delimiter|dialect|null|null-as|quote|escape|quoted-lines|missing|include|"
+                      "id-field|embed|on|embed-schema|Generated records",
+                      "is for sources, not for --dump", &error);
+    set_up_names(options, &config.names, &error);
     sl_set_up_verify_dump(&setup, options, &error);
     sl_exit code = error.code;
     if (!error.code)
         code = sl_verify_dump_run(&config, sl_option_flag(options, "content"),
                                   sl_option_number(options, "max-problems"));
-    clear_names(&names);
+    return sl_setup_end(&setup, &error, code);
+}
+
+static sl_exit verify_table(const sl_load_config *config, void *context) {
+    const sl_options *options = context;
+    return sl_verify_run(config, sl_option_flag(options, "content"),
+                         sl_option_number(options, "max-problems"));
+}
+
+int sl_command_verify(const sl_options *options, bson_t *record) {
+    if (sl_option_given(options, "dump"))
+        return verify_dump(options);
+    sl_setup setup;
+    sl_error error = {0};
+    sl_exit code = SL_EXIT_OK;
+    sl_setup_init(&setup, options);
+    setup.config.run_record = record;
+    sl_options_refuse(options, SL_FROM_COMMAND_LINE,
+                      "ns-include|ns-exclude|ns-from|ns-to|no-index-restore|no-options-restore|"
+                      "restore-db-users-and-roles",
+                      "is for --dump only", &error);
+    sl_set_up_source(&setup, options, &error);
+    sl_set_up_target(&setup, options, &error);
+    sl_set_up_run(&setup, options);
+    sl_set_up_embed(&setup, options, &error);
+    sl_set_up_document_options(&setup, options);
+    if (!error.code)
+        code = run_tables(&setup.config, false, verify_table, (void *)options);
     return sl_setup_end(&setup, &error, code);
 }
 
@@ -298,7 +266,7 @@ static void refuse_beside_model(void *context, const sl_option_row *row, const c
                      strcmp(row->name, "blocks") == 0;
     (void)value;
     if (origin != SL_FROM_COMMAND_LINE || (of_source && at->sources) ||
-        sl_list_has("model|from|set|sweep|report|config", '|', sl_text_of(row->name)))
+        sl_list_has("model|from|set|sweep|report|quiet|verbose", '|', sl_text_of(row->name)))
         return;
     sl_option_problem(at->error,
                       of_source ? "--%s describes sources: name a source beside --model, or leave "
@@ -317,7 +285,8 @@ static void read_sweep(const char *text, sl_model_config *config, double *values
     for (const char *at = equals; good && *at;) {
         size_t digits = strcspn(++at, ",");
         good = config->sweep_count < SWEEP_MOST &&
-               sl_capacity_number(at, digits, &values[config->sweep_count]);
+               sl_capacity_number(at, digits, &values[config->sweep_count]) &&
+               values[config->sweep_count] >= 0;
         config->sweep_count += good;
         at += digits;
     }
@@ -364,21 +333,20 @@ static sl_exit run_plan(const sl_options *options, sl_setup *setup, sl_error *er
         config.rate = (double)sl_option_number(options, "rate");
     if (config.from && config.rate > 0)
         sl_option_problem(error, "--from and --rate exclude each other");
-    sl_options_refuse(options, "set|sweep", "is for --model", error);
-    if (!sl_set_up_source(setup, options, error))
-        return error->code;
+    sl_options_refuse(options, SL_FROM_COMMAND_LINE, "set|sweep", "is for --model", error);
+    sl_set_up_source(setup, options, error);
     sl_set_up_layout(setup, options, error);
     setup->config.drop = sl_option_flag(options, "drop");
     setup->config.again = sl_option_flag(options, "again");
     setup->config.verify = !sl_option_flag(options, "no-verify");
     sl_set_up_mode(&setup->config, options, error);
     if (sl_option_given(options, "uri")) {
-        sl_options_refuse(options, "shards",
+        sl_options_refuse(options, SL_FROM_COMMAND_LINE, "shards",
                           "is for a plan without --uri; with --uri the cluster's own shards count",
                           error);
         sl_set_up_target(setup, options, error);
     } else {
-        sl_options_refuse(options, "Target|Connection|shard-existing",
+        sl_options_refuse(options, SL_FROM_COMMAND_LINE, "Target|Connection|shard-existing",
                           "needs --uri: without it a plan does not read a cluster", error);
     }
     return error->code ? error->code : sl_plan_run(&config);
@@ -570,27 +538,22 @@ static void set_up_trials(sl_tune_config *config, const sl_options *options, sl_
                                  "one of them");
 }
 
-/* Opens each suite, so that a wrong one is reported before the trials; keeps their names. Free the
- * result. */
-static const char **open_suites(sl_tune_config *config, const sl_options *options,
-                                sl_error *error) {
-    size_t count = sl_option_list_count(options, "suite");
-    const char **suites = calloc(count + 1, sizeof *suites);
-    if (!suites)
-        sl_option_memory(error, "reading --suite");
-    for (size_t i = 0; suites && i < count; i++) {
-        sl_suite *suite = NULL;
-        sl_error why = {0};
-        suites[i] = sl_option_list_item(options, "suite", i);
-        if (!sl_suite_open(suites[i], &suite, &why))
-            sl_option_failed(error, "", &why);
-        else if (sl_suite_remove_writes(suite), suite->count == 0)
-            sl_option_problem(error, "--suite: all queries of %s change documents", suite->name);
-        sl_suite_destroy(suite);
+/* Opens a suite whose queries are run after a load; removes those that change documents. */
+static sl_suite *open_suite(const char *name, sl_error *error) {
+    sl_suite *suite = NULL;
+    sl_error why = {0};
+    if (!sl_suite_open(name, &suite, &why))
+        sl_option_failed(error, "--suite: ", &why);
+    else if (sl_suite_remove_writes(suite), suite->count == 0)
+        sl_option_problem(error, "--suite: all queries of %s change documents", suite->name);
+    for (size_t i = 0; suite && suite->limit == 0 && i < suite->count; i++) {
+        if (sl_query_uses_limit(&suite->queries[i]))
+            sl_option_problem(error,
+                              "--suite: %s uses the parameter \"limit\": set `limit` under "
+                              "`defaults` of the suite",
+                              suite->queries[i].name);
     }
-    config->suites = suites;
-    config->suite_count = suites ? count : 0;
-    return suites;
+    return suite;
 }
 
 int sl_command_tune(const sl_options *options) {
@@ -598,17 +561,19 @@ int sl_command_tune(const sl_options *options) {
     sl_error error = {0};
     sl_setup_init(&setup, options);
     sl_tune_config *config = calloc(1, sizeof *config);
-    const char **suites = NULL;
     if (!config) {
         sl_error_memory(&error, "starting");
     } else if (sl_set_up_load(&setup, options, &error) || error.code == SL_EXIT_USAGE) {
         config->load = &setup.config;
         set_up_values(config, options, &error);
         set_up_trials(config, options, &error);
-        suites = open_suites(config, options, &error);
+        /* A wrong suite is reported before the trials. */
+        config->suites = sl_option_list(options, "suite");
+        config->suite_count = sl_option_list_count(options, "suite");
+        for (size_t i = 0; i < config->suite_count; i++)
+            sl_suite_destroy(open_suite(config->suites[i], &error));
     }
     sl_exit code = error.code ? error.code : sl_tune_run(config);
-    free(suites);
     free(config);
     return sl_setup_end(&setup, &error, code);
 }
@@ -617,18 +582,15 @@ int sl_command_tune(const sl_options *options) {
  *
  * The configuration of a drill, which extends that of a load. */
 
-static void open_suite(const sl_options *options, sl_suite **suite, sl_error *error) {
+static sl_suite *open_only_suite(const sl_options *options, sl_error *error) {
     size_t count = sl_option_list_count(options, "suite");
-    const char *name = count > 0 ? sl_option_list_item(options, "suite", 0) : NULL;
-    sl_error why = {0};
     if (count > 1)
         sl_option_problem(error, "--suite: a reload runs one suite; put the queries of several "
                                  "suites into one YAML file, or run one reload for each suite");
-    if (!name)
+    if (count == 0)
         sl_option_problem(error, "--suite is missing: name the queries that must be answered; "
                                  "`shardquery list` shows the built-in suites");
-    else if (!sl_suite_open(name, suite, &why))
-        sl_option_failed(error, "--suite: ", &why);
+    return count > 0 ? open_suite(sl_option_list_item(options, "suite", 0), error) : NULL;
 }
 
 static void read_json(const sl_options *options, const char *option, bson_t **document,
@@ -653,15 +615,12 @@ static void check_answers(const bson_t *answers, sl_suite *suite, sl_error *erro
 int sl_command_reload(const sl_options *options) {
     sl_setup setup;
     sl_error error = {0};
-    sl_suite *suite = NULL;
     bson_t *answers = NULL, *last = NULL;
     sl_setup_init(&setup, options);
     /* Files are read first: setting up the load asks for a password, unless a problem was found. */
-    open_suite(options, &suite, &error);
+    sl_suite *suite = open_only_suite(options, &error);
     read_json(options, "answers", &answers, &error);
     check_answers(answers, suite, &error);
-    if (suite && (sl_suite_remove_writes(suite), suite->count == 0))
-        sl_option_problem(&error, "--suite: all queries of %s change documents", suite->name);
     read_json(options, "compare", &last, &error);
     if (sl_option_given(options, "objective") && sl_option_seconds(options, "objective") <= 0)
         sl_option_problem(&error, "--objective must be more than 0; write it like 90s, 15m or 4h");

@@ -34,7 +34,6 @@ int sl_command_doctor(const sl_options *options);
 int sl_command_report(const sl_options *options);
 int sl_command_reload(const sl_options *options);
 int sl_command_tune(const sl_options *options);
-int sl_command_verify_dump(const sl_options *options);
 int sl_command_status(const sl_options *options);
 int sl_command_forget(const sl_options *options);
 int sl_command_restore(const sl_options *options, bson_t *record);

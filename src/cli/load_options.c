@@ -69,7 +69,7 @@ const sl_option_row sl_load_rows[] = {
      .help = "Fields that modes other than insert compare; without this option, _id. They must contain the shard key, and either _id or all fields of a unique "
              "index.",
      .check = sl_check_key_names},
-    {.name = "sink", .once = true, SL_ROW_FILE("WHERE", WRITTEN), .file_after = "bson:", .fallback = "cluster", SL_ROW_OF(LOAD, "Target", NONE),
+    {.name = "sink", .once = true, SL_ROW_FILE("WHERE", WRITTEN), .file_after = "bson:", .prints = LOAD, .fallback = "cluster", SL_ROW_OF(LOAD, "Target", NONE),
      .help = "Where the documents go: cluster; null (parse and encode only, to measure the "
              "client); bson:FILE (a BSON dump; bson:- for standard output).",
      .check = sl_check_sink},
@@ -443,7 +443,7 @@ const sl_option_row sl_load_rows[] = {
              "files named *.prom)."},
     {.name = "report", SL_ROW_COMMON, SL_ROW_FILE("FILE", WRITTEN), SL_ROW_OF(CONNECTED, "Output", NONE),
      .help = "Write the JSON record of the run to this file too."},
-    {.name = "html", SL_ROW_COMMON, SL_ROW_FILE("FILE", WRITTEN), SL_ROW_OF(LOADING | REPORT, "Output", NONE),
+    {.name = "html", SL_ROW_COMMON, SL_ROW_FILE("FILE", WRITTEN), .prints = REPORT, SL_ROW_OF(LOADING | REPORT, "Output", NONE),
      .help = "Write an HTML page with charts: one file, readable offline. report: - writes the "
              "page to standard output; without this option the report is printed as text."},
     {.name = "write", SL_ROW_FLAG, SL_ROW_OF(DOCTOR, "Target", NONE),

@@ -47,7 +47,8 @@ static char *read_text(const char *option, const char *path, sl_error *error) {
 static void set_up_generated(sl_load_config *config, const sl_options *options, sl_error *error) {
     bool generated = strcmp(config->format, "ycsb") == 0;
     if (!generated)
-        sl_options_refuse(options, "Generated records", "is for --format ycsb only", error);
+        sl_options_refuse(options, SL_FROM_CONFIG, "Generated records", "is for --format ycsb only",
+                          error);
     if (!generated && config->path_count == 0)
         sl_option_problem(error, "no source is given: name files or folders, or - for standard "
                                  "input");
@@ -153,15 +154,10 @@ static void take_schema_options(const sl_options *options, const sl_schema *sche
     }
 }
 
-bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *error) {
+void sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *error) {
     sl_load_config *config = &setup->config;
     config->path_count = sl_options_argument_count(options);
-    setup->paths = calloc(config->path_count + 1, sizeof *setup->paths);
-    if (!setup->paths)
-        return sl_error_memory(error, "starting");
-    for (size_t i = 0; i < config->path_count; i++)
-        setup->paths[i] = sl_options_argument(options, i);
-    config->paths = setup->paths;
+    config->paths = sl_options_arguments(options);
     config->include = sl_option_string(options, "include");
     config->skip_other = sl_option_flag(options, "skip-other");
     config->format = sl_option_string(options, "format");
@@ -179,19 +175,13 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
         .declared = sl_option_declared(sl_option_string(options, "types")),
         .keep_missing = strcmp(sl_option_string(options, "missing"), "raw") == 0,
         .schema_name = sl_option_string(options, "schema"),
+        .nulls = sl_option_list(options, "null"),
+        .null_count = sl_option_list_count(options, "null"),
     };
-    size_t nulls = sl_option_list_count(options, "null");
-    setup->nulls = calloc(nulls + 1, sizeof *setup->nulls);
-    if (!setup->nulls)
-        return sl_error_memory(error, "starting");
-    for (size_t i = 0; i < nulls; i++)
-        setup->nulls[i] = sl_option_list_item(options, "null", i);
-    config->format_options.nulls = setup->nulls;
-    config->format_options.null_count = nulls;
     if (config->format_options.schema_name) {
         setup->schema_text = read_text("schema", config->format_options.schema_name, error);
         config->format_options.schema_text = setup->schema_text;
-        sl_options_refuse(options, "delimiter|quote|header|columns|skip-lines",
+        sl_options_refuse(options, SL_FROM_CONFIG, "delimiter|quote|header|columns|skip-lines",
                           "is for text without --schema", error);
     }
     setup->schema = schema_of(setup->schema_text, config->format_options.schema_name);
@@ -203,7 +193,6 @@ bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *erro
     if (config->format_options.id_fields && strcmp(config->format, "ycsb") == 0)
         sl_option_problem(error, "--id-field: generated records have no column that could become "
                                  "the _id");
-    return true;
 }
 
 void sl_set_up_embed(sl_setup *setup, const sl_options *options, sl_error *error) {
@@ -234,7 +223,7 @@ void sl_set_up_embed(sl_setup *setup, const sl_options *options, sl_error *error
     *of_records = config->format_options;
     of_records->schema_name = schema;
     of_records->schema_text = setup->embed_schema_text;
-    of_records->nulls = setup->nulls;
+    of_records->nulls = sl_option_list(options, "null");
     of_records->null_count = sl_option_list_count(options, "null");
     take_schema_options(options, setup->embed_schema, of_records, error);
     if (!config->work_directory &&
@@ -513,11 +502,11 @@ static void append_repeated(void *context, const sl_option_row *row, const char 
     sl_setup *setup = context;
     const size_t used = strlen(setup->corrected_by), room = sizeof setup->corrected_by;
     char word[SL_WORD_ROOM(500)];
-    if (used == 0 || origin == SL_FROM_DEFAULT || !value || strcmp(value, "false") == 0 ||
-        row->once || row->secret == SL_SECRET ||
+    if (used == 0 || origin == SL_FROM_DEFAULT || !value || row->once || row->secret == SL_SECRET ||
+        (row->kind == SL_OPTION_FLAG && strcmp(value, "false") == 0) ||
         !sl_list_has("Target|Connection|Source", '|', sl_text_of(row->group)))
         return;
-    const bool flag = strcmp(value, "true") == 0;
+    const bool flag = row->kind == SL_OPTION_FLAG;
     const int length =
         snprintf(setup->corrected_by + used, room - used, " --%s%s%s", row->name, flag ? "" : " ",
                  flag ? "" : sl_shell_word(value, word, sizeof word));
@@ -535,8 +524,7 @@ static void set_up_corrected_by(sl_setup *setup, const sl_options *options) {
 }
 
 bool sl_set_up_load(sl_setup *setup, const sl_options *options, sl_error *error) {
-    if (!sl_set_up_source(setup, options, error))
-        return false;
+    sl_set_up_source(setup, options, error);
     set_up_sink(setup, options, error);
     sl_set_up_layout(setup, options, error);
     sl_set_up_run(setup, options);
@@ -549,9 +537,6 @@ bool sl_set_up_load(sl_setup *setup, const sl_options *options, sl_error *error)
         strcmp(setup->config.sink_path, "-") == 0)
         sl_option_problem(error, "--progress json and --sink bson:- both write to standard output: "
                                  "choose one of them");
-    if (setup->config.html && strcmp(setup->config.html, "-") == 0)
-        sl_option_problem(error, "--html - is for `shardload report` only, because this command "
-                                 "prints figures to standard output: name a file");
     return !error->code;
 }
 
@@ -594,8 +579,6 @@ static void clear(sl_setup *setup) {
     for (size_t i = 0; i < setup->config.index_count; i++)
         bson_destroy(setup->indexes[i]);
     free(setup->indexes);
-    free(setup->paths);
-    free(setup->nulls);
     sl_schema_destroy(setup->schema);
     sl_schema_destroy(setup->embed_schema);
     free(setup->schema_text);

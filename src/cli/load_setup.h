@@ -15,8 +15,6 @@ typedef struct sl_setup {
     bson_t document_options;
     bson_t *shard_key;
     bson_t **indexes;
-    const char **paths;
-    const char **nulls;
     char *schema_text;
     char *embed_schema_text;
     struct sl_schema *schema, *embed_schema; /* of these texts; NULL: they are none of tables */
@@ -36,8 +34,8 @@ int sl_setup_end(sl_setup *setup, const sl_error *error, sl_exit code);
 /* Each function below adds its problems to the error (SL_EXIT_USAGE, one line each) and
  * continues. */
 
-/* Sets the sources, their format and schema. False only without memory. */
-bool sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *error);
+/* Sets the sources, their format and schema. */
+void sl_set_up_source(sl_setup *setup, const sl_options *options, sl_error *error);
 /* Sets the connection, database and collection. Asks the user for a password only if all options
  * so far are correct. */
 void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *error);

@@ -121,7 +121,7 @@ static const char *shown_name(const char *name, size_t length, char out[NAME_ROO
 
 /* ---- text to value ---- */
 
-/* "P%" in choices allows any percentage from 0 to 100. */
+/* "P%" in choices allows any percentage from 0 to 100 with at most two decimals. */
 static bool percentage(const char *choices, const char *text, uint64_t *hundredths) {
     size_t length = strlen(text);
     if (!sl_list_has(choices, '|', sl_text_of("P%")) || length < 2 || text[length - 1] != '%')
@@ -131,7 +131,8 @@ static bool percentage(const char *choices, const char *text, uint64_t *hundredt
     if (end != text + length - 1 || !(percent >= 0 && percent <= 100))
         return false;
     *hundredths = (uint64_t)(percent * 100 + 0.5);
-    return true;
+    const double more = percent * 100 - (double)*hundredths;
+    return more > -1e-6 && more < 1e-6;
 }
 
 static bool in_range(const sl_option_row *row, uint64_t number) {
@@ -167,9 +168,10 @@ static bool read_count(const reading *r, option_value *into) {
                  (unsigned long long)row->maximum);
     else if (row->minimum)
         snprintf(range, sizeof range, " of at least %llu", (unsigned long long)row->minimum);
-    return sl_option_problem(r->error, "%s: \"%s\" is not a whole number%s%s%s", r->where, r->shown,
-                             range, row->choices ? ", nor one of " : "",
-                             row->choices ? row->choices : "");
+    return sl_option_problem(
+        r->error, "%s: \"%s\" is not a whole number%s%s%s%s", r->where, r->shown, range,
+        row->choices ? ", nor one of " : "", row->choices ? row->choices : "",
+        row->choices && strchr(row->choices, '%') ? " (at most two decimals)" : "");
 }
 
 static bool read_bytes(const reading *r, option_value *into) {
@@ -198,11 +200,11 @@ static bool read_value(const reading *r, option_value *into) {
                                  "%s: \"%s\" is not a time; write it like 90s, 15m, 4h or 2d",
                                  r->where, r->shown);
     case SL_OPTION_CHOICE:
-        return sl_list_has(r->row->choices, '|', sl_text_of(r->text)) ||
+    case SL_OPTION_LIST:
+        return !r->row->choices || sl_list_has(r->row->choices, '|', sl_text_of(r->text)) ||
                sl_option_problem(r->error, "%s: \"%s\" is not one of %s", r->where, r->shown,
                                  r->row->choices);
     case SL_OPTION_STRING:
-    case SL_OPTION_LIST:
         break;
     }
     return true;
@@ -322,6 +324,10 @@ size_t sl_options_argument_count(const sl_options *options) {
     return options->argument_count;
 }
 
+const char *const *sl_options_arguments(const sl_options *options) {
+    return options->arguments;
+}
+
 const char *sl_options_argument(const sl_options *options, size_t index) {
     return options->arguments[index];
 }
@@ -387,12 +393,16 @@ size_t sl_option_list_count(const sl_options *options, const char *name) {
     return value_of(options, name, 1u << SL_OPTION_LIST)->count;
 }
 
-const char *sl_option_list_item(const sl_options *options, const char *name, size_t index) {
-    return value_of(options, name, 1u << SL_OPTION_LIST)->texts[index];
+const char *const *sl_option_list(const sl_options *options, const char *name) {
+    return (const char *const *)value_of(options, name, 1u << SL_OPTION_LIST)->texts;
 }
 
-void sl_options_refuse(const sl_options *options, const char *words, const char *why,
-                       sl_error *error) {
+const char *sl_option_list_item(const sl_options *options, const char *name, size_t index) {
+    return sl_option_list(options, name)[index];
+}
+
+void sl_options_refuse(const sl_options *options, sl_option_origin least, const char *words,
+                       const char *why, sl_error *error) {
     for (size_t length; *words; words += length + (words[length] == '|')) {
         const sl_text word = {words, length = strcspn(words, "|")};
         bool known = false;
@@ -401,7 +411,7 @@ void sl_options_refuse(const sl_options *options, const char *words, const char 
             const bool named = sl_text_equal(word, sl_text_of(row->name)) ||
                                sl_text_equal(word, sl_text_of(row->group));
             known = known || named;
-            if (named && applies(options, i) && options->values[i].from != SL_FROM_DEFAULT)
+            if (named && applies(options, i) && options->values[i].from >= least)
                 sl_option_problem(error, "--%s %s", row->name, why);
         }
         if (!known)
@@ -415,9 +425,10 @@ void sl_options_each(const sl_options *options, sl_option_visitor *visit, void *
             continue;
         const sl_option_row *row = &options->program->rows[i];
         const option_value *found = &options->values[i];
-        if (found->count == 0)
-            visit(context, row, row->kind == SL_OPTION_FLAG ? "false" : NULL, found->from);
-        for (size_t k = 0; k < found->count; k++) {
+        const bool flag = row->kind == SL_OPTION_FLAG; /* given as yes, 1, on ... */
+        if (found->count == 0 || flag)
+            visit(context, row, !flag ? NULL : found->flag ? "true" : "false", found->from);
+        for (size_t k = 0; k < found->count && !flag; k++) {
             /* A value of SL_OPEN has no credentials: is_open has refused them. */
             bool open = row->secret == SL_OPEN;
             char *hidden = row->secret == SL_CREDENTIALS ? strdup(found->texts[k]) : NULL;
@@ -1181,6 +1192,7 @@ static bool add_uri(sl_named_files *files, const char *option, const char *uri, 
 
 static bool add_value(sl_named_files *files, const sl_option_row *row, const char *text,
                       sl_error *error) {
+    const bool prints = row->prints & files->options->command->bit;
     if (row->secret == SL_CREDENTIALS)
         return add_uri(files, row->name, text, error);
     if (row->file == SL_FILE_NONE)
@@ -1193,6 +1205,11 @@ static bool add_value(sl_named_files *files, const sl_option_row *row, const cha
             return true;
         text += strlen(row->file_after);
     }
+    if (row->file == SL_FILE_WRITTEN && !prints && strcmp(text, "-") == 0)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--%s -: this command prints its results to standard output: name a "
+                            "file (./- is a file, too)",
+                            row->name);
     return add(files, row->file, row->name, text, strlen(text), error);
 }
 
@@ -1428,11 +1445,8 @@ static int checked_output(const sl_program *program, int code) {
 
 /* Is the flag an option of the command, and given? */
 static bool flag_of_command(const sl_options *options, const char *name) {
-    for (size_t i = 0; i < options->rows; i++) {
-        if (strcmp(options->program->rows[i].name, name) == 0)
-            return applies(options, i) && sl_option_flag(options, name);
-    }
-    return false;
+    const size_t index = row_named(options, name, strlen(name));
+    return index != SIZE_MAX && applies(options, index) && options->values[index].flag;
 }
 
 void sl_options_set_verbosity(const sl_options *options) {

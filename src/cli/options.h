@@ -31,7 +31,8 @@ typedef enum sl_option_kind {
     SL_OPTION_STRING,
     SL_OPTION_LIST,    /* may be given several times; a YAML sequence */
     SL_OPTION_COUNT,   /* a whole number (500, 10k, 100M) from minimum to maximum, or one of the
-                          words in choices, among which "P%" allows any percentage */
+                          words in choices, among which "P%" allows any percentage
+                          with at most two decimals */
     SL_OPTION_BYTES,   /* 64MiB; from minimum to maximum */
     SL_OPTION_SECONDS, /* 90s, 4h */
     SL_OPTION_CHOICE,  /* one of the words in choices */
@@ -71,7 +72,7 @@ typedef struct sl_option_row {
     sl_option_kind kind;
     const char *argument; /* name of the value in --help; NULL for a flag */
     const char *fallback; /* default as text, or NULL for none */
-    const char *choices;  /* "a|b|c", or NULL */
+    const char *choices;  /* "a|b|c", or NULL; of a list: of each item */
     uint64_t minimum;     /* for COUNT and BYTES */
     uint64_t maximum;     /* 0 means no limit */
     unsigned commands;    /* bit mask of the commands that accept it */
@@ -83,6 +84,7 @@ typedef struct sl_option_row {
     bool (*check)(const char *text, char *problem, size_t room);
     sl_option_file file;
     const char *file_after; /* the file's name follows this text; NULL: the value is the name */
+    unsigned prints;        /* bit mask of the commands for which the file - is standard output */
     sl_option_effect effect;
     bool common; /* shown by the short --help */
     bool joined; /* may be given several times: the values are joined with commas */
@@ -172,16 +174,19 @@ bool sl_option_failed(sl_error *error, const char *prefix, const sl_error *why);
  * returns false. */
 bool sl_option_memory(sl_error *error, const char *activity);
 
-/* Adds a problem for each option that is given, and whose name or group is among the words ("a|b"):
- * its name, then `why`. A word that is neither a name nor a group aborts. */
-void sl_options_refuse(const sl_options *options, const char *words, const char *why,
-                       sl_error *error);
+/* Adds a problem for each option whose name or group is among the words ("a|b"), and whose value is
+ * of the origin `least` or a later one: its name, then `why`. A value of a file or of the
+ * environment may be meant for other commands: SL_FROM_COMMAND_LINE accepts it. A word that is
+ * neither a name nor a group aborts. */
+void sl_options_refuse(const sl_options *options, sl_option_origin least, const char *words,
+                       const char *why, sl_error *error);
 
 const sl_command *sl_options_command(const sl_options *options);
 
 /* The words that are not options. */
 const char *sl_options_config_path(const sl_options *options); /* NULL: none */
 size_t sl_options_argument_count(const sl_options *options);
+const char *const *sl_options_arguments(const sl_options *options);
 const char *sl_options_argument(const sl_options *options, size_t index);
 
 /* Values by name. A name that is not in the table, or of another kind, is a programming error and
@@ -201,6 +206,7 @@ uint64_t sl_option_weaker_number(const sl_options *options, const char *name);
  * percent. */
 bool sl_option_is_percentage(const sl_options *options, const char *name);
 size_t sl_option_list_count(const sl_options *options, const char *name);
+const char *const *sl_option_list(const sl_options *options, const char *name);
 const char *sl_option_list_item(const sl_options *options, const char *name, size_t index);
 
 /* Would the option (a STRING or CHOICE) accept this value, which is from a file and not from the

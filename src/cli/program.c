@@ -183,6 +183,7 @@ int sl_program_main(const sl_program *program, bool signals, int count, char **w
     sl_secret_guard_process(); /* before the first secret is read */
     begin_memory();
     open_standard_files();
+    signal(SIGCHLD, SIG_DFL); /* ignored, as some supervisors leave it, it hides exit statuses */
     sl_context *context = sl_context_create(&around);
     if (!context) {
         ssize_t written = write(STDERR_FILENO, no_memory, sizeof no_memory - 1);

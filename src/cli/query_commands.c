@@ -326,7 +326,8 @@ static bool run_step(measuring *m, const sl_load_plan *plan, const char *name, c
     if (!ok)
         return false;
     const sl_load_figures *all = &one->outcome.figures[one->outcome.count];
-    m->session->failed = m->session->failed || (all->attempted > 0 && all->succeeded == 0);
+    for (const sl_load_figures *of = one->outcome.figures; of <= all; of++) /* each query; all */
+        m->session->failed |= of->succeeded == 0 && (of == all ? of->attempted : of->failed) > 0;
     if (all->attempted == 0 && !atomic_load(&m->session->stop))
         sl_log_warning("%s: no operation was measured: each began before the measurement and ended "
                        "after it; give a longer --duration",
@@ -532,35 +533,26 @@ static bool query_load_suite(sl_query_session *s, sl_suite *suite, sl_error *err
 /* ---- the command, from start to end ---- */
 
 /* The largest number of clients that are connected at the same time. */
-static unsigned clients_needed(const sl_query_session *s) {
+static uint64_t clients_needed(const sl_query_session *s) {
     uint64_t clients[SL_STEPS_MAX], most = 64; /* for an open loop, and for statistics in threads */
     size_t count = sl_query_numbers(s->options, "clients", clients);
     for (size_t i = 0; i < count; i++)
         most = clients[i] > most ? clients[i] : most;
-    return (unsigned)most;
+    return most;
 }
 
 static bool check_options(const sl_query_session *s, sl_error *error) {
-    static const char *const of_load[] = {"during",       "operations", "duration",
-                                          "warm-up-time", "max-lag",    NULL};
-    static const char *const of_repeat[] = {"repeat", "warm-up", "cold", "explain", NULL};
-    bool load = sl_query_is_load(s->options);
-    const char *const *wrong = load ? of_repeat : of_load;
-    for (; *wrong; wrong++) {
-        if (sl_option_given(s->options, *wrong))
-            return sl_error_set(error, SL_EXIT_USAGE,
-                                load ? "--%s is for repeated runs: leave out this option, or "
-                                       "--clients and --rate"
-                                     : "--%s is for measuring under load: add --clients or --rate",
-                                *wrong);
-    }
-    uint64_t clients[SL_STEPS_MAX];
-    size_t steps = sl_query_numbers(s->options, "clients", clients);
-    for (size_t i = 0; i < steps; i++) {
-        if (clients[i] > SL_CLIENTS_MAX)
-            return sl_error_set(error, SL_EXIT_USAGE, "--clients: at most %d", SL_CLIENTS_MAX);
-    }
-    return true;
+    if (sl_query_is_load(s->options))
+        sl_options_refuse(s->options, SL_FROM_COMMAND_LINE, "Repeated runs",
+                          "is for repeated runs: leave out this option, or --clients and --rate",
+                          error);
+    else
+        sl_options_refuse(s->options, SL_FROM_COMMAND_LINE,
+                          "during|operations|duration|warm-up-time|max-lag",
+                          "is for measuring under load: add --clients or --rate", error);
+    if (clients_needed(s) > SL_CLIENTS_MAX)
+        sl_option_problem(error, "--clients: at most %d", SL_CLIENTS_MAX);
+    return !error->code;
 }
 
 static bool on_request(void *session) {
@@ -578,7 +570,7 @@ int sl_query_command(const sl_options *options, void (*listen)(_Atomic bool *sto
     sl_query_session s = {.options = options};
     bool load = sl_query_is_load(options);
     bool ok = check_options(&s, &error) && sl_query_session_open(&s, &error) &&
-              sl_query_session_connect(&s, clients_needed(&s), &error) &&
+              sl_query_session_connect(&s, (unsigned)clients_needed(&s), &error) &&
               sl_query_write_report(&s, false, &error);
     if (ok && listen)
         listen(&s.stop);

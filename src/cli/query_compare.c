@@ -254,9 +254,10 @@ static bool compare_files(const sl_options *options, sl_exit *verdict, sl_error 
 int sl_query_compare(const sl_options *options) {
     sl_error error = {0};
     sl_exit verdict = SL_EXIT_OK;
-    bool ok = sl_option_flag(options, "ab") ? compare_ab(options, &verdict, &error)
-                                            : compare_files(options, &verdict, &error);
-    if (!ok)
+    const bool ab = sl_option_flag(options, "ab");
+    if (!ab)
+        sl_options_refuse(options, SL_FROM_COMMAND_LINE, "a|b|runs", "is for --ab", &error);
+    if (error.code || !(ab ? compare_ab : compare_files)(options, &verdict, &error))
         return sl_query_fail(&error);
     return error.code ? (int)error.code : (int)verdict;
 }

@@ -138,6 +138,19 @@ static bool check_selection(const sl_query_session *s, sl_error *error) {
     return true;
 }
 
+/* A query must use the values of --limit. */
+static bool check_limit(const sl_query_session *s, sl_error *error) {
+    bool used = !sl_option_given(s->options, "limit");
+    for (size_t k = 0; k < s->suite_count; k++) {
+        for (size_t q = 0; q < s->suites[k]->count; q++)
+            used |= sl_query_selected(s->options, &s->suites[k]->queries[q]) &&
+                    sl_query_uses_limit(&s->suites[k]->queries[q]);
+    }
+    return used || sl_error_set(error, SL_EXIT_USAGE,
+                                "--limit: no query uses the parameter \"limit\": leave the option "
+                                "out");
+}
+
 static const char *either(const sl_query_session *s, const char *option, const char *from_suite) {
     const char *given = sl_option_string(s->options, option);
     return given ? given : from_suite;
@@ -232,8 +245,8 @@ bool sl_query_is_load(const sl_options *options) {
 bool sl_query_session_open(sl_query_session *s, sl_error *error) {
     s->queries = bson_new();
     s->started = sl_wall_clock_ms();
-    bool ok = open_suites(s, error) && check_selection(s, error) && check_namespaces(s, error) &&
-              open_answers(s, error) && leave_out_writes(s, error) &&
+    bool ok = open_suites(s, error) && check_selection(s, error) && check_limit(s, error) &&
+              check_namespaces(s, error) && open_answers(s, error) && leave_out_writes(s, error) &&
               sl_connection_string(s->options, &s->uri, error);
     if (ok)
         warn_of_missing_answers(s);
@@ -346,15 +359,6 @@ bool sl_query_write_report(const sl_query_session *s, bool complete, sl_error *e
 
 #define PAIRS "Measuring in pairs (--ab)"
 
-static bool check_preference(const char *text, char *problem, size_t room) {
-    static const char modes[] = "primary|primaryPreferred|secondary|secondaryPreferred|nearest";
-    if (sl_list_has(modes, '|', sl_text_of(text)))
-        return true;
-    snprintf(problem, room,
-             "expected primary, primaryPreferred, secondary, secondaryPreferred or nearest");
-    return false;
-}
-
 /* clang-format off */
 const sl_option_row sl_query_rows[] = {
     {.name = "uri", SL_ROW_COMMON, SL_ROW_TEXT("URI"), .fallback = "mongodb://127.0.0.1:27017",
@@ -368,7 +372,7 @@ const sl_option_row sl_query_rows[] = {
      .help = "Which members to read from: primary, primaryPreferred, secondary, "
              "secondaryPreferred or nearest. Overrides that of the query and of --uri. If the "
              "option is given several times, each value is measured.",
-     .check = check_preference},
+     .choices = "primary|primaryPreferred|secondary|secondaryPreferred|nearest"},
     {.name = "timeout", SL_ROW_COUNT("SECONDS", 1, 86400), .fallback = "120",
      SL_ROW_OF(SL_QUERY_RUN, "Collection", NONE),
      .help = "Fail a query if the server does not reply on any connection for this time. A query "

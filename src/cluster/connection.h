@@ -107,6 +107,9 @@ void sl_connection_return(sl_connection *connection, mongoc_client_t *client);
 
 /* ---- streams.c: short reads on a borrowed client's connection, without the driver ---- */
 
+/* "primaryPreferred" ... */
+const char *sl_read_mode_name(mongoc_read_mode_t mode);
+
 typedef struct sl_exchange sl_exchange;
 
 /* For the thread that has borrowed the client; destroy it before the client is returned. NULL when

@@ -1295,7 +1295,7 @@ void sl_exchange_destroy(sl_exchange *exchange) {
 
 /* ---- the fields that the driver appends to a read ---- */
 
-static const char *mode_name(mongoc_read_mode_t mode) {
+const char *sl_read_mode_name(mongoc_read_mode_t mode) {
     return mode == MONGOC_READ_PRIMARY_PREFERRED     ? "primaryPreferred"
            : mode == MONGOC_READ_SECONDARY           ? "secondary"
            : mode == MONGOC_READ_SECONDARY_PREFERRED ? "secondaryPreferred"
@@ -1315,7 +1315,7 @@ static void append_preference(bson_t *fields, const mongoc_read_prefs_t *prefere
     if (mode == MONGOC_READ_PRIMARY || strcmp(server_type, "Standalone") == 0)
         return;
     BSON_APPEND_DOCUMENT_BEGIN(fields, "$readPreference", &document);
-    BSON_APPEND_UTF8(&document, "mode", mode_name(mode));
+    BSON_APPEND_UTF8(&document, "mode", sl_read_mode_name(mode));
     if (!bson_empty0(mongoc_read_prefs_get_tags(preference)))
         BSON_APPEND_ARRAY(&document, "tags", mongoc_read_prefs_get_tags(preference));
     if (mongoc_read_prefs_get_max_staleness_seconds(preference) > 0)

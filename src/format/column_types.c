@@ -810,6 +810,8 @@ bool sl_column_guess_is_cut(const sl_column_guess *guess) {
 
 size_t sl_column_guess_readings(const sl_column_guess *guess, sl_schema_column types[SL_READINGS]) {
     size_t count = 0;
+    /* The forms with a point: without groups of digits, no value has a comma. */
+    const unsigned points = guess->forms & ~(unsigned)guess->grouped & 0x38;
     memset(types, 0, SL_READINGS * sizeof *types);
     if (guess->values == 0)
         return 0;
@@ -828,6 +830,8 @@ size_t sl_column_guess_readings(const sl_column_guess *guess, sl_schema_column t
         const uint32_t kinds = guess->form_kinds[form->decimal == ','];
         const bool grouped = guess->grouped >> i & 1;
         if (!(guess->forms >> i & 1) || !(kinds & (KIND_INT | KIND_DOUBLE)))
+            continue;
+        if (!grouped && form->decimal == ',' && points && !guess->minus)
             continue;
         if (!grouped && form->decimal == ',')
             form = &sl_number_forms[SL_NUMBER_FORMS - 1];

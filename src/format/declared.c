@@ -20,6 +20,19 @@ static bool refuse(const char *item, const char *why, sl_error *error) {
     return sl_error_set(error, SL_EXIT_USAGE, "--types: %s: %s", shown, why);
 }
 
+bool sl_declaration_write(const char *before, const char *name, const char *words, sl_type type,
+                          char *out, size_t room) {
+    char shown[256];
+    const int length = snprintf(out, room, "%s%s=%s", before, name, words);
+    sl_text_printable(sl_text_of(name), shown, sizeof shown);
+    if ((size_t)length >= room || strpbrk(name, ",=") || strcmp(name, shown) != 0)
+        *out = '\0';
+    for (char *at = *out ? strchr(out + length - strlen(words), ' ') : NULL; at;
+         at = sl_column_types[type].has_words ? strchr(at, ' ') : NULL)
+        *at = ':';
+    return *out;
+}
+
 /* Reads what stands behind the colon. */
 static bool read_details(char *details, const char *item, sl_schema_column *column,
                          sl_error *error) {

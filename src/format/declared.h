@@ -21,6 +21,11 @@ typedef struct sl_declared {
 bool sl_declared_create(const char *text, sl_declared **declared, sl_error *error);
 void sl_declared_destroy(sl_declared *declared); /* NULL is fine */
 
+/* Writes `before` and NAME=TYPE as --types takes it, from a type as the registry lists it: flag Y N
+ * is flag:Y:N. False, and nothing, if there is no room, or --types cannot take the name. */
+bool sl_declaration_write(const char *before, const char *name, const char *words, sl_type type,
+                          char *out, size_t room);
+
 /* Gives the columns of the dialect their declared types. False with error (SL_EXIT_SOURCE) if a
  * name is that of no column. */
 bool sl_declared_apply(const sl_declared *declared, sl_dialect *dialect, sl_error *error);

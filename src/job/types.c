@@ -19,6 +19,7 @@
 #include <strings.h>
 
 #include "bson/bson_lookup.h"
+#include "format/declared.h"
 #include "format/delimited.h"
 #include "format/key_fields.h"
 #include "format/typing.h"
@@ -505,25 +506,16 @@ static bool one_kind(const known_type *types, size_t count) {
     return true;
 }
 
-/* Writes a type of the list as --types takes it, such as flag:Y:N. */
-static void divide_words(char *word, const sl_schema_column *type) {
-    for (char *at = strchr(word, ' '); at;
-         at = sl_column_types[type->type].has_words ? strchr(at, ' ') : NULL)
-        *at = ':';
-}
-
-/* Writes NAME=TYPE as --types takes it; nothing if the name has a character that divides the
- * list. */
+/* Writes NAME=TYPE as --types takes it; nothing if that is not possible. */
 static void write_declaration(const char *name, const sl_schema_column *type, const char *before,
                               char *out, size_t room) {
     char word[SL_TYPE_ROOM];
     sl_column_type_write(type, word);
     if (type->zone == SL_CHOICE_YES)
         word[strcspn(word, " ")] = '\0';
-    divide_words(word, type);
     *out = '\0';
-    if (!strpbrk(name, ",=") && !type->mixed[0])
-        snprintf(out, room, "%s%s=%s", before, name, word);
+    if (!type->mixed[0])
+        sl_declaration_write(before, name, word, type->type, out, room);
 }
 
 /* Is it a type that texts have only by declaration, such as objectid (but for ObjectId(...))? */
@@ -602,21 +594,19 @@ static bool choose_declared(const sl_job *job, const known_type *types, size_t c
     const sl_typed_column *one;
     sl_schema_column type = {0};
     const bool read = sl_column_type_read(types[0].type, &type);
-    char declared[SL_TYPE_ROOM], name[200];
+    char named[SL_FIELD_ROOM + SL_TYPE_ROOM], word[SL_WORD_ROOM(sizeof named)];
     if (count != 1 || types[0].sampled ||
         (read && (sl_column_guess_fits(&column->guess, &type) ||
                   sl_column_same_kind(&type, &column->schema))))
         return false;
-    sl_print_text(declared, sizeof declared, "%s", types[0].type);
-    divide_words(declared, &type);
-    if (!read && (type.type == SL_TYPE_TEXT || strchr(declared, ':'))) {
-        sl_text_printable(sl_text_of(column->name), name, sizeof name);
+    if (!read && (type.type == SL_TYPE_TEXT || strpbrk(types[0].type, " :"))) {
         while ((one = sl_typing_next(&walk)) != NULL && one != column)
             ;
-        if (one) /* the first layout with the column */
+        if (one && sl_declaration_write("", column->name, types[0].type, type.type, named,
+                                        sizeof named)) /* the first layout with the column */
             sl_log_warning("column %s: a load declared the type %s; to compare its values, give "
-                           "--types '%s=%s'",
-                           name, types[0].type, name, declared);
+                           "--types %s",
+                           column->name, types[0].type, sl_shell_word(named, word, sizeof word));
         return false;
     }
     type.lossless = false;
@@ -655,6 +645,7 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
                           const sl_typed_column *column, const known_type *types, size_t count,
                           refusal *refused) {
     char name[200], here[SL_TYPE_ROOM], stored[200] = "", readings[400];
+    char named[SL_FIELD_ROOM + SL_TYPE_ROOM], word[SL_WORD_ROOM(sizeof named)];
     const char *source = "";
     sl_schema_column only = {0};
     const bool usual = sl_column_type_read(types[0].type, &only);
@@ -679,10 +670,11 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
     if (job->config->divided)
         *readings = '\0';
     else if (count == 1 && only.type == SL_TYPE_FLAG && column->schema.type == SL_TYPE_TEXT) {
-        sl_print_text(here, sizeof here, "%s", usual ? "flag YES NO" : stored);
-        divide_words(here, &only);
-        snprintf(readings, sizeof readings, "--types '%.100s=%s'%s", name, here,
-                 usual ? " with the words for true and false" : "");
+        if (sl_declaration_write("", column->name, usual ? "flag YES NO" : stored, SL_TYPE_FLAG,
+                                 named, sizeof named))
+            sl_print_text(readings, sizeof readings, "--types %s%s",
+                          sl_shell_word(named, word, sizeof word),
+                          usual ? " with the words for true and false" : "");
     }
     refused->used += sl_print_text(
         refused->shown + refused->used, sizeof refused->shown - refused->used,

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "job/load_config.h"
@@ -19,24 +18,18 @@
 #include "util/log.h"
 #include "util/private_file.h"
 
-/* Creates a folder named after target or label, and time; with a number appended if another command
- * of the same second has used that name. */
+/* Creates a folder named after target or label, and time. */
 static bool make_named_directory(const sl_load_config *config, const char *label,
                                  char directory[SL_WORK_DIRECTORY_ROOM], bool *created,
                                  sl_error *error) {
+    char name[300];
     bool cluster = !label && config->sink == SL_SINK_CLUSTER;
-    const char *named = label ? label : cluster ? config->database : "bson";
-    time_t now = time(NULL);
-    struct tm local;
-    char stamp[32], number[16] = "";
-    strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
-    for (unsigned attempt = 2;; attempt++) {
-        snprintf(directory, SL_WORK_DIRECTORY_ROOM, "shardload-%s%s%s-%s%s", named,
-                 cluster ? "." : "", cluster ? config->collection : "", stamp, number);
-        if (!sl_private_folder_make(directory, created, error) || *created || attempt > 1000)
-            return *created;
-        snprintf(number, sizeof number, "-%u", attempt);
-    }
+    snprintf(name, sizeof name, "%s%s%s",
+             label     ? label
+             : cluster ? config->database
+                       : "bson",
+             cluster ? "." : "", cluster ? config->collection : "");
+    return sl_private_folder_make_named(name, directory, SL_WORK_DIRECTORY_ROOM, created, error);
 }
 
 /* The files that a load creates before it changes anything. */

@@ -115,19 +115,9 @@ static bson_t *command_of(const sl_query *query, const char *collection) {
 
 /* The driver's read preference of that mode; destroy it. NULL for NULL. */
 static mongoc_read_prefs_t *read_preference_of(const char *name) {
-    static const struct {
-        const char *name;
-        mongoc_read_mode_t mode;
-    } modes[] = {
-        {"primary", MONGOC_READ_PRIMARY},
-        {"primaryPreferred", MONGOC_READ_PRIMARY_PREFERRED},
-        {"secondary", MONGOC_READ_SECONDARY},
-        {"secondaryPreferred", MONGOC_READ_SECONDARY_PREFERRED},
-        {"nearest", MONGOC_READ_NEAREST},
-    };
-    for (size_t i = 0; name && i < sizeof modes / sizeof modes[0]; i++) {
-        if (strcmp(name, modes[i].name) == 0)
-            return mongoc_read_prefs_new(modes[i].mode);
+    for (int mode = MONGOC_READ_PRIMARY; name && mode <= MONGOC_READ_NEAREST; mode++) {
+        if (strcmp(name, sl_read_mode_name((mongoc_read_mode_t)mode)) == 0)
+            return mongoc_read_prefs_new((mongoc_read_mode_t)mode);
     }
     return NULL;
 }
@@ -154,6 +144,11 @@ static const sl_parameter *without_values(const sl_query *query) {
     return NULL;
 }
 
+bool sl_query_uses_limit(const sl_query *query) {
+    return sl_has_parameter(query->body, SL_LIMIT_PARAMETER) ||
+           (query->pipeline && sl_has_parameter(query->pipeline, SL_LIMIT_PARAMETER));
+}
+
 bool sl_runner_init(sl_runner *runner, sl_connection *connection, mongoc_client_t *client,
                     const sl_query *query, const sl_query_target *target, uint64_t number,
                     uint64_t clients, sl_error *error) {
@@ -170,8 +165,9 @@ bool sl_runner_init(sl_runner *runner, sl_connection *connection, mongoc_client_
                                     query->name, empty->name)
                      : sl_error_memory(error, "preparing a query");
     }
-    runner->preference = read_preference_of(target->read_preference ? target->read_preference
-                                                                    : query->read_preference);
+    if (!sl_operation_writes(query->operation)) /* the server refuses it with writes */
+        runner->preference = read_preference_of(target->read_preference ? target->read_preference
+                                                                        : query->read_preference);
     runner->session = start_session(client);
     runner->exchange = sl_exchange_create(connection, client);
     runner->command = command_of(query, target->collection);

@@ -189,6 +189,9 @@ typedef struct sl_query_target {
     uint64_t seed;               /* of the drawn values */
 } sl_query_target;
 
+/* Does the query use SL_LIMIT_PARAMETER? */
+bool sl_query_uses_limit(const sl_query *query);
+
 /* Reads the values of the query's SL_DRAW_SAMPLE parameters from the collection. */
 bool sl_query_sample(sl_connection *connection, sl_query *query, const sl_query_target *target,
                      sl_error *error);

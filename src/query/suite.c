@@ -792,6 +792,23 @@ static bool remember_node(sl_yaml *r, const yaml_node_t *node, void *field) {
     return true;
 }
 
+/* Queries that must agree may not differ in the values that they draw. */
+static bool check_agree(sl_yaml *r, const yaml_node_t *node, const sl_suite *suite) {
+    for (size_t i = 0; suite->agree && i < suite->count; i++) {
+        const sl_query *query = &suite->queries[i];
+        for (size_t k = 0; k < query->parameter_count; k++) {
+            if (query->parameters[k].draw != SL_DRAW_SEQUENCE)
+                return sl_yaml_fail(
+                    r, node->start_mark,
+                    "each query draws its own values, so answers cannot agree: write "
+                    "a value instead of the parameter \"%s\" of %s, use a "
+                    "sequence, or remove `agree`",
+                    query->parameters[k].name, query->name);
+        }
+    }
+    return true;
+}
+
 static bool read_suite(sl_yaml *r, const yaml_node_t *node, sl_suite *suite) {
     static const sl_yaml_key keys[] = {
         {"name", suite_name, offsetof(suite_file, suite.name), true},
@@ -802,8 +819,8 @@ static bool read_suite(sl_yaml *r, const yaml_node_t *node, sl_suite *suite) {
         {0},
     };
     suite_file file = {.suite = *suite};
-    bool ok =
-        sl_yaml_mapping(r, node, keys, &file) && (!file.mix || read_mix(r, file.mix, &file.suite));
+    bool ok = sl_yaml_mapping(r, node, keys, &file) && check_agree(r, node, &file.suite) &&
+              (!file.mix || read_mix(r, file.mix, &file.suite));
     *suite = file.suite;
     return ok;
 }

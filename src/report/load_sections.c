@@ -158,9 +158,9 @@ static double documents_of(const bson_t *record) {
     return sl_look_documents(record, "accounting");
 }
 
-/* Records that the parser or the server rejected. */
+/* Records that the parser or the server rejected; NAN if unknown. */
 static double rejects_of(const bson_t *record) {
-    return sl_look_amount(record, "accounting.rejectedByParser", 0) +
+    return sl_look_number(record, "accounting.rejectedByParser") +
            sl_look_amount(record, "accounting.rejectedByServer", 0);
 }
 
@@ -170,12 +170,22 @@ static double load_seconds(const bson_t *record) {
                           sl_section_phase_seconds(record, "phases", SL_PHASE_LOAD));
 }
 
-/* The documents of this run per second of the load phase; NAN if unknown. */
-static double rate_of(const bson_t *record) {
-    double seconds = load_seconds(record);
+/* The documents of the last run, without those of runs that it resumed; NAN if unknown. */
+static double new_documents(const bson_t *record) {
     double earlier = sl_look_documents(record, "accounting.earlierRuns");
-    double documents = documents_of(record) - (isnan(earlier) ? 0 : earlier);
+    return documents_of(record) - (isnan(earlier) ? 0 : earlier);
+}
+
+/* These per second of the load phase; NAN if unknown. */
+static double rate_of(const bson_t *record) {
+    double seconds = load_seconds(record), documents = new_documents(record);
     return seconds > 0 && documents >= 0 ? documents / seconds : NAN;
+}
+
+/* Has the load found most of its documents stored? Its rate is not that of a load. */
+static bool was_stored(const bson_t *record) {
+    return !sl_section_mode(record)->matches &&
+           sl_look_amount(record, "accounting.alreadyStored", 0) > documents_of(record) / 2;
 }
 
 /* The documents of each outcome: "5,000 documents", "4,000 deleted, 12 not found". */
@@ -248,10 +258,14 @@ static void add_verdict(sl_page *page, const bson_t *record) {
     if (tone == SL_TONE_GOOD && share) /* the other loaders' shares have separate records */
         words = sl_page_text(page, "This loader's share (%s) was %s", share,
                              sl_section_mode(record)->done);
-    const char *speed = rate >= 0 ? sl_page_text(page, " (%s per second while %s)",
-                                                 sl_section_number(page, rate, SL_UNIT_COUNT),
-                                                 sl_section_mode(record)->doing)
-                                  : "";
+    const char *speed =
+        was_stored(record) ? sl_page_text(page, ", of which %s were stored before",
+                                          sl_section_value(page, record, "accounting.alreadyStored",
+                                                           SL_UNIT_COUNT))
+        : rate >= 0        ? sl_page_text(page, " (%s per second while %s)",
+                                          sl_section_number(page, rate, SL_UNIT_COUNT),
+                                          sl_section_mode(record)->doing)
+                           : "";
     const double earlier = sl_look_amount(record, "accounting.earlierRuns.records", 0);
     const char *before = earlier > 0 ? sl_page_text(page, " (%s of the records in earlier runs)",
                                                     sl_section_number(page, earlier, SL_UNIT_COUNT))
@@ -668,17 +682,6 @@ static span span_of_all(const sl_records *records) {
     return all;
 }
 
-static double load_phase(const bson_t *record) {
-    return sl_section_phase_seconds(record, "phases", SL_PHASE_LOAD);
-}
-
-/* Documents that the last run of a loader has loaded: without the documents of runs that it
- * resumed. */
-static double loaded_now(const bson_t *record) {
-    double count = rate_of(record) * load_phase(record);
-    return count >= 0 ? count : 0;
-}
-
 /* The common verdict of all records. */
 typedef struct verdict {
     double documents, loaded, rejects;
@@ -690,11 +693,11 @@ static verdict judge(const sl_records *records) {
     for (size_t i = 0; i < records->count; i++) {
         const bson_t *one = records->items[i];
         double code = sl_look_number(one, "exitCode");
-        double documents = documents_of(one);
+        double documents = documents_of(one), loaded = new_documents(one), bad = rejects_of(one);
         int verified = sl_look_truth(one, "verification.ok");
         all.documents += documents >= 0 ? documents : 0;
-        all.loaded += loaded_now(one);
-        all.rejects += rejects_of(one);
+        all.loaded += loaded >= 0 ? loaded : 0;
+        all.rejects += bad >= 0 ? bad : 0;
         all.interrupted = all.interrupted || code == 130;
         all.complete = all.complete && (code == 0 || code == 1);
         all.failed = all.failed || !(code == 0 || code == 1 || code == 130);
@@ -765,7 +768,7 @@ static void show_loaders(sl_page *page, const sl_records *records) {
         {"host", "client.host", .left = sl_cell_text},
         {"documents", .value = documents_of},
         {"documents/s", .value = rate_of},
-        {"load phase", .unit = SL_UNIT_SECONDS, .value = load_phase},
+        {"load phase", .unit = SL_UNIT_SECONDS, .value = load_seconds},
         {"rejects", .value = rejects_of},
         {"batches sent again", "accounting.retries", .unit = SL_UNIT_COUNT},
         {"exit", "exitCode", .unit = SL_UNIT_COUNT},
@@ -860,10 +863,6 @@ void sl_sections_shared(sl_page *page, const sl_records *records) {
 static double all_seconds(const bson_t *record) {
     return sl_section_phase_seconds(record, "phases", NULL);
 }
-static double known_rejects(const bson_t *record) {
-    return sl_look_number(record, "accounting.rejectedByParser") +
-           sl_look_amount(record, "accounting.rejectedByServer", 0);
-}
 static double slow_batch(const bson_t *record) {
     if (sl_look_amount(record, "batchMilliseconds.batches", 0) < SL_SAMPLES_FOR_P99)
         return NAN;
@@ -898,7 +897,7 @@ static const sl_figure load_figures[] = {
     {"batch, median", "batchMilliseconds.p50", .unit = SL_UNIT_MILLISECONDS},
     {"batch, 99 %", .unit = SL_UNIT_MILLISECONDS, .value = slow_batch},
     {"batches sent again", "accounting.retries", .unit = SL_UNIT_COUNT},
-    {"rejects", .value = known_rejects},
+    {"rejects", .value = rejects_of},
     {"stored on the shards", .unit = SL_UNIT_BYTES, .value = stored_bytes},
     {"indexes on the shards", .unit = SL_UNIT_BYTES, .value = index_bytes},
     {0},
@@ -995,12 +994,6 @@ static const char *option_of(sl_page *page, const bson_t *record, const char *na
     return text ? text : "";
 }
 
-/* Compares lists by all their items, because option_of returns only the first ones. */
-static bool same_option(sl_page *page, const bson_t *left, const bson_t *right, const char *name) {
-    bool lists, equal = sl_option_lists_equal(left, right, name, &lists);
-    return lists ? equal : strcmp(option_of(page, left, name), option_of(page, right, name)) == 0;
-}
-
 /* Has one of the first `count` records this option? */
 static bool is_known(const sl_records *records, size_t count, const char *name) {
     bson_iter_t at;
@@ -1031,7 +1024,7 @@ static void compare_options(sl_page *page, const sl_records *records) {
                 continue;
             bool differs = false;
             for (size_t i = 1; i < records->count; i++)
-                differs = differs || !same_option(page, records->items[0], records->items[i], name);
+                differs |= sl_option_differs(records->items[0], records->items[i], name);
             if (!differs || rows++ >= SL_ROWS_MAX)
                 continue;
             if (!table)
@@ -1116,16 +1109,22 @@ static bool completed(const bson_t *record) {
                                                : sl_look_amount(record, "exitCode", 0) <= 1;
 }
 
+/* Why a record cannot be compared; NULL: it can. */
+static const char *flaw_of(sl_page *page, const bson_t *record) {
+    if (!completed(record))
+        return sl_page_text(page, "ended with exit code %.0f",
+                            sl_look_amount(record, "exitCode", 0));
+    return was_stored(record) ? "found most of its documents stored before" : NULL;
+}
+
 /* Can record `index` be compared with the first one? Writes the reason if not. */
 static bool both_completed(sl_page *page, const sl_records *records, size_t index) {
-    bool first = completed(records->items[0]);
-    if (first && completed(records->items[index]))
-        return true;
-    sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING,
-                     "%.200s is not compared: %s ended with exit code %.0f.", records->names[index],
-                     first ? "it" : "the first run",
-                     sl_look_amount(records->items[first ? index : 0], "exitCode", 0));
-    return false;
+    const char *first = flaw_of(page, records->items[0]);
+    const char *flaw = first ? first : flaw_of(page, records->items[index]);
+    if (flaw)
+        sl_page_add_text(page, SL_BLOCK_VERDICT, SL_TONE_WARNING, "%.200s is not compared: %s %s.",
+                         records->names[index], first ? "the first run" : "it", flaw);
+    return !flaw;
 }
 
 static void compare_with_first(sl_page *page, const sl_records *records, size_t index,

@@ -22,13 +22,20 @@ bool sl_option_find(const bson_t *record, const char *name, bson_iter_t *at) {
     return sl_look_inside(record, "options", &options) && bson_iter_init_find(at, &options, name);
 }
 
-bool sl_option_lists_equal(const bson_t *a, const bson_t *b, const char *name, bool *both) {
-    bson_iter_t at_a, at_b;
-    bson_t list_a, list_b;
-    *both = sl_option_find(a, name, &at_a) && sl_option_find(b, name, &at_b) &&
-            BSON_ITER_HOLDS_ARRAY(&at_a) && BSON_ITER_HOLDS_ARRAY(&at_b) &&
-            sl_container_at(&at_a, &list_a) && sl_container_at(&at_b, &list_b);
-    return *both && bson_equal(&list_a, &list_b);
+bool sl_option_differs(const bson_t *a, const bson_t *b, const char *name) {
+    const bson_t *const records[2] = {a, b};
+    bson_t lists[2];
+    const char *texts[2] = {"", ""};
+    unsigned count = 0;
+    for (int i = 0; i < 2; i++) {
+        bson_iter_t at;
+        const bool found = sl_option_find(records[i], name, &at);
+        if (found && BSON_ITER_HOLDS_ARRAY(&at))
+            count += sl_container_at(&at, &lists[count]);
+        else if (found && BSON_ITER_HOLDS_UTF8(&at) && strcmp(bson_iter_utf8(&at, NULL), "false"))
+            texts[i] = bson_iter_utf8(&at, NULL);
+    }
+    return count > 0 ? count == 1 || !bson_equal(&lists[0], &lists[1]) : strcmp(texts[0], texts[1]);
 }
 
 bool sl_look_drill_ended(const bson_t *record) {

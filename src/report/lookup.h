@@ -15,8 +15,8 @@ double sl_look_documents(const bson_t *record, const char *path);
 
 /* Finds an option of a record. */
 bool sl_option_find(const bson_t *record, const char *name, bson_iter_t *at);
-/* Are the values of an option in two records equal lists? *both is false unless both are lists. */
-bool sl_option_lists_equal(const bson_t *a, const bson_t *b, const char *name, bool *both);
+/* Do two records differ in an option? An option that is missing is off. */
+bool sl_option_differs(const bson_t *a, const bson_t *b, const char *name);
 
 /* Did the drill in a record of `reload` complete, including its queries? From its field "ended";
  * older records without it are judged by their exit code. */

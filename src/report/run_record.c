@@ -159,11 +159,6 @@ void sl_run_record_point(sl_run_record *record, const sl_run_point *figures,
     record->points[record->point_count++] = (series_point){*figures, copy};
 }
 
-/* Rounded to milliseconds. */
-static double rounded(double seconds) {
-    return (double)(int64_t)(seconds * 1000 + 0.5) / 1000;
-}
-
 static void finish(sl_run_record *record) {
     bson_t array, item, inner;
     char room[SL_ARRAY_KEY_ROOM];
@@ -171,7 +166,7 @@ static void finish(sl_run_record *record) {
     for (uint32_t i = 0; i < record->phase_count; i++) {
         sl_record_begin_item(&array, i, &item);
         BSON_APPEND_UTF8(&item, "name", record->phases[i].name);
-        BSON_APPEND_DOUBLE(&item, "seconds", rounded(record->phases[i].seconds));
+        BSON_APPEND_DOUBLE(&item, "seconds", sl_rounded(record->phases[i].seconds, 1000));
         bson_append_document_end(&array, &item);
     }
     bson_append_array_end(record->document, &array);
@@ -180,7 +175,7 @@ static void finish(sl_run_record *record) {
     for (uint32_t i = 0; i < record->point_count; i++) {
         const series_point *one = &record->points[i];
         sl_record_begin_item(&array, i, &item);
-        BSON_APPEND_DOUBLE(&item, "seconds", rounded(one->figures.seconds));
+        BSON_APPEND_DOUBLE(&item, "seconds", sl_rounded(one->figures.seconds, 1000));
         BSON_APPEND_INT64(&item, "documents", (int64_t)one->figures.documents);
         BSON_APPEND_INT64(&item, "textBytes", (int64_t)one->figures.text_bytes);
         BSON_APPEND_INT64(&item, "bsonBytes", (int64_t)one->figures.bson_bytes);
@@ -192,7 +187,8 @@ static void finish(sl_run_record *record) {
         bson_append_array_end(&item, &inner);
         BSON_APPEND_DOCUMENT_BEGIN(&item, "workerSeconds", &inner);
         for (unsigned k = 0; record->stages && k < SL_RUN_STAGES; k++)
-            BSON_APPEND_DOUBLE(&inner, record->stages[k], rounded(one->figures.stage_seconds[k]));
+            BSON_APPEND_DOUBLE(&inner, record->stages[k],
+                               sl_rounded(one->figures.stage_seconds[k], 1000));
         bson_append_document_end(&item, &inner);
         bson_append_document_end(&array, &item);
     }

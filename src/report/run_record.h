@@ -65,4 +65,9 @@ void sl_run_record_copy(sl_run_record *record, bson_t *copy);
 /* Writes the complete record to `path`. May be called for several paths. */
 bool sl_run_record_write(sl_run_record *record, const char *path, sl_error *error);
 
+/* Rounded to 1/steps; not negative. */
+static inline double sl_rounded(double value, double steps) {
+    return (double)(int64_t)(value * steps + 0.5) / steps;
+}
+
 #endif

@@ -756,8 +756,18 @@ static bool create(const char *const *paths, size_t count, const char *include, 
         sl_source_set_destroy(set);
         return sl_error_set(error, code, SL_LINES, report);
     }
-    for (size_t i = 0; i < set->count; i++)
-        set->stored_bytes += set->states[i].source.stored_bytes;
+    bool selects = !include;
+    for (size_t i = 0; i < set->count; i++) {
+        const sl_source *one = &set->states[i].source;
+        set->stored_bytes += one->stored_bytes;
+        selects |= !one->named || one->kind == SL_SOURCE_ARCHIVE || one->kind == SL_SOURCE_PIPE;
+    }
+    if (!selects) {
+        sl_source_set_destroy(set);
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "--include selects files of folders, entries of archives and tables of "
+                            "SQL dumps, and no source is one of these: leave it out");
+    }
     *result = set;
     return true;
 }

@@ -249,11 +249,16 @@ static bool read_record(const char *path, bson_t **record, sl_rates *rates, sl_e
         bson_destroy(*record);
         return false;
     }
-    const char *limit = sl_look_string(*record, "options.rate-limit");
-    if (*limit && strcmp(limit, "unlimited") != 0)
-        sl_log_warning("%s: the load had --rate-limit %.20s; the predicted times hold for a load "
-                       "with this limit only",
-                       shown, limit);
+    static const char *const bounds[] = {"rate-limit", "part", "only-shards"};
+    for (size_t i = 0; i < sizeof bounds / sizeof bounds[0]; i++) {
+        char path_of[32];
+        snprintf(path_of, sizeof path_of, "options.%s", bounds[i]);
+        const char *value = sl_look_string(*record, path_of);
+        if (*value && strcmp(value, "unlimited") != 0)
+            sl_log_warning("%s: the load had --%s %.20s; the predicted times hold for a load with "
+                           "this option only",
+                           shown, bounds[i], value);
+    }
     return true;
 }
 
@@ -475,14 +480,13 @@ static void print_target(const sl_preview *preview, const sl_load_config *config
 
 /* Prints one row per source: the shards of its ids, from its first stripe to its last. */
 static void draw_ranges(const sl_preview *preview, FILE *out) {
-    size_t range = 0;
     sl_print_to(out,
                 "\n  ids of each source, in order; each character stands for 1/64 of them and is "
                 "the shard's\n  character in the table below\n");
     for (size_t i = 0; i < preview->source_count && i < SOURCES_SHOWN; i++) {
         char bar[RANGES_BAR + 1] = "";
         uint32_t number = preview->sources[i].number;
-        range = 0;
+        size_t range = 0;
         for (uint32_t column = 0; column < RANGES_BAR; column++) {
             int64_t id = sl_stripe_first_id(number, column * (SL_STRIPES / RANGES_BAR));
             while (range + 1 < preview->range_count &&

@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <sys/stat.h>
 
@@ -504,18 +503,11 @@ static bool make_work_directory(sl_drill *drill, sl_error *error) {
         strcpy(drill->work_directory, load->work_directory);
         ok = sl_private_folder_make(drill->work_directory, NULL, error);
     }
-    for (unsigned attempt = 1; ok && !load->work_directory && !made && attempt < 1000; attempt++) {
-        time_t now = time(NULL);
-        struct tm local;
-        char stamp[32], number[16] = "";
-        strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
-        if (attempt > 1)
-            snprintf(number, sizeof number, "-%u", attempt);
-        snprintf(drill->work_directory, room, "shardload-reload-%s.%s-%s%s", load->database,
-                 load->collection, stamp, number);
-        ok = sl_private_folder_make(drill->work_directory, &made, error);
-    }
-    char path[600];
+    char name[300], path[600];
+    snprintf(name, sizeof name, "reload-%s.%s", load->database, load->collection);
+    ok = ok && (load->work_directory ||
+                sl_private_folder_make_named(name, drill->work_directory,
+                                             sizeof drill->work_directory, &made, error));
     snprintf(path, sizeof path, "%s/" SL_WORK_RELOAD, drill->work_directory);
     if (!ok)
         return sl_error_prefix(error, "name another directory with --work-dir");

@@ -148,10 +148,6 @@ void sl_drill_print(const sl_drill *drill) {
 
 /* ---- reload.json ---- */
 
-static double rounded(double seconds) {
-    return (double)(int64_t)(seconds * 1000 + 0.5) / 1000;
-}
-
 /* Copies the field `key` of the load's record into the drill's record. */
 static void copy_field(const bson_t *load_record, const char *key, bson_t *record) {
     bson_iter_t iter;
@@ -160,9 +156,9 @@ static void copy_field(const bson_t *load_record, const char *key, bson_t *recor
 }
 
 static void append_prediction(bson_t *to, const sl_prediction *prediction) {
-    BSON_APPEND_DOUBLE(to, "seconds", rounded(prediction->seconds));
-    BSON_APPEND_DOUBLE(to, "low", rounded(prediction->low));
-    BSON_APPEND_DOUBLE(to, "high", rounded(prediction->high));
+    BSON_APPEND_DOUBLE(to, "seconds", sl_rounded(prediction->seconds, 1000));
+    BSON_APPEND_DOUBLE(to, "low", sl_rounded(prediction->low, 1000));
+    BSON_APPEND_DOUBLE(to, "high", sl_rounded(prediction->high, 1000));
 }
 
 static void append_phases(bson_t *record, const double *seconds) {
@@ -171,7 +167,7 @@ static void append_phases(bson_t *record, const double *seconds) {
     for (uint32_t i = 0; i < PHASES; i++) {
         sl_record_begin_item(&array, i, &item);
         BSON_APPEND_UTF8(&item, "name", sl_drill_phases[i].name);
-        BSON_APPEND_DOUBLE(&item, "seconds", rounded(seconds[i]));
+        BSON_APPEND_DOUBLE(&item, "seconds", sl_rounded(seconds[i], 1000));
         bson_append_document_end(&array, &item);
     }
     bson_append_array_end(record, &array);
@@ -263,7 +259,7 @@ bool sl_drill_record(const sl_drill *drill, sl_exit code, bson_t *record) {
         if (!sl_drill_sampled(drill) && drill->first_correct > 0)
             BSON_APPEND_DOUBLE(record,
                                drill->correct ? "firstCorrectQuerySeconds" : "firstQuerySeconds",
-                               rounded(drill->first_correct));
+                               sl_rounded(drill->first_correct, 1000));
         BSON_APPEND_BOOL(record, "answersChecked", drill->checked);
         ok = append_queries(drill, record);
         copy_field(&sl_drill_last(drill)->load_record, "accounting", record);
@@ -318,13 +314,6 @@ static const char *option_of(const bson_t *record, const char *name, char out[20
     return out;
 }
 
-/* Compares lists by their items, because option_of cuts long lists short. */
-static bool same_option(const bson_t *last, const bson_t *now, const char *name) {
-    char before[200], after[200];
-    bool lists, equal = sl_option_lists_equal(last, now, name, &lists);
-    return lists ? equal : strcmp(option_of(last, name, before), option_of(now, name, after)) == 0;
-}
-
 /* Logs the options that differ. Each record may have options that the other version does not
  * have. */
 static void log_options(const bson_t *last, const bson_t *now) {
@@ -339,7 +328,7 @@ static void log_options(const bson_t *last, const bson_t *now) {
             const char *name = bson_iter_key(&at);
             char shown[60], before[200], after[200];
             if (!sl_option_matters(name) || (i == 1 && sl_option_find(now, name, &other)) ||
-                same_option(last, now, name) || differing++ >= OPTIONS_SHOWN)
+                !sl_option_differs(last, now, name) || differing++ >= OPTIONS_SHOWN)
                 continue;
             sl_text_printable(sl_text_of(name), shown, sizeof shown);
             sl_log_result("  --%s differs: %s, now %s", shown, option_of(last, name, before),

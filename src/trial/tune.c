@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cluster/uri.h"
@@ -683,13 +682,11 @@ static bool name_work_directory(sl_tune *tune, sl_error *error) {
         return sl_private_folder_make(tune->work_directory, NULL, error) ||
                sl_error_prefix(error, "--work-dir");
     }
-    time_t now = time(NULL);
-    struct tm local;
-    char stamp[32];
-    strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
-    snprintf(tune->work_directory, sizeof tune->work_directory, "shardload-tune-%s.%s-%s-%ld",
-             load->database, load->collection, stamp, (long)getpid());
-    return sl_private_folder_make(tune->work_directory, NULL, error) ||
+    bool created;
+    char name[300];
+    snprintf(name, sizeof name, "tune-%s.%s", load->database, load->collection);
+    return sl_private_folder_make_named(name, tune->work_directory, sizeof tune->work_directory,
+                                        &created, error) ||
            sl_error_prefix(error, "name another directory with --work-dir");
 }
 
@@ -865,12 +862,13 @@ static bool save_recommendation(const sl_tune *tune, sl_error *error) {
     if (path) {
         ok = sl_private_file_replace(path, yaml, strlen(yaml), error) ||
              sl_error_prefix(error, "--save");
+        char word[SL_WORD_ROOM(PATH_MAX)];
         if (ok)
             sl_print("\nsaved in %s, for: shardload load --config %s ...\n"
                      "or, to start with these threads and batches and change them during the load "
                      "if that "
                      "is faster: shardload load --config %s -j auto --batch-size auto ...\n",
-                     path, path, path);
+                     path, sl_shell_word(path, word, sizeof word), word);
     } else {
         sl_print("\ncontent for the FILE of `shardload load --config FILE` (--save writes "
                  "it):\n\n" SL_LINES,

@@ -23,10 +23,6 @@
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
 
-static double rounded(double value, double steps) {
-    return (double)(int64_t)(value * steps + 0.5) / steps;
-}
-
 static void append_start(const sl_tune *tune, bson_t *record) {
     bson_t section;
     sl_record_head(record, "tune", tune->config->load->program_version, tune->begun_at,
@@ -67,25 +63,25 @@ static void append_settings(const sl_tune *tune, bson_t *record) {
         for (size_t k = 0; k < cell->trials; k++) {
             const sl_tune_trial *one = &tune->trials[i * SL_TUNE_TIMES_MAX + k];
             sl_record_begin_item(&trials, k, &trial);
-            BSON_APPEND_DOUBLE(&trial, "afterSeconds", rounded(one->after, 1000));
+            BSON_APPEND_DOUBLE(&trial, "afterSeconds", sl_rounded(one->after, 1000));
             INT64(&trial, "documents", one->documents);
             BSON_APPEND_DOUBLE(&trial, "seconds", one->seconds);
-            BSON_APPEND_DOUBLE(&trial, "secondsLeft", rounded(one->left, 1000));
-            BSON_APPEND_DOUBLE(&trial, "rate", rounded(cell->rates[k], 10));
+            BSON_APPEND_DOUBLE(&trial, "secondsLeft", sl_rounded(one->left, 1000));
+            BSON_APPEND_DOUBLE(&trial, "rate", sl_rounded(cell->rates[k], 10));
             BCON_APPEND(&trial, "batchMilliseconds", "{", "p50",
-                        BCON_DOUBLE(rounded(one->p50, 1000)), "p99",
-                        BCON_DOUBLE(rounded(one->p99, 1000)), "}");
+                        BCON_DOUBLE(sl_rounded(one->p50, 1000)), "p99",
+                        BCON_DOUBLE(sl_rounded(one->p99, 1000)), "}");
             if (!isnan(one->lag))
                 BSON_APPEND_DOUBLE(&trial, "replicationLagSeconds", one->lag);
             bson_append_document_end(&trials, &trial);
         }
         bson_append_array_end(&setting, &trials);
         if (cell->trials > 0) {
-            BSON_APPEND_DOUBLE(&setting, "rate", rounded(cell->rate, 10));
+            BSON_APPEND_DOUBLE(&setting, "rate", sl_rounded(cell->rate, 10));
         }
         if (cell->trials > 0 && !isnan(cell->low)) {
-            BSON_APPEND_DOUBLE(&setting, "low", rounded(cell->low, 10));
-            BSON_APPEND_DOUBLE(&setting, "high", rounded(cell->high, 10));
+            BSON_APPEND_DOUBLE(&setting, "low", sl_rounded(cell->low, 10));
+            BSON_APPEND_DOUBLE(&setting, "high", sl_rounded(cell->high, 10));
         }
         BSON_APPEND_UTF8(&setting, "stopped",
                          sl_tune_is_refused(tune, cell->at) ? "refused" : cell->stopped);
@@ -95,7 +91,7 @@ static void append_settings(const sl_tune *tune, bson_t *record) {
     if (tune->search.trials > 0) {
         INT64(record, "best", tune->search.best);
         INT64(record, "recommended", tune->search.recommended);
-        BSON_APPEND_DOUBLE(record, "noise", rounded(tune->search.noise, 10000));
+        BSON_APPEND_DOUBLE(record, "noise", sl_rounded(tune->search.noise, 10000));
         BSON_APPEND_BOOL(record, "noiseMeasured", tune->search.noise_measured);
     }
     INT64(record, "trials", tune->search.trials);
@@ -120,8 +116,8 @@ static void append_storage(const sl_tune *tune, bson_t *record) {
         if (storage->sized && storage->storage_bytes > 0)
             BSON_APPEND_DOUBLE(
                 &item, "ratio",
-                rounded((double)storage->data_bytes / (double)storage->storage_bytes, 1000));
-        BSON_APPEND_DOUBLE(&item, "rate", rounded(storage->rate, 10));
+                sl_rounded((double)storage->data_bytes / (double)storage->storage_bytes, 1000));
+        BSON_APPEND_DOUBLE(&item, "rate", sl_rounded(storage->rate, 10));
         BSON_APPEND_ARRAY(&item, "queries", &storage->queries);
         bson_append_document_end(&array, &item);
     }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "read_file.h"
@@ -527,4 +528,18 @@ bool sl_private_file_replace(const char *path, const char *bytes, size_t length,
 bool sl_file_publish(const char *path, const char *bytes, size_t length, sl_file_readers readers,
                      sl_error *error) {
     return replace(path, bytes, length, readers, false, error);
+}
+
+bool sl_private_folder_make_named(const char *name, char *path, size_t room, bool *created,
+                                  sl_error *error) {
+    time_t now = time(NULL);
+    struct tm local;
+    char stamp[32], number[16] = "";
+    strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
+    for (unsigned attempt = 2;; attempt++) {
+        snprintf(path, room, "shardload-%s-%s%s", name, stamp, number);
+        if (!sl_private_folder_make(path, created, error) || *created || attempt > 1000)
+            return *created;
+        snprintf(number, sizeof number, "-%u", attempt);
+    }
 }

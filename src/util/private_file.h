@@ -146,4 +146,9 @@ bool sl_write_all(int file, const void *bytes, size_t length);
         SL_WORK_UNPACKED, SL_WORK_DUMP_FILES, SL_WORK_OPLOG_POSITION, SL_WORK_CREATED,             \
         SL_WORK_DROPPING, SL_WORK_MERGED, SL_WORK_LOADED, SL_WORK_RESTORED, "registry"
 
+/* Creates the folder shardload-NAME-TIME in the current folder; with a number appended if another
+ * command of the same second has used that name. */
+bool sl_private_folder_make_named(const char *name, char *path, size_t room, bool *created,
+                                  sl_error *error);
+
 #endif

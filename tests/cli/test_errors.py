@@ -123,6 +123,22 @@ class WrongSources(ErrorCase):
                 for message in messages:
                     self.assertIn(message, err)
 
+    def test_options_that_would_be_ignored_are_refused(self):
+        """Records that an option should have left out were loaded; a reload failed after all data was loaded."""
+        words = "--uri", "mongodb://127.0.0.1:1/", "-d", "d", "-c", "c"
+        self.shardload("load", "--sink", "null", "--include", "*2013*", self.good, code=support.EXIT_USAGE,
+                       message="no source is one of these")
+        self.parse("--include", "g*", self.scratch)
+        self.shardload("verify", "--dump", "D", "--include", "x*", "--types", "text", "--on", "a",
+                       code=support.EXIT_USAGE, message=("--include is for sources", "--types is for", "--on is for"))
+        self.shardload("verify", *words, "--no-index-restore", self.good, code=support.EXIT_USAGE,
+                       message="--no-index-restore is for --dump only")
+        suite = self.file("s.yaml", "name: s\nqueries:\n  - {name: q, operation: find, "
+                          "limit: '{\"$parameter\": \"limit\"}'}\n")
+        for command in ["reload"], ["tune", "--try-compressors", "none,zstd"]:
+            self.shardload(*command, *words, "--suite", suite, self.good, code=support.EXIT_USAGE,
+                           message="q uses the parameter \"limit\": set `limit` under `defaults`")
+
     def test_the_same_file_twice_is_loaded_once(self):
         os.symlink("good.txt", self.scratch / "link.txt")
         for second in ("good.txt", "./good.txt", "link.txt"):

@@ -55,6 +55,17 @@ class Outputs(support.Case):
         self.refused("shardload", "load", "--sink", "null", "--work-dir", "-", "--metrics-file",
                      "-/run.json", "t.csv", message="a file of the work directory")
 
+    def test_an_output_named_as_standard_output_is_refused(self):
+        """It became a file with the name -, beside the message of success."""
+        for program, words in (("shardload", ["load", "--sink", "null", "--html"]),
+                               ("shardload", ["load", "--sink", "null", "--metrics-file"]),
+                               ("shardload", ["tune", "-d", "d", "-c", "c", "--save"]),
+                               ("shardload", ["plan", "--report"]), ("shardload", ["inspect", "--write-schema"]),
+                               *(("shardquery", ["run", "-d", "d", "-c", "c", name])
+                                 for name in ("--csv", "--html", "--report"))):
+            with self.subTest(words=words):
+                self.refused(program, *words, "-", "t.csv", message=f"{words[-1]} -: this command prints its results")
+
     def test_a_dump_on_standard_output_is_alone_there(self):
         path = self.file("t.csv", "a,b\n1,x\n2,y\n")
         self.shardload("load", "--sink", "bson:t.bson", "--work-dir", "w1", path)

@@ -306,6 +306,9 @@ class Plan(support.Case):
                      contains=["--db needs --uri", "--collection needs", "--tls needs", "--wait needs",
                                "--shard-existing needs"])
 
+        source = self.file("t.csv", "a,b\n1,x\n")  # a file with options serves all commands
+        self.plan("--config", self.file("c.yaml", "db: d\ncollection: c\ntls: on\nshards: 3\n"), source)
+
     def test_a_plan_waits_for_a_server(self):
         self.refused("--uri", "mongodb://127.0.0.1:1", "-d", "a", "-c", "b", "--wait", "1s",
                      "--format", "ycsb", "--records", 5, code=support.EXIT_CLUSTER,
@@ -410,3 +413,5 @@ class Plan(support.Case):
         self.refused("--model", path, "--set", "sahrds=3", "--sweep", "shards=0",
                      contains=['no input "sahrds"; its inputs are documents, document-bytes'])
         self.refused("--model", path, "--sweep", "shards=1,0", contains=["contains 0"])
+        self.refused("--model", path, "--sweep", "shards=-3", contains=["--sweep shards=-3: not NAME=VALUE"])
+        self.assertEqual(self.shardload("plan", "--model", path, "--quiet").out, "")

@@ -380,6 +380,11 @@ class SideBySide(ReportCase):
         self.assertIn("good is not compared: the first run ended with exit code 4.",
                       self.page(failed, good).text)
         self.assertNotIn("loaded faster", self.page(good, failed).text)
+        again = record_maker.load(60, rate=400_000)
+        again["accounting"].update(alreadyStored=again["accounting"]["inserted"], inserted=0)
+        stored = self.record("stored", again)
+        self.assertIn("stored is not compared: it found most of its documents stored", self.page(good, stored).text)
+        self.assertRegex(self.page(stored).text, "documents in .*, of which [0-9,]+ were stored before. The totals")
         right, wrong, ended = (self.record(name, record_maker.reload(1.0, slower, answers=answers, code=code))
                                for name, slower, answers, code in (
                                    ("right", 1.0, None, 0), ("wrong", 1.5, ["ok", "WRONG", "FAILED", "ok"], 5),

@@ -132,9 +132,10 @@ class AnyServer:
             _, outcome = self.plan("--from", self.file("other.json", json.dumps(changed)), "--drop", path)
             self.assertIn(words, outcome.err)
             self.assertIn("do not hold", outcome.err)
-        changed = {**record, "options": {**record["options"], "rate-limit": "5000"}}
-        _, outcome = self.plan("--from", self.file("other.json", json.dumps(changed)), "--drop", path)
-        self.assertIn("other.json: the load had --rate-limit 5000; the predicted times hold", outcome.err)
+        for name, value in (("rate-limit", "5000"), ("part", "1/2"), ("only-shards", "s0")):
+            changed = {**record, "options": {**record["options"], name: value}}
+            _, outcome = self.plan("--from", self.file("other.json", json.dumps(changed)), "--drop", path)
+            self.assertIn(f"other.json: the load had --{name} {value}; the predicted times hold", outcome.err)
 
 
 class Sharded(AnyServer, support.ClusterCase):

@@ -309,6 +309,10 @@ class WithoutServer(support.Case):
         self.assertIn("--db", self.fails(support.EXIT_USAGE, "-c", "c", "mot"))
         self.assertIn("repeat", self.fails(support.EXIT_USAGE, "--repeat", "0", "mot"))
         self.run_program("shardquery", "compare", "only-one.json").expect(support.EXIT_USAGE)
+        self.run_program("shardquery", "compare", "--a", "x", "--runs", 3, "a", "b").expect(
+            support.EXIT_USAGE, "--a is for --ab", "--runs is for --ab")
+        self.assertIn('no query uses the parameter "limit"',
+                      self.fails(support.EXIT_USAGE, "-d", "d", "-c", "c", "--limit", "1,10", "mot"))
 
     def test_wrong_files(self):
         target = ["-d", "d", "-c", "c"]

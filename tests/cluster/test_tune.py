@@ -340,7 +340,7 @@ queries:
   - name: broken
     pipeline: '[{"$noSuchStage": {}}]'
 """)
-        fast = self.scratch / "fast.yaml"
+        fast = self.scratch / "fast one.yaml"
         outcome = self.tune("--try-threads", 1, "--try-batch-sizes", 1000, "--trial-bytes", "2MiB",
                             "--try-compressors", "none,zstd", "--suite", suite, "--save", fast)
         record = self.record()
@@ -353,6 +353,7 @@ queries:
         self.assertEqual(record["exitCode"], 0)
         self.assertEqual(fast.stat().st_mode & 0o777, 0o600)
         self.assertLess(outcome.out.index("saved in"), outcome.out.index("ratio"))
+        self.assertEqual(outcome.out.count(f"shardload load --config '{fast}'"), 2)
 
     def test_threads_and_batch_size_auto_are_dimensions_of_the_search(self):
         self.tune("--threads", "auto", "--batch-size", "auto", "--trial-bytes", "2MiB", "--max-trials", 1)

@@ -37,6 +37,14 @@ class Types(support.ClusterCase):
             self.assertEqual(self.database.t.count_documents({names[0]: {"$type": "double"}}), 31)
             found = self.database.t.find_one({names[0]: 77.5, names[1]: {"$type": "date"}})
             self.assertIn("Gr\xf6\xdfe", found.values())
+        flags = self.file("flags.yaml", "trim: yes\ntls: off\nno-verify: 0\n")
+        path = self.file("c.csv", "a,b\n1,1\n2, 2 \nx,3\n")
+        outcome, work = self.load("--drop", "--config", flags, "--types", "a=int", path, code=support.EXIT_REJECTS)
+        words = shlex.split(outcome.out.split("load them:\n")[1].split("\n")[0])
+        self.assertRegex(words[words.index("--trim") + 1], "^-")
+        self.assertNotIn("--tls", words)
+        options = support.run_record(work)["options"]
+        self.assertEqual([options[name] for name in ("trim", "tls", "no-verify")], ["true", "false", "false"])
         columns = [f"column{n}" for n in range(60)]  # a command that would lack its --types is not shown
         path = self.file("wide.csv", ",".join(columns) + "\n" + "1," * 59 + "x\n" + "1," * 59 + "1\n")
         outcome, _ = self.load("--drop", "--types", "=int,".join(columns) + "=int", path,
@@ -364,6 +372,10 @@ class Remembered(support.ClusterCase):
         self.assertEqual(outcome.err.count("column f: a load"), 1)
         self.assertIn("column f: a load declared the type flag J N; to compare its values, give --types 'f=flag:J:N'",
                       outcome.err)
+        quoted = self.csv(*(f"{n},J" for n in range(1, 7)), header="k,it's")
+        self.load("--types", "it's=flag:J:N", quoted, collection="quoted")
+        self.shardload("load", *self.target("quoted"), self.csv("7,N", header="k,it's"), code=support.EXIT_SOURCE,
+                       message="choose --types 'it'\\''s=flag:J:N'\n")
         cut = self.csv("1,2024-01-01 00:00:00.123456", header="k,u")  # it is a date there, so the advice is wrong
         self.load("--drop", "--types", "u=datetime", cut, collection="cut")
         self.assertNotIn("more digits", self.shardload("verify", *self.target("cut"), "--content", cut).text)

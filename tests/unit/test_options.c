@@ -114,8 +114,9 @@ TEST(values_in_all_spellings) {
 }
 
 TEST(all_errors_are_reported_at_once) {
-    assert_null(parse("eat --thread 4 -j 0 --size 12 --kind blue --glass x --limit 101% "
-                      "--wait soon -z --sauce a --sauce a --sauce b"));
+    assert_null(
+        parse("eat --thread 4 -j 0 --size 12 --kind blue --glass x --limit 101% --limit 0.004% "
+              "--wait soon -z --sauce a --sauce a --sauce b"));
     static const char *const parts[] = {
         "--thread: there is no such option; did you mean --threads?",
         "--threads: \"0\" is not a whole number from 1 to 64, nor one of auto",
@@ -123,6 +124,7 @@ TEST(all_errors_are_reported_at_once) {
         "--kind: \"blue\" is not one of red|green",
         "--glass does not belong to meal eat",
         "--limit: \"101%\"",
+        "--limit: \"0.004%\" is not a whole number, nor one of none|P% (at most two decimals)",
         "--wait: \"soon\" is not a time",
         "-z: there is no such option",
         "--sauce is given as \"a\" and as \"b\": it takes one value (NAME)",

@@ -84,7 +84,7 @@ TEST(operations) {
     sl_suite *suite;
     if (!parse("name: s\n"
                "mix: {read: 95, write: 5}\n" /* may precede its queries */
-               "defaults: {limit: 7, agree: true}\n"
+               "defaults: {limit: 7, agree: false}\n"
                "queries:\n"
                "  - name: read\n"
                "    operation: findOne\n"
@@ -110,7 +110,6 @@ TEST(operations) {
     assert_int_equal(suite->mix[1].query, 1);
     assert_true(suite->mix[0].weight == 95);
     assert_int_equal(suite->limit, 7);
-    assert_true(suite->agree);
     const sl_query *read = &suite->queries[0], *scan = &suite->queries[2], *js = &suite->queries[3];
     assert_int_equal(read->operation, SL_FIND_ONE);
     assert_int_equal(read->parameter_count, 4);
@@ -197,6 +196,10 @@ static const struct {
      "s.yaml:5:45: ", "skew"},
     {START "    operation: find\n    parameters: {limit: {range: [1, 2]}}\n",
      "s.yaml:5:18: ", "set by --limit"},
+    /* Right answers to other values were called wrong. */
+    {"name: s\ndefaults: {agree: true}\nqueries:\n  - name: q\n    operation: count\n"
+     "    parameters: {a: {sequence: {}}, b: {list: '[1]'}}\n",
+     "s.yaml:1:1: ", "instead of the parameter \"b\" of q"},
     {START "    pipeline: '[]'\nmix: {p: 1}\n", "s.yaml:5:7: ", "no query of this suite is called"},
     {START "    pipeline: '[]'\nmix: {q: 0}\n", "s.yaml:5:10: ", "a weight above 0"},
     {START "    pipeline: '[]'\nmix: {}\n", "s.yaml:5:6: ", "an empty one"},
