@@ -11,7 +11,6 @@
 #include "format/delimited.h"
 #include "format/dialects.h"
 #include "format/head.h"
-#include "format/json.h"
 #include "format/key_fields.h"
 #include "format/typing.h"
 #include "util/clock.h"
@@ -318,9 +317,8 @@ sl_text sl_sources_record(const sl_job *job, size_t index, sl_text text) {
     sl_split split = {.context = source->dialect};
     bool lines;
     size_t end = 0;
-    const sl_splitter *splitter = source->format == &sl_format_json ? &sl_json_splitter : NULL;
-    if (!splitter && source->divided)
-        splitter = source->format->splitter(source->dialect, &lines);
+    const sl_splitter *splitter =
+        source->divided ? source->format->splitter(source->dialect, &lines) : NULL;
     if (splitter)
         end = splitter->find_end(&split, text, 1, true);
     while (!splitter && end < text.length && text.bytes[end] != '\n')

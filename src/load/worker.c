@@ -285,8 +285,7 @@ static sl_text text_of(sl_worker *worker, const sl_open_block *open_block) {
 
 /* The line of a refused document in its block; found fastest in ascending order. */
 static uint32_t line_of(sl_worker *worker, sl_open_block *open_block, uint64_t offset) {
-    const sl_text text =
-        has_lines(worker, open_block) ? text_of(worker, open_block) : (sl_text){0};
+    const sl_text text = has_lines(worker, open_block) ? text_of(worker, open_block) : (sl_text){0};
     const uint64_t at = offset - open_block->block.offset;
     if (at >= text.length)
         return SL_REJECT_LINE_UNKNOWN;

@@ -24,7 +24,7 @@ typedef struct sl_open_block {
     uint32_t inserted, already_stored, changed, refused;
     uint32_t taken;         /* of the refused documents: another document has their _id */
     sl_reject_list rejects; /* the parser's and the server's */
-    size_t counted; /* bytes of its text, which have this many lines */
+    size_t counted;         /* bytes of its text, which have this many lines */
     uint32_t lines;
     char *text; /* copy of its text, for the records of refused documents; or its memory only */
     size_t text_length, text_room;
