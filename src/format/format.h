@@ -98,6 +98,8 @@ typedef struct sl_reject {
     bool misread;       /* the lines after this one would be misread as records: the load must end.
                            Not counted as a record; parse then returns false */
     sl_text record;     /* without its line end; valid during the call only */
+    sl_text text;       /* of a document that the server has refused: its record in the source;
+                           empty: not known. `record` is then JSON */
 } sl_reject;
 
 /* The buffer that documents are written to. The parser writes a document at `cursor`, moves

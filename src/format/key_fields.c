@@ -322,7 +322,9 @@ static bool check_names(const sl_key_fields *keys, const uint8_t *document, sl_r
             (*key == '\0' || (strchr(key, '.') && !keys->paths)))
             return refuse(reject, NULL,
                           "a name is empty or contains a dot, which --mode merge and update "
-                          "interpret as a path; use --mode upsert or replace");
+                          "interpret as a path: only columns of a table are set by such names. "
+                          "--mode upsert and replace store the name as it is, but remove all other "
+                          "fields of the stored document");
         const uint8_t *value = sl_bson_after_text(at + 1);
         at = sl_bson_value_end(*at, value);
     }

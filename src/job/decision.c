@@ -2,6 +2,7 @@
 #include "decision.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -324,6 +325,27 @@ static bool check_ids(sl_job *job, const sl_destination *destination, sl_error *
     return ok;
 }
 
+bool sl_ids_allow_verify(const sl_job *job, const sl_destination *destination, sl_error *error) {
+    bson_t known;
+    char word[SL_WORD_ROOM(ORIGIN_ROOM)];
+    const char *first = NULL;
+    bool ok = sl_registry_list(destination->registry, SL_REGISTRY_IDS, &known, NULL, error);
+    bool fields = ok && (!job->keys || job->keys->id.count == 0);
+    for (sl_walk walk = sl_walk_of(&known); fields && sl_walk_next(&walk);) {
+        const char *one = sl_look_string(&walk.item, "from");
+        fields = one[0] && strcmp(one, OWN_ID) != 0;
+        first = first ? first : one;
+    }
+    if (fields && first)
+        ok = sl_error_set(error, SL_EXIT_SOURCE,
+                          "%.255s.%.255s: the loads have taken the _id of its documents from "
+                          "--id-field %s; give the same option to verify",
+                          destination->target.database, destination->target.collection,
+                          sl_shell_word(first, word, sizeof word));
+    bson_destroy(&known);
+    return ok;
+}
+
 bool sl_ids_record(const sl_job *job, const sl_destination *destination, sl_error *error) {
     char origin[ORIGIN_ROOM];
     const char *registry = destination->target.registry;
@@ -578,6 +600,35 @@ static void warn_of_lost(const sl_job *job, const sl_destination *destination) {
     bson_destroy(&l.items);
 }
 
+/* Records that have matched stored documents must not be inserted beside them, with their positions
+ * as _ids; --again does not help. */
+static bool refuse_matched(sl_job *job, const sl_destination *destination, sl_error *error) {
+    const sl_target *target = &destination->target;
+    size_t count;
+    if (job->resumed || target->drop || job->config->format_options.mode != SL_MODE_INSERT)
+        return true;
+    sl_registry_entry *entries = sl_sources_entries(job, &count, error);
+    bool ok = entries && sl_registry_look_up(destination->registry, entries, count, error);
+    for (size_t i = 0; ok && i < count; i++) {
+        const sl_registry_entry *one = &entries[i];
+        if (one->matched == 0 ||
+            (job->own_ids && (job->keys || sl_documents_type(job, OWN_ID, NULL))))
+            continue;
+        ok = sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "%s: %s of its records have matched documents of %s.%s in a load with --mode. --mode "
+            "insert would store these records a second time, beside the documents%s%s. To store "
+            "all of its records nevertheless, load a copy under another name with --again",
+            one->name, sl_number_text(one->matched), target->database, target->collection,
+            one->rejected_in[0] ? ". Records that matched none are in the folder rejected/ in "
+                                : "",
+            one->rejected_in);
+        error->loaded_before = false;
+    }
+    free(entries);
+    return ok;
+}
+
 bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, sl_error *error) {
     sl_connection *connection = destination->connection;
     const sl_target *target = &destination->target;
@@ -598,6 +649,7 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
            sl_parts_find_shards(job, destination, error) && may_match(job, destination, error) &&
            sl_indexes_may_be_built(connection, target, view->exists, config->indexes,
                                    config->index_count, error) &&
+           refuse_matched(job, destination, error) &&
            sl_sources_refuse_loaded(job, destination, error);
 }
 

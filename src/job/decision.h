@@ -25,6 +25,10 @@ bool sl_match_again(sl_job *job, const sl_destination *destination, sl_error *er
 /* Warns that --id-field can store an _id on several shards of a collection with this shard key. */
 void sl_ids_warn(const sl_job *job, const sl_target *target, const bson_t *shard_key);
 
+/* Fails if all documents of earlier loads got their _id from --id-field, and this verification has
+ * no such option: their records would be missing. */
+bool sl_ids_allow_verify(const sl_job *job, const sl_destination *destination, sl_error *error);
+
 /* Records in the registry where the _ids of this load come from, before the first document. False
  * with error (SL_EXIT_SOURCE) if a load that began at the same time takes them from elsewhere. */
 bool sl_ids_record(const sl_job *job, const sl_destination *destination, sl_error *error);

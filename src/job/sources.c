@@ -311,6 +311,24 @@ bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_
     return source->format->parse(plan, dialect, &view, sink, counts);
 }
 
+sl_text sl_sources_record(const sl_job *job, size_t index, sl_text text) {
+    const sl_job_source *source = &job->sources[index];
+    const char escape = sl_source_set_at(job->set, index)->line_escape;
+    sl_split split = {.context = source->dialect};
+    bool lines;
+    size_t end = 0;
+    const sl_splitter *splitter =
+        source->divided ? source->format->splitter(source->dialect, &lines) : NULL;
+    if (splitter)
+        end = splitter->find_end(&split, text, 1, true);
+    while (!splitter && end < text.length && text.bytes[end] != '\n')
+        end += escape && text.bytes[end] == escape ? 2 : 1;
+    end = end < text.length ? end : text.length;
+    while (end > 0 && memchr("\r\n\x1A", text.bytes[end - 1], 3))
+        end--;
+    return (sl_text){text.bytes, end};
+}
+
 /* Sets the error for a source that fits no format, with the reason of the most likely one; for a
  * binary file also that of `delimited`, which names its kind. Returns false. */
 static bool unknown_format(const char *path, sl_text head, const sl_misfit *misfits, size_t count,

@@ -26,6 +26,9 @@ bool sl_sources_read_text(sl_job *job, const sl_format *format, size_t index, co
 /* Parses a block of a source; as the `parse` of its format. */
 bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_dialect *dialect,
                       sl_sink *sink, sl_parse_counts *counts);
+/* The record at the beginning of the text of a source, without its line end. SL_SLACK readable
+ * bytes follow the text. */
+sl_text sl_sources_record(const sl_job *job, size_t index, sl_text text);
 
 /* Programs of DOS end a text by Ctrl-Z: line ends replace it, in a text that ends there. */
 void sl_sources_replace_end_mark(const sl_job *job, size_t index, sl_text text);

@@ -34,12 +34,12 @@
 
 /* ==== the rejects of one block, packed one after the other ==== */
 
-/* An entry of a list; the reason, the record and the column's name follow it. */
+/* An entry of a list; the reason, the record, the column's name and the text follow it. */
 typedef struct sl_entry {
     uint64_t offset;
     uint32_t line;
     uint32_t reason_length;
-    size_t record_length, column_length;
+    size_t record_length, column_length, text_length;
 } sl_entry;
 
 static bool make_room(sl_reject_list *list, size_t need) {
@@ -63,8 +63,8 @@ bool sl_reject_list_begin(sl_reject_list *list, sl_text header) {
 }
 
 static size_t size_of_entry(const sl_entry *entry) {
-    size_t size =
-        sizeof *entry + entry->reason_length + entry->record_length + entry->column_length;
+    size_t size = sizeof *entry + entry->reason_length + entry->record_length +
+                  entry->column_length + entry->text_length;
     return (size + _Alignof(sl_entry) - 1) / _Alignof(sl_entry) * _Alignof(sl_entry);
 }
 
@@ -73,7 +73,8 @@ bool sl_reject_list_add(sl_reject_list *list, const sl_reject *reject) {
                      .line = reject->line,
                      .reason_length = (uint32_t)strlen(reject->reason),
                      .record_length = reject->record.length,
-                     .column_length = reject->column ? strlen(reject->column) : 0};
+                     .column_length = reject->column ? strlen(reject->column) : 0,
+                     .text_length = reject->text.length};
     size_t need = size_of_entry(&made);
     if (!make_room(list, need))
         return false;
@@ -86,6 +87,9 @@ bool sl_reject_list_add(sl_reject_list *list, const sl_reject *reject) {
     if (made.column_length > 0)
         memcpy(at + sizeof made + made.reason_length + made.record_length, reject->column,
                made.column_length);
+    if (made.text_length > 0)
+        memcpy(at + sizeof made + made.reason_length + made.record_length + made.column_length,
+               reject->text.bytes, made.text_length);
     list->used += need;
     list->count++;
     return true;
@@ -107,6 +111,8 @@ static bool reject_list_next(const sl_reject_list *list, size_t *at, sl_listed_r
         .reason = {bytes, entry.reason_length},
         .record = {bytes + entry.reason_length, entry.record_length},
         .column = {bytes + entry.reason_length + entry.record_length, entry.column_length},
+        .text = {bytes + entry.reason_length + entry.record_length + entry.column_length,
+                 entry.text_length},
     };
     *at += size_of_entry(&entry);
     return true;
@@ -528,7 +534,8 @@ static bool write_list(sl_reject_files *rejects, const sl_source_block *block, u
         bool known = lines != UINT64_MAX && !none;
         put_row(rejects, block->source, block->entry, known ? lines + before + 1 : 0, one.offset,
                 one.column, one.reason, one.record);
-        if (!refused && !put_raw(rejects, block, header, one.record, error))
+        if ((!refused || one.text.length > 0) &&
+            !put_raw(rejects, block, header, refused ? one.text : one.record, error))
             return false;
     }
     return list->count == 0 || (flush(rejects->table, SL_WORK_REJECTS, error) &&

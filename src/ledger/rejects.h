@@ -84,13 +84,13 @@ typedef struct sl_listed_reject {
     uint64_t offset; /* as in sl_reject */
     uint32_t line;   /* of the block, SL_NO_LINE or SL_REJECT_LINE_UNKNOWN; perhaps with
                         SL_REJECT_OF_SERVER */
-    sl_text column, reason, record;
+    sl_text column, reason, record, text;
 } sl_listed_reject;
 
 void sl_reject_list_clear(sl_reject_list *list);
 
-/* Writes the path of the only file with unchanged records that the parser has rejected; or of the
- * folder, if there are several. `directory`: the work directory. Returns out. */
+/* Writes the path of the only file with the unchanged records of rejects; or of the folder, if
+ * there are several. `directory`: the work directory. Returns out. */
 #define SL_REJECTED_PATH_ROOM 1024
 const char *sl_rejected_path(const char *directory, char out[SL_REJECTED_PATH_ROOM]);
 

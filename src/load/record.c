@@ -22,6 +22,7 @@
 
 #include "embedding.h"
 #include "run.h"
+#include "worker.h"
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
 
@@ -509,18 +510,24 @@ static const char *embedding_sources(const sl_load *load) {
     return config->path_count == 1 ? config->paths[0] : "the sources of the documents";
 }
 
-/* Logs the command that loads the corrected records of the parser's rejects, and, if most records
- * were rejected, how to load them with other options. */
+/* Logs the command that loads the corrected records of rejects, and, if most records were rejected,
+ * how to load them with other options. */
 static void log_correction(const sl_load *load, const sl_load_counts *counts) {
     const sl_load_config *config = load->job.config;
     const uint64_t rejects = counts->rejects + counts->server_rejects;
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], path[SL_REJECTED_PATH_ROOM], more[200];
     const size_t sources = sl_source_set_count(load->job.set);
-    size_t first = 0; /* source with such rejects */
+    size_t first = sources; /* source with such rejects */
+    uint64_t lost = 0;      /* rejects whose text is not known */
     if (!config->corrected_by || config->map || !load->ledger.work_directory[0])
         return;
-    while (first < sources && atomic_load(&load->ledger.sources[first].rejected) == 0)
-        first++;
+    for (size_t i = sources; i-- > 0;) {
+        const sl_source_account *account = &load->ledger.sources[i];
+        const bool kept = sl_text_is_kept(&load->job, &load->destination, i);
+        const uint64_t refused = atomic_load(&account->refused);
+        lost += kept ? 0 : refused;
+        first = atomic_load(&account->rejected) + (kept ? refused : 0) > 0 ? i : first;
+    }
     if (first < sources) {
         sl_rejected_path(load->ledger.work_directory, path);
         char word[SL_REJECTED_PATH_ROOM + 20];
@@ -530,6 +537,19 @@ static void log_correction(const sl_load *load, const sl_load_counts *counts) {
                       "    %s%s %s",
                       path, config->corrected_by, more, word);
     }
+    const sl_mode_row *mode = sl_load_mode(config);
+    if (mode->must_match && counts->server_rejects > lost)
+        sl_log_result(
+            "  to insert those that match no stored document, load them with --mode insert "
+            "instead of --mode %s%s",
+            mode->name, config->format_options.match_fields ? " and --match-fields" : "");
+    if (lost > 0 && !mode->removes)
+        sl_log_result("  the text of %s was not kept: when the reason is removed, load the same "
+                      "sources again%s",
+                      sl_plural(lost, "refused record"),
+                      mode->matches ? ""
+                                    : " with --again: stored documents are not changed, and the "
+                                      "missing ones are inserted");
     if (rejects * 2 > counts->records)
         sl_log_warning(
             "most records were rejected: %s of %s. If a type or another option is wrong, correct "

@@ -21,12 +21,12 @@
 #include <string.h>
 
 #include "bson/bson_writer.h"
+#include "format/head.h"
 #include "job/sources.h"
 #include "ledger/ledger.h"
 #include "send/writer.h"
 #include "util/clock.h"
 #include "util/context.h"
-#include "util/grow.h"
 
 #include "embedding.h"
 #include "run.h"
@@ -68,8 +68,8 @@ sl_open_block *sl_block_begin(sl_worker *worker, const sl_source_block *block) {
     char *entry_name = open_block->entry_name;
     size_t entry_name_room = open_block->entry_name_room;
     sl_reject_list rejects = open_block->rejects; /* empty, with its memory */
-    uint32_t *line_ends = open_block->line_ends;
-    size_t line_room = open_block->line_room;
+    size_t text_room = open_block->text_room;
+    char *text = open_block->text;
     *open_block = (sl_open_block){
         .next = worker->open_blocks,
         .link = &worker->open_blocks,
@@ -77,8 +77,8 @@ sl_open_block *sl_block_begin(sl_worker *worker, const sl_source_block *block) {
         .has_text = block->text.bytes != NULL,
         .first_id = sl_document_id(worker->job->sources[block->source].number, block->offset),
         .rejects = rejects,
-        .line_ends = line_ends,
-        .line_room = line_room,
+        .text = text,
+        .text_room = text_room,
         .entry_name = entry_name,
         .entry_name_room = entry_name_room,
     };
@@ -95,6 +95,7 @@ static void recycle(sl_worker *worker, sl_open_block *open_block) {
     *open_block->link = open_block->next;
     if (open_block->next)
         open_block->next->link = open_block->link;
+    worker->copied -= open_block->text_length;
     open_block->next = worker->free_blocks;
     worker->free_blocks = open_block;
 }
@@ -145,11 +146,12 @@ void sl_blocks_clear(sl_worker *worker) {
             sl_open_block *next = lists[i]->next;
             sl_reject_list_clear(&lists[i]->rejects);
             free(lists[i]->entry_name);
-            free(lists[i]->line_ends);
+            free(lists[i]->text);
             free(lists[i]);
             lists[i] = next;
         }
     }
+    free(worker->again.text);
 }
 
 /* ==== delivery ====
@@ -164,7 +166,8 @@ void sl_blocks_clear(sl_worker *worker) {
  * Memory: a batch is allocated when it is first used. The batches of a worker's shards have room
  * for --batch-bytes in total, or for 1 MiB each where that is more (beyond 16 shards, by default);
  * the batch for the router has as much room as one of them. The driver copies what is sent, so a
- * worker holds twice --batch-bytes at most. A document that is larger than its batch enlarges it.
+ * worker holds twice --batch-bytes at most, and COPIED_BYTES of text. A document that is larger
+ * than its batch enlarges it.
  *
  * Time: a batch that has been filling for BATCH_SECONDS_MOST is sent although it is not full, so
  * that a shard with few documents does not delay the completion of blocks. */
@@ -207,36 +210,90 @@ static bool has_lines(const sl_worker *worker, const sl_open_block *open_block) 
     return open_block->has_text && !worker->job->sources[open_block->block.source].format->binary;
 }
 
-/* Keeps the ends of the block's lines, for documents that are refused later. */
-static bool keep_line_ends(sl_worker *worker, sl_open_block *open_block) {
-    const sl_text text = worker->block->text;
-    const char *end = text.bytes + text.length;
-    for (const char *at = text.bytes; (at = memchr(at, '\n', (size_t)(end - at))); at++) {
-        uint32_t *more = sl_grow(open_block->line_ends, open_block->line_count,
-                                 &open_block->line_room, sizeof *more);
-        if (!more)
-            return sl_error_memory(&worker->error, "keeping the ends of lines");
-        open_block->line_ends = more;
-        open_block->line_ends[open_block->line_count++] = (uint32_t)(at - text.bytes);
-    }
+/* ---- the text of refused documents ----
+ *
+ * When a document is refused, the text of its block is often no longer in memory. A block of a
+ * plain file is then read again. Of other sources, an open block has a copy of its text, unless no
+ * document can be refused but for its _id; the worker sends all batches when its copies exceed
+ * COPIED_BYTES. */
+
+#define COPIED_BYTES ((size_t)4 << 20)
+
+static bool make_text_room(sl_open_block *open_block, size_t length) {
+    if (open_block->text_room >= length + SL_SLACK)
+        return true;
+    char *text = realloc(open_block->text, length + SL_SLACK);
+    if (!text)
+        return false;
+    open_block->text = text;
+    open_block->text_room = length + SL_SLACK;
     return true;
 }
 
-/* The line of a refused document in its block. */
-static uint32_t line_of(sl_worker *worker, sl_open_block *open_block, uint64_t offset) {
-    size_t low = 0;
-    if (!has_lines(worker, open_block))
-        return SL_REJECT_LINE_UNKNOWN;
-    if (open_block == worker->open_block && open_block->line_count == 0)
-        keep_line_ends(worker, open_block); /* its text is just parsed */
-    for (size_t high = open_block->line_count; low < high;) {
-        size_t middle = (low + high) / 2;
-        if (open_block->block.offset + open_block->line_ends[middle] < offset)
-            low = middle + 1;
-        else
-            high = middle;
+static bool is_plain(const sl_job *job, size_t source) {
+    return sl_source_set_at(job->set, source)->kind == SL_SOURCE_PLAIN;
+}
+
+bool sl_text_is_kept(const sl_job *job, const sl_destination *destination, size_t source) {
+    const sl_format *format = job->sources[source].format;
+    return job->config->sink == SL_SINK_CLUSTER && format && !format->binary &&
+           !sl_job_is_generated(job) &&
+           (is_plain(job, source) || !destination->created || job->own_ids ||
+            job->config->index_count > 0);
+}
+
+static bool is_kept(const sl_worker *worker, const sl_open_block *open_block) {
+    return sl_text_is_kept(worker->job, worker->destination, open_block->block.source);
+}
+
+/* Copies the text of a block that has just been parsed, if it is needed. */
+static bool copy_text(sl_worker *worker, sl_open_block *open_block) {
+    const sl_text text = worker->block->text;
+    if (!is_kept(worker, open_block) || is_plain(worker->job, open_block->block.source))
+        return true;
+    if (!make_text_room(open_block, text.length))
+        return sl_error_memory(&worker->error, "keeping the text of records");
+    memcpy(open_block->text, text.bytes, text.length);
+    memset(open_block->text + text.length, '\n', SL_SLACK);
+    open_block->text_length = text.length;
+    worker->copied += text.length;
+    return true;
+}
+
+/* The text of an open block; length 0 if it is not known any more. */
+static sl_text text_of(sl_worker *worker, const sl_open_block *open_block) {
+    const sl_source_block *block = &open_block->block;
+    sl_open_block *again = &worker->again;
+    if (open_block == worker->open_block)
+        return worker->block->text;
+    if (!is_kept(worker, open_block))
+        return (sl_text){0};
+    if (open_block->text_length > 0)
+        return (sl_text){open_block->text, open_block->text_length};
+    const size_t length = block->text.length;
+    if (again->text_length == 0 || again->block.source != block->source ||
+        again->block.offset != block->offset) {
+        again->block = *block;
+        again->text_length = make_text_room(again, length) &&
+                                     sl_source_text_again(worker->job->set, block->source,
+                                                          block->offset, again->text, length)
+                                 ? length
+                                 : 0;
     }
-    return SL_REJECT_OF_SERVER | (uint32_t)low;
+    return (sl_text){again->text, again->text_length};
+}
+
+/* The line of a refused document in its block; found fastest in ascending order. */
+static uint32_t line_of(sl_worker *worker, sl_open_block *open_block, uint64_t offset) {
+    const sl_text text = has_lines(worker, open_block) ? text_of(worker, open_block) : (sl_text){0};
+    const uint64_t at = offset - open_block->block.offset;
+    if (at >= text.length)
+        return SL_REJECT_LINE_UNKNOWN;
+    if (at < open_block->counted)
+        open_block->counted = open_block->lines = 0;
+    open_block->lines += sl_line_feeds(text.bytes + open_block->counted, text.bytes + at);
+    open_block->counted = (size_t)at;
+    return SL_REJECT_OF_SERVER | open_block->lines;
 }
 
 static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code,
@@ -271,6 +328,11 @@ static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code
     sl_reject reject = {.offset = offset,
                         .line = line_of(state->worker, open_block, offset),
                         .record = sl_text_of(json ? json : "")};
+    const sl_text text = text_of(state->worker, open_block);
+    const uint64_t at = offset - open_block->block.offset;
+    if (at < text.length && is_kept(state->worker, open_block))
+        reject.text = sl_sources_record(state->worker->job, open_block->block.source,
+                                        (sl_text){text.bytes + at, text.length - at});
     if (fate == FATE_NOT_FOUND)
         snprintf(reject.reason, sizeof reject.reason, "%s", message);
     else
@@ -399,8 +461,10 @@ bool sl_deliver(sl_worker *worker, sl_batch *batch) {
     return batch == &worker->scratch ? copy_to_batches(worker) : send_batch(worker, batch);
 }
 
-/* Sends batches that have been filling for too long. */
+/* Sends batches that have been filling for too long, or whose blocks have too much text. */
 static bool deliver_old(sl_worker *worker) {
+    if (worker->copied > COPIED_BYTES)
+        return sl_deliver_all(worker);
     for (uint32_t i = 0; i <= worker->job->shards; i++) {
         sl_batch *batch = &worker->batches[i];
         if (batch->documents > 0 && sl_seconds_since(batch->since) > BATCH_SECONDS_MOST &&
@@ -586,8 +650,8 @@ static bool parse_block(sl_worker *worker, const sl_source_block *block,
     }
     sl_parse_counts_add(&run->parsed[worker->index], &open_block->counts);
     worker->open_block = NULL;
-    if (open_block->waiting > 0 && open_block->line_count == 0 && has_lines(worker, open_block))
-        ok = keep_line_ends(worker, open_block) && ok;
+    if (open_block->waiting > 0)
+        ok = copy_text(worker, open_block) && ok;
     open_block->parsed = ok && !worker->error.code;
     if (open_block->parsed && ledger->journal)
         open_block->check = sl_resume_check(block);

@@ -24,9 +24,10 @@ typedef struct sl_open_block {
     uint32_t inserted, already_stored, changed, refused;
     uint32_t taken;         /* of the refused documents: another document has their _id */
     sl_reject_list rejects; /* the parser's and the server's */
-    /* Offsets of line feeds in the block, kept for the line numbers of refused documents. */
-    uint32_t *line_ends;
-    size_t line_count, line_room;
+    size_t counted;         /* bytes of its text, which have this many lines */
+    uint32_t lines;
+    char *text; /* copy of its text, for the records of refused documents; or its memory only */
+    size_t text_length, text_room;
 } sl_open_block;
 
 typedef struct sl_worker {
@@ -46,6 +47,8 @@ typedef struct sl_worker {
     sl_owner_cache owners;
     sl_open_block *open_blocks; /* the latest first */
     sl_open_block *free_blocks;
+    size_t copied;       /* bytes of the texts that the open blocks hold */
+    sl_open_block again; /* a block of a plain file that was read again; only `block` and `text` */
     sl_error error;
 
     /* The current block. */
@@ -72,6 +75,9 @@ sl_open_block *sl_block_begin(sl_worker *worker, const sl_source_block *block);
 bool sl_block_complete(sl_worker *worker, sl_open_block *open_block);
 
 void sl_blocks_clear(sl_worker *worker);
+
+/* Is the text of a source's refused documents known, so that it is written to rejected/? */
+bool sl_text_is_kept(const sl_job *job, const sl_destination *destination, size_t source);
 
 /* ---- delivery; on false the worker's error is set and the load must end ---- */
 

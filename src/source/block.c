@@ -507,6 +507,20 @@ static bool open_plain(sl_reader *reader, size_t source, sl_error *error) {
     return sl_identity_check_path(reader->set, source, error) && false;
 }
 
+bool sl_source_text_again(const sl_source_set *set, size_t index, uint64_t offset, char *text,
+                          size_t length) {
+    const sl_source *source = &set->states[index].source;
+    const int file = source->kind == SL_SOURCE_PLAIN
+                         ? open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+                         : -1;
+    const bool ok = file >= 0 && sl_read_at(file, text, length, offset) == length;
+    if (file >= 0)
+        close(file);
+    if (ok && source->cr_lines)
+        sl_source_replace_cr(text, length);
+    return ok;
+}
+
 /* Reads exactly `length` bytes at `offset` to buffer + `at`. Fails when the file has changed. */
 static bool read_at(sl_reader *reader, size_t at, uint64_t offset, size_t length, sl_error *error) {
     if (!reader_grow(reader, at + length, error))

@@ -232,6 +232,11 @@ bool sl_source_fingerprint(sl_source_set *set, size_t index, char fingerprint[SL
 bool sl_source_same_text(sl_source_set *set, size_t a, size_t b, bool *same, uint64_t *where,
                          sl_error *error);
 
+/* Reads a text of a plain file that a reader has returned once more. False: the source is not such
+ * a file, or cannot be read. Any thread. */
+bool sl_source_text_again(const sl_source_set *set, size_t index, uint64_t offset, char *text,
+                          size_t length);
+
 /* The size of the text of a source that is no pipe, which is read if it is packed. */
 bool sl_source_text_bytes(sl_source_set *set, size_t index, uint64_t *bytes, sl_error *error);
 

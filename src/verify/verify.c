@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "bson/bson_lookup.h"
+#include "job/decision.h"
 #include "job/job.h"
 #include "job/numbers.h"
 #include "job/sources.h"
@@ -99,13 +100,11 @@ typedef struct sl_verification {
 
 /* ---- problems: missing, different and extra documents ---- */
 
-/* Frees what the problem owns: `id` and `detail`. */
 static void problem_clear(sl_problem *problem) {
     free(problem->id);
     bson_free(problem->detail);
 }
 
-/* Sets the position of a problem from its _id. */
 static void set_place(sl_problem *problem, const sl_job *job, size_t likely, int64_t id) {
     uint32_t number = sl_document_id_source(id);
     size_t count = sl_source_set_count(job->set), i = likely;
@@ -118,9 +117,8 @@ static void set_place(sl_problem *problem, const sl_job *job, size_t likely, int
     problem->offset = sl_document_id_offset(id);
 }
 
-/* Returns a problem. Its position is set from its _id, if one of the load's sources has the source
- * number in that _id; the source with index `likely` is checked first. `expected` and `found` as in
- * duplicates.h. */
+/* Returns a problem, with the position that is its _id; the source with index `likely` is checked
+ * first. `expected` and `found` as in duplicates.h. */
 static sl_problem problem_of(const sl_job *job, sl_finding finding, size_t likely,
                              const uint8_t *expected, const bson_t *found) {
     sl_problem made = {.finding = finding};
@@ -1225,6 +1223,9 @@ static bool verify_report(sl_verification *verification) {
     BSON_APPEND_UTF8(&section, "compared", verification->content ? "content" : "counts");
     sl_verified_figures sum = report_ranges(verification, &section, table);
     sl_verified_figures outside = add(&sum, &verification->ranges[job->range_count]);
+    const bool ok = sum.extra == 0 &&
+                    sum.different == 0 && /* missing: those that a load rejected */
+                    (sum.missing == 0 || job->rejected == rejects + sum.missing);
     if (outside.found > 0)
         add_row(table, verification, "outside all ranges", "", &outside);
     add_row(table, verification, "total", "", &sum);
@@ -1239,7 +1240,7 @@ static bool verify_report(sl_verification *verification) {
     BSON_APPEND_INT64(&section, "otherSources", (int64_t)others);
     if (verification->other_sources)
         BSON_APPEND_ARRAY(&section, "otherSourcesWithExtra", verification->other_sources);
-    BSON_APPEND_BOOL(&section, "ok", is_equal(&sum));
+    BSON_APPEND_BOOL(&section, "ok", ok);
     bson_append_document_end(record, &section);
 
     if (verification->content && job->config->unregistered && is_equal(&sum))
@@ -1249,8 +1250,7 @@ static bool verify_report(sl_verification *verification) {
                       sum.expected_hash, sum.found_hash);
     else
         sl_log_result("  documents were counted only; --content also compares them");
-    if ((sum.different > 0 || (rejects > 0 && !is_equal(&sum))) &&
-        !job->config->format_options.schema_text)
+    if ((sum.different > 0 || (rejects > 0 && !ok)) && !job->config->format_options.schema_text)
         sl_log_result("  documents that --mode merge changed differ; verify needs the options of "
                       "the load that change values: --schema, --types, --encoding, --trim, --null; "
                       "files that separate commands have loaded are verified one by one");
@@ -1268,10 +1268,11 @@ static bool verify_report(sl_verification *verification) {
         sl_log_result("  %s not named, and not verified",
                       sl_plural(others, "other source[s] of the collection [was|were]"));
     if (sum.missing > 0 && job->rejected > rejects)
-        sl_log_result("  the load rejected %s of these records: their documents are missing%s%s",
-                      sl_number_text(job->rejected - rejects),
+        sl_log_result("  the load rejected %s of these records: their documents are %smissing%s%s",
+                      sl_number_text(job->rejected - rejects), ok ? "expected to be " : "",
                       job->rejected_in[0] ? "; see rejects.tsv in " : "", job->rejected_in);
-    return is_equal(&sum);
+    verification->rejects += ok ? sum.missing : 0;
+    return ok;
 }
 
 static bool interrupted(sl_error *error) {
@@ -1333,7 +1334,8 @@ static bool connect_to_cluster(sl_verification *verification, sl_error *error) {
         return false;
     sl_types_log(job);
     if (!(config->unregistered ? sl_sources_number_offline(job, error)
-                               : sl_sources_number_as_loaded(job, destination, error)) ||
+                               : sl_ids_allow_verify(job, destination, error) &&
+                                     sl_sources_number_as_loaded(job, destination, error)) ||
         (!config->unregistered &&
          !sl_registry_numbers(destination->registry, &verification->registered,
                               &verification->registered_count, error)) ||

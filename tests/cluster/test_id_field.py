@@ -102,6 +102,14 @@ class Standalone(support.ClusterCase):
         self.load("--id-field", "key", source)
         self.check_stored([{"_id": f"k{n}", "n": n} for n in range(5000)])
 
+    def test_verify_needs_the_option(self):
+        """Otherwise all documents would be reported as missing, and as extra."""
+        for name, text in ("a.json", '{"k":1,"n":5}\n{"k":2,"n":5}\n'), ("a.csv", "k,n\n1,5\n2,5\n"):
+            words = "verify", *self.target(name[2:]), "--progress", "none", "--content", self.file(name, text)
+            self.load("--id-field", "k", words[-1], collection=name[2:])
+            self.shardload(*words, code=support.EXIT_SOURCE, message="--id-field k; give the same option")
+            self.shardload(*words, "--id-field", "k")
+
 
 class Sharded(Standalone):
     variable = "SHARDLOAD_TEST_URI"

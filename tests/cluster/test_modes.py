@@ -87,6 +87,18 @@ class Modes:
         again, _ = self.load(*self.by_id, self.scratch / f"new-{next(self._counter) - 2}.csv", code=support.EXIT_SOURCE)
         self.assertIn(": 0 stored, 2 matched a stored document, 1 rejected", again.err)
 
+    def test_records_that_match_none_are_inserted(self):
+        """From their file in rejected/. Inserting their source again would store matched documents twice."""
+        self.database.t.insert_many([{"k": n} for n in range(5)])
+        path = self.file("a.csv", "k,n\n" + "".join(f"{n},1\n" for n in range(6)))
+        outcome, work = self.load("--mode", "update", "--match-fields", "k", path, code=support.EXIT_REJECTS)
+        self.assertIn("with --mode insert instead of --mode update and --match-fields", outcome.out)
+        for words in (), ("--again",):
+            again, _ = self.load(*words, path, code=support.EXIT_SOURCE)
+            self.assertRegex(again.err, f"5 of its records have matched .* beside .* rejected/ in .*{work}")
+        self.load(work / "rejected/000001-a.csv")
+        self.assertEqual(sorted((one["k"], one["n"]) for one in self.database.t.find()), [(n, 1) for n in range(6)])
+
     def test_a_column_with_a_dot_changes_one_field(self):
         """The fields beside it, which the table does not have, stay."""
         self.database.t.insert_many([{"_id": n, "k": {"nr": n, "plz": "old", "more": {"x": n}}} for n in range(300)]
@@ -159,9 +171,10 @@ class Modes:
     def test_names_that_are_operators_or_paths(self):
         self.store(rows(0, 5))
         source = self.file("a.json", b'{"_id":1,"$set":{"t":5}}\n{"_id":2,"a.b":1}\n{"_id":3,"":1}\n')
-        _, work = self.load("--mode", "merge", source, code=support.EXIT_SOURCE)
+        outcome, work = self.load("--mode", "merge", source, code=support.EXIT_SOURCE)
         self.assert_accounting(work, records=3, rejectedByParser=3)
         self.check_stored(documents(rows(0, 5)))
+        self.assertIn("upsert and replace store the name as it is, but remove all other", outcome.err)
 
     def test_types_of_ids_are_kept(self):
         values = [5, 5.5, "x", bson.Int64(1 << 40), b"\1\2", bson.Decimal128("1.5"), {"a": 1, "b": 2}, bson.ObjectId()]

@@ -3,6 +3,8 @@
 document is provoked on a server, and the good documents of the same batch are stored; through the
 loader such records become rejects."""
 import json
+import re
+import shlex
 
 import support
 from support import bson, pymongo
@@ -292,6 +294,46 @@ class AllRejected(support.ClusterCase):
         _, work = self.load("--format", "delimited", "--batch-size", "7000", self.zipped("lines.csv.gz", text),
                             code=support.EXIT_REJECTS)
         self.assertEqual({row["line"] for row in support.reject_rows(work)}, {"7", "40002", "100001"})
+        self.assertEqual((work / "rejected/000001-lines.csv.gz").read_text().replace("x", ""),
+                         "a,b\n5,\n40000,\n99999,\n")
+
+    def test_their_text_is_corrected_and_loaded(self):
+        """By the command of the summary, as that of the parser's rejects; `verify` does not miss them."""
+        first, last = '{"k": 1,\n "n": 6}', '{"k": "}", "n": 8}'
+        sources = {"a.csv": ('k,n\n"x\ny",7\nz,1\n"q""q",x\n"r",9\r\n', 'k,n\n"q""q",x\n"x\ny",7\n"r",9\n'),
+                   "b.csv": ("k,n\n" + "a,1\n" * 5000 + "b,7", "k,n\nb,7\n"),
+                   "c.json": (f'[{first}, {{"k": 2, "n": 2}} ,{last}]', f"{first}\n{last}\n"),
+                   "d.json": ('{"n":7} {"n":1}\n {"n":8}\n', '{"n":7}\n{"n":8}\n'),
+                   "e.csv": ("k;n\r1;1\r2;7\r", "k;n\n2;7\n")}
+        for number, (name, (text, rejected)) in enumerate(sources.items()):
+            with self.subTest(name):
+                where = {"collection": f"c{number}"}
+                types = ("--types", "k=text,n=int") if name == "a.csv" else ()
+                self.database.create_collection(where["collection"], validator={"n": {"$lt": 5}})
+                path = self.file(name, text)
+                outcome, work = self.load(*types, "--batch-size", 2000, path, code=support.EXIT_REJECTS, **where)
+                file = work / f"rejected/000001-{name}"
+                self.assertEqual(file.read_bytes().decode(), rejected)
+                self.assertIn(f"{file}; correct them there, and load them:", outcome.out)
+                for words in (), ("--content",):
+                    seen = self.shardload("verify", *self.target(**where), "--progress", "none", *types, *words, path)
+                    self.assertIn("expected to be missing", seen.out)
+                file.write_bytes(re.sub(rb"[6789x](\r?\n|}|$)", rb"3\1", file.read_bytes()))
+                command = re.search("load them:\n    shardload (.*)", outcome.out)[1]
+                self.shardload(*shlex.split(command), "--work-dir", self.scratch / f"again-{number}")
+                stored = self.database[where["collection"]].count_documents({})
+                self.assertEqual(stored, support.run_record(work)["accounting"]["records"])
+
+    def test_records_without_text(self):
+        """Of a dump no text is kept: the summary shows what to do."""
+        path = self.file("t.bson", b"".join(support.bson.encode({"_id": n, "n": n}) for n in range(9)))
+        self.database.create_collection("t", validator={"n": {"$lt": 5}})
+        outcome, work = self.load(path, code=support.EXIT_REJECTS)
+        self.assertIn("the text of 4 refused records was not kept", outcome.out)
+        self.assertFalse((work / "rejected").exists())
+        self.database.command("collMod", "t", validator={})
+        self.load("--again", path)
+        self.assertEqual(self.database.t.count_documents({}), 9)
 
     def test_by_the_parser(self):
         """The message names --schema; the same reason with another value is shown once, with its count."""

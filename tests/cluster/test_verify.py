@@ -185,7 +185,7 @@ class AnyServer:
         self.load("--types", "a=flag:1:0", path, code=support.EXIT_REJECTS)
         outcome, found, _ = self.verify("--types", "a=flag:1:0", path)
         self.assertNotIn("the load rejected", outcome.text)
-        outcome, found, _ = self.verify(path, code=support.EXIT_VERIFICATION)
+        outcome, found, _ = self.verify("--content", path, code=support.EXIT_VERIFICATION)
         self.assertGreaterEqual(found["missing"], 2)
         self.assertRegex(outcome.text, r"load rejected 2 of these records: .* missing; see rejects.tsv in \S+:/")
 
@@ -194,8 +194,11 @@ class AnyServer:
         text = mot_text([1, 2, 3]).replace("|7002|2015-11-20|4|NT|P|49828", "|7002|2015-11-20|4|NT|P|1")
         path = self.file("year.txt", text)
         self.load("--shard-key", "none", path, code=support.EXIT_REJECTS)
-        outcome, found, _ = self.verify("--content", path, code=support.EXIT_VERIFICATION)
+        outcome, found, _ = self.verify("--content", path)
         self.assertEqual(found["missing"], 2)
+        self.assertIn("load rejected 2 of these records: their documents are expected to be missing", outcome.text)
+        self.database.t.delete_one({})
+        outcome, found, _ = self.verify("--content", path, code=support.EXIT_VERIFICATION)
         self.assertIn("the load rejected 2 of these records: their documents are missing", outcome.text)
 
     # Sources

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """--resume completes a load however it was stopped, sends no completed block again, and refuses
 sources, options or a target other than those of the first run."""
+import gzip
 import os
 import random
 import signal
@@ -49,6 +50,21 @@ class Stopped(ResumeCase):
     def test_by_a_kill(self):
         self.killed_load(batch=40)
         self.assert_resumes()
+
+    def test_the_text_of_refused_records_is_written_once(self):
+        """Neither twice nor not at all, of a plain and of a compressed file."""
+        lines = [f"{n},{'x' * 9000}\n" for n in range(1200)]
+        for name, pack in ("wide.csv", bytes), ("wide.csv.gz", gzip.compress):
+            with self.subTest(name):
+                self.client.drop_database(self.database_name)
+                self.database.create_collection("t", validator={"n": {"$not": {"$mod": [7, 0]}}})
+                self.source = self.scratch / name
+                self.source.write_bytes(pack("".join(["n,t\n", *lines]).encode()))
+                self.work = self.scratch / f"work-{name}"
+                self.killed_load(batch=40)
+                self.resume().expect(support.EXIT_REJECTS)
+                kept = (self.work / "rejected" / f"000001-{name}").read_text().splitlines(True)
+                self.assertEqual((kept[0], sorted(kept[1:])), ("n,t\n", sorted(lines[::7])))
 
     def test_by_too_many_rejects(self):
         self.begin("--max-rejects", 1).wait().expect(support.EXIT_SOURCE, "--max-rejects", "--resume")
