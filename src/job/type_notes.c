@@ -21,7 +21,11 @@ void sl_type_divide_words(char *word, const sl_schema_column *type) {
  * list. */
 static void write_declaration(const char *name, const sl_schema_column *type, const char *before,
                               char *out, size_t room) {
-    char word[SL_TYPE_ROOM];
+    char word[SL_TYPE_ROOM], one[SL_FIELD_ROOM];
+    if (strlen(name) < sizeof one) {
+        sl_name_put(one, name);
+        name = one;
+    }
     sl_column_type_write(type, word);
     if (type->zone == SL_CHOICE_YES)
         word[strcspn(word, " ")] = '\0';

@@ -1017,12 +1017,14 @@ static void log_renamed(const sl_job *job, const known_types *known) {
                 : write_renamed(source->dialect, nested, known ? known : &none, list, sizeof list);
         if (count == 0 || strcmp(list, last[nested]) == 0)
             continue;
-        sl_log_warning("%s: %s stored %s: %s%s", sl_source_set_at(job->set, k / 2)->shown,
-                       sl_plural(count, "column[s] [is|are]"),
-                       nested ? "in an embedded document, because the name has a dot"
-                              : "under another name, without dots and $, because no query or index "
-                                "could reach it",
-                       list, count > REPAIRED_SHOWN ? " ..." : "");
+        sl_log_warning(
+            "%s: %s stored %s: %s%s", sl_source_set_at(job->set, k / 2)->shown,
+            sl_plural(count, "column[s] [is|are]"),
+            nested
+                ? "in an embedded document, because the name has a dot"
+                : "under another name, without dots, $ and line breaks, because no query or index "
+                  "could reach it",
+            list, count > REPAIRED_SHOWN ? " ..." : "");
         strcpy(last[nested], list);
     }
 }

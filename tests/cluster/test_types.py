@@ -618,7 +618,7 @@ class Names(support.ClusterCase):
     def test_queries_and_indexes_reach_every_column(self):
         path = self.file("a.csv", "Kunden-Nr.;Tel.;$id;No. of items;3.5mm;a..b;origin.name;.\n1;2;3;4;5;6;7;8\n")
         outcome, _ = self.load("--index", '{"Kunden-Nr": 1}', path)
-        self.assertIn('7 columns are stored under another name, without dots and $, because no query or index '
+        self.assertIn('7 columns are stored under another name, without dots, $ and line breaks, because no query or index '
                       'could reach it: "Kunden-Nr." as "Kunden-Nr", "Tel." as "Tel", "$id" as "id"', outcome.err)
         self.assertIn('1 column is stored in an embedded document, because the name has a dot: "origin.name" as '
                       '{origin: {name: ...}}', outcome.err)
@@ -637,6 +637,18 @@ class Names(support.ClusterCase):
         self.load("--schema", schema, "--again", path)
         self.shardload("verify", *self.target(), "--content", "--schema", schema, path)
         self.assertEqual(self.database.t.count_documents({}), 1)
+
+    def test_line_breaks_in_names(self):
+        """A heading on two lines is stored with a blank, which is said; options take it so, and as it is in the file."""
+        path = self.file("a.csv", '"Nr";"Umsatz\nin \u20ac";"at.Haupt-\r\n sitz\n"\n1;1.234;x\n2;2.500;y\n')
+        outcome, _ = self.load(path)
+        self.assertIn('"Umsatz\\x0ain \u20ac" as "Umsatz in \u20ac", ', outcome.err)
+        advised = re.search(r"--types '(Umsatz in \u20ac=int:1.234,5)'", outcome.err)[1]
+        for types, code in ((advised, support.EXIT_OK), (advised.replace(" in", "\nin"), support.EXIT_OK)):
+            self.load("--drop", "--types", types, "--id-field", "Umsatz in \u20ac", path, code=code)
+            self.assertEqual(list(self.database.t.find()), [{"_id": 1234, "Nr": 1, "at_Haupt- sitz": "x"},
+                                                            {"_id": 2500, "Nr": 2, "at_Haupt- sitz": "y"}])
+        self.shardload("verify", "--content", *self.target(), "--types", types, "--id-field", "Umsatz\nin \u20ac", path)
 
     def test_an_id_by_the_name_of_the_field(self):
         path = self.file("a.csv", "Kunden-Nr.;Name\n1;Ann\n")
