@@ -234,7 +234,8 @@ static char *name_elements(sl_dialect *d, bool long_names, char *at) {
     return at;
 }
 
-/* Repairs the keys that no query could reach, and those with line breaks. Returns the end of their texts. */
+/* Repairs the keys that no query could reach, and those with line breaks. Returns the end of their
+ * texts. */
 static char *repair_keys(sl_dialect *d, bool long_names, char *at) {
     for (size_t i = 0; i < d->column_count; i++) {
         const char *key = key_of(&d->columns[i], long_names);

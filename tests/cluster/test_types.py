@@ -287,7 +287,8 @@ class Remembered(support.ClusterCase):
         in several ones; where it may be 1696, both readings are named."""
         german, comma = self.csv("1;5,75", header="n;x"), self.csv("2,1.696", header="n,x")
         said = "column x: double here, double 1234,5 in earlier loads: each file is read in its own form"
-        for name, first, words in (("k1", german, ()), ("k2", self.csv("1;5", header="n;x"), ("--types", "x=int:1.234,5"))):
+        whole = self.csv("1;5", header="n;x")
+        for name, first, words in (("k1", german, ()), ("k2", whole, ("--types", "x=int:1.234,5"))):
             self.shardload("load", *self.target(name), *words, first)
             outcome = self.shardload("load", *self.target(name), comma)
             self.assertIn(said.replace("double 1234,5", "int 1.234,5") if words else said, outcome.err)
@@ -296,11 +297,12 @@ class Remembered(support.ClusterCase):
         for n, text in enumerate(("n\tx\n1\t1.696\n", "n|x\n1|1.696\n", 'n,x\n"1","1.696"\n')):
             path = self.file(f"other{n}.csv", text)
             outcome = self.shardload("load", *self.target("k1"), path, code=support.EXIT_SOURCE)
-            self.assertIn("--types x=int:1.234,5 (as 1696) or --types x=double (as 1.696)", outcome.err.replace("'", ""))
+            self.assertIn("--types x=int:1.234,5 (as 1696) or --types x=double (as 1.696)",
+                          outcome.err.replace("'", ""))
             self.shardload("load", *self.target("k1"), "--types", "x=double", path)
         for paths in ((german, comma), (comma, german)):
             outcome, work = self.load("--drop", *paths)
-            self.assertRegex(outcome.err, "column x: double.* in files with .* between columns, double.* in others: each")
+            self.assertRegex(outcome.err, "column x: double.* in files with .* columns, double.* in others: each")
             self.assertEqual(sorted(self.values("t")), [1.696, 5.75])
             self.shardload("verify", "--content", *self.target(), *paths)
             self.assertEqual(sorted(one["types"][1] for one in support.run_record(work)["types"]),
@@ -618,8 +620,8 @@ class Names(support.ClusterCase):
     def test_queries_and_indexes_reach_every_column(self):
         path = self.file("a.csv", "Kunden-Nr.;Tel.;$id;No. of items;3.5mm;a..b;origin.name;.\n1;2;3;4;5;6;7;8\n")
         outcome, _ = self.load("--index", '{"Kunden-Nr": 1}', path)
-        self.assertIn('7 columns are stored under another name, without dots, $ and line breaks, because no query or index '
-                      'could reach it: "Kunden-Nr." as "Kunden-Nr", "Tel." as "Tel", "$id" as "id"', outcome.err)
+        self.assertIn('7 columns are stored under another name, without dots, $ and line breaks, because no query or '
+                      'index could reach it: "Kunden-Nr." as "Kunden-Nr", "Tel." as "Tel", "$id" as "id"', outcome.err)
         self.assertIn('1 column is stored in an embedded document, because the name has a dot: "origin.name" as '
                       '{origin: {name: ...}}', outcome.err)
         more = self.file("b.csv", path.read_text().replace("1;", "9;"))
@@ -639,7 +641,7 @@ class Names(support.ClusterCase):
         self.assertEqual(self.database.t.count_documents({}), 1)
 
     def test_line_breaks_in_names(self):
-        """A heading on two lines is stored with a blank, which is said; options take it so, and as it is in the file."""
+        """A heading on two lines is stored with a blank, which is said; options take either name."""
         path = self.file("a.csv", '"Nr";"Umsatz\nin \u20ac";"at.Haupt-\r\n sitz\n"\n1;1.234;x\n2;2.500;y\n')
         outcome, _ = self.load(path)
         self.assertIn('"Umsatz\\x0ain \u20ac" as "Umsatz in \u20ac", ', outcome.err)
