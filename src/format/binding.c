@@ -145,6 +145,26 @@ static bool is_reachable(const sl_dialect *d, const char *key) {
     return *key != '$' && (!strchr(key, '.') || (!d->contradict && sl_nesting_is_nested(key)));
 }
 
+static bool is_control(char byte) {
+    return ((unsigned char)byte < ' ' && byte) || byte == '\x7F';
+}
+
+char *sl_name_put(char *to, const char *name) {
+    const char *begin = to;
+    for (const char *at = name; *at; at++) {
+        if (!is_control(*at)) {
+            *to++ = *at;
+            continue;
+        }
+        while (is_control(at[1]) || at[1] == ' ')
+            at++;
+        if (at[1] && to > begin && to[-1] != ' ')
+            *to++ = ' ';
+    }
+    *to++ = '\0';
+    return to;
+}
+
 /* Writes the key without $ at its beginning, without dots at its end and before blanks, and with _
  * instead of other dots. Returns the end. */
 static char *put_repaired(char *to, const char *key, size_t column) {
@@ -214,14 +234,17 @@ static char *name_elements(sl_dialect *d, bool long_names, char *at) {
     return at;
 }
 
-/* Repairs the keys that no query could reach. Returns the end of their texts. */
+/* Repairs the keys that no query could reach, and those with line breaks. Returns the end of their
+ * texts. */
 static char *repair_keys(sl_dialect *d, bool long_names, char *at) {
     for (size_t i = 0; i < d->column_count; i++) {
         const char *key = key_of(&d->columns[i], long_names);
-        if (is_reachable(d, key))
+        char *end = sl_name_put(at, key);
+        const bool reachable = is_reachable(d, at) && (*at || !*key);
+        if (reachable && strcmp(at, key) == 0)
             continue;
         d->columns[i].repaired = at;
-        at = put_repaired(at, key, i);
+        at = reachable ? end : put_repaired(at, at, i);
     }
     return at;
 }

@@ -910,6 +910,7 @@ static bool fits_number(const sl_column_guess *guess, const sl_schema_column *ty
 bool sl_column_guess_fits(const sl_column_guess *guess, const sl_schema_column *type) {
     switch (type->type) {
     case SL_TYPE_INT:
+    case SL_TYPE_INT64:
         return guess->values == 0 || fits_number(guess, type, KIND_INT);
     case SL_TYPE_DOUBLE:
         return guess->values == 0 || fits_number(guess, type, KIND_DOUBLE);
@@ -1138,7 +1139,7 @@ static bool read_details(const char *words, sl_schema_column *column) {
             return true;
         }
     }
-    if (type->has_words || !type->infer)
+    if (type->has_words || (!type->infer && column->type != SL_TYPE_INT64))
         return false;
     if (column->type == SL_TYPE_DATETIME)
         column->zone = *words == '\0' ? SL_CHOICE_NO : SL_CHOICE_UNSET;
@@ -1230,12 +1231,13 @@ const sl_column_type sl_column_types[] = {
                          .infer = infer_decimal},
     [SL_TYPE_OBJECT_ID] = {"objectid", SL_BSON_OBJECT_ID, 12, SLOW, SL_CLASS_TEXT, .put = put_object_id,
                            .infer = infer_object_id},
+    [SL_TYPE_INT64] = {"int64", SL_BSON_INT64, 8, SLOW, SL_CLASS_NUMBERS, .has_format = true,
+                       .put = put_int64},
     {"uuid", SL_BSON_BINARY, SL_BSON_VALUE_MAX, SLOW, SL_CLASS_TEXT, .put = put_uuid},
     {"json", SL_BSON_DOCUMENT, 16, SLOW, SL_CLASS_TEXT, .grows = true, .put = sl_put_json},
     {"array", SL_BSON_ARRAY, 16, SLOW, SL_CLASS_TEXT, .grows = true, .has_format = true,
      .put = sl_put_array},
     {"bool", SL_BSON_BOOL, 8, SLOW, SL_CLASS_FLAGS, .put = sl_put_bool},
-    {"int64", SL_BSON_INT64, 8, SLOW, SL_CLASS_NUMBERS, .has_format = true, .put = put_int64},
     {"base32", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_base32},
     {"hex", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .has_format = true, .put = sl_put_hex},
     {"base64", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_base64},
@@ -1247,10 +1249,14 @@ const sl_column_type sl_column_types[] = {
 /* clang-format on */
 
 bool sl_column_type_named(const char *word, sl_type *type) {
-    const size_t length = strcspn(word, ":");
-    const sl_text text = sl_text_equal((sl_text){word, length}, sl_text_of("decimal"))
-                             ? sl_text_of("decimal128")
-                             : (sl_text){word, length};
+    static const char *const others[][2] = {{"decimal", "decimal128"}, /* words of servers */
+                                            {"long", "int64"},
+                                            {"boolean", "bool"},
+                                            {"string", "text"},
+                                            {"objectId", "objectid"}};
+    sl_text text = {word, strcspn(word, ":")};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        text = sl_text_equal(text, sl_text_of(others[i][0])) ? sl_text_of(others[i][1]) : text;
     for (size_t i = 0; sl_column_types[i].word; i++) {
         if (sl_text_equal(text, sl_text_of(sl_column_types[i].word))) {
             *type = (sl_type)i;

@@ -63,7 +63,7 @@ typedef struct sl_column_type {
 /* In the order of sl_type; ended by a row without word. */
 extern const sl_column_type sl_column_types[];
 
-/* Sets the type of that word; `decimal` is decimal128. */
+/* Sets the type of that word, or of the server's word for it, such as long. */
 bool sl_column_type_named(const char *word, sl_type *type);
 
 /* Writes "a type: text, int, ..." Returns out. */

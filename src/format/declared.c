@@ -3,6 +3,7 @@
 #include "declared.h"
 #include "column_types.h"
 #include "convert.h"
+#include "delimited.h"
 #include "fields.h"
 
 #include <stdio.h>
@@ -22,7 +23,11 @@ static bool refuse(const char *item, const char *why, sl_error *error) {
 
 bool sl_declaration_write(const char *before, const char *name, const char *words, sl_type type,
                           char *out, size_t room) {
-    char shown[256];
+    char shown[SL_FIELD_ROOM], repaired[SL_FIELD_ROOM];
+    if (strlen(name) < sizeof repaired) {
+        sl_name_put(repaired, name);
+        name = repaired;
+    }
     const int length = snprintf(out, room, "%s%s=%s", before, name, words);
     sl_text_printable(sl_text_of(name), shown, sizeof shown);
     if ((size_t)length >= room || strpbrk(name, ",=") || strcmp(name, shown) != 0)

@@ -173,6 +173,9 @@ const char *sl_delimited_record_kind(const sl_dialect *dialect);
 bool sl_delimited_check_head(const sl_dialect *dialect, sl_text head, bool whole, sl_error *error);
 char *sl_delimited_describe(const sl_dialect *dialect, char *out, size_t room);
 sl_text sl_delimited_header(const sl_dialect *dialect);
+/* Writes a name with one blank for line breaks and other control characters within it. Returns the
+ * end, behind its 0. */
+char *sl_name_put(char *to, const char *name);
 /* The column that an option names: as in the header or schema, or by its key. SIZE_MAX: there is
  * none, or several (with error). */
 size_t sl_delimited_column_named(const sl_dialect *dialect, const char *name, const char *option,

@@ -27,6 +27,7 @@ typedef enum sl_type {
     SL_TYPE_FLAG,
     SL_TYPE_DECIMAL,
     SL_TYPE_OBJECT_ID,
+    SL_TYPE_INT64,
 } sl_type;
 
 /* The treatment of a value that does not fit its type: its record is rejected, the value is stored

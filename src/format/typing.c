@@ -79,15 +79,21 @@ static bool fits(const sl_typed_layout *layout, const sl_dialect *dialect) {
     return same;
 }
 
+static char delimiter_of(const sl_dialect *dialect) {
+    return dialect->delimiter == ',' ? ',' : ';';
+}
+
 sl_typed_layout *sl_typing_layout_of(const sl_typing *typing, const sl_dialect *dialect) {
     uint64_t at = 0;
-    size_t found;
     for (size_t i = 0; i < dialect->column_count; i++)
         at += sl_process_hash(dialect->columns[i].published);
-    while ((found = sl_name_index_next(&typing->index, &at)) != SIZE_MAX &&
-           !fits(typing->layouts[found], dialect))
-        continue;
-    return found == SIZE_MAX ? NULL : typing->layouts[found];
+    for (size_t found; (found = sl_name_index_next(&typing->index, &at)) != SIZE_MAX;) {
+        sl_typed_layout *layout = typing->layouts[found];
+        if ((!layout->delimiter || layout->delimiter == delimiter_of(dialect)) &&
+            fits(layout, dialect))
+            return layout;
+    }
+    return NULL;
 }
 
 /* Adds layout `k` to the index, whose room is sufficient. */
@@ -177,10 +183,18 @@ static sl_typed_layout *layout_of(sl_typing *typing, const char *array, const sl
     if (layout)
         return layout;
     layout = add_layout(typing, dialect->column_count, error);
+    if (layout)
+        layout->delimiter = delimiter_of(dialect);
     for (size_t i = 0; layout && i < dialect->column_count; i++) {
         const sl_bound_column *column = &dialect->columns[i];
         if (!add_column(layout, column->published, array, column->key, &column->schema, error))
             return NULL;
+        layout->columns[i].written =
+            layout->delimiter == ',' ? SL_BETWEEN_COMMAS : SL_BETWEEN_OTHERS;
+    }
+    for (size_t k = 0; layout && k + 1 < typing->count; k++) {
+        if (fits(typing->layouts[k], dialect))
+            layout->twin = typing->layouts[k]->twin = true;
     }
     return layout && end_layout(typing, error) ? layout : NULL;
 }
@@ -242,10 +256,12 @@ static void add_record(sl_typed_column *const *columns, const sl_parser *parser,
         const sl_dialect *d = parser->dialect;
         const bool quoted = d->quote && begin > text && begin[-1] == d->quote;
         sl_text field = sl_field_trim((sl_text){begin, (size_t)(end - begin)}, d->trim);
-        if (sl_field_is_null(d, field, quoted))
+        if (sl_field_is_null(d, field, quoted)) {
             columns[i]->guess.missing++;
-        else
+        } else {
+            columns[i]->written |= quoted ? SL_BETWEEN_QUOTES : 0;
             add_value(columns[i], field, parser, record, source);
+        }
     }
 }
 
@@ -419,10 +435,15 @@ bool sl_typing_shows_quotes(const sl_typing *typing) {
     return records > 1; /* one may be by chance */
 }
 
-bool sl_typing_restore(sl_typing *typing, const char *array, const char *const *names,
-                       const char *const *types, size_t count, sl_error *error) {
+bool sl_typing_restore(sl_typing *typing, const char *array, char delimiter,
+                       const char *const *names, const char *const *types, size_t count,
+                       sl_error *error) {
     sl_typed_layout *layout = add_layout(typing, count > 0 ? count : 1, error);
     bool ok = layout != NULL;
+    if (layout) {
+        layout->delimiter = delimiter;
+        layout->twin = delimiter != 0;
+    }
     for (size_t i = 0; ok && i < count; i++) {
         ok = add_column(layout, names[i], array, names[i], NULL, error);
         /* The declared types that cannot be read are those of --types again. */
@@ -433,11 +454,23 @@ bool sl_typing_restore(sl_typing *typing, const char *array, const char *const *
     return ok && end_layout(typing, error);
 }
 
-/* `grouped`: points may separate groups of digits, so a column of numbers such as 12.500 is
+/* The decimal separators in the numbers of texts with commas between fields, or of others. */
+typedef struct separators {
+    bool commas, points, likely; /* likely: points in numbers separate groups of digits */
+} separators;
+
+/* If points may separate groups of digits (`grouped`), a column of numbers such as 12.500 is
  * text. `surely`: only if they must. */
-static void decide(sl_typed_layout *layout, bool grouped, bool surely) {
+static void decide(sl_typed_layout *layout, const separators of[2]) {
     for (size_t i = 0; i < layout->count; i++) {
         sl_typed_column *column = &layout->columns[i];
+        bool grouped = false, surely = true;
+        for (size_t c = 0; c < 2; c++) {
+            if (column->written & (c == 0 ? SL_BETWEEN_COMMAS : SL_BETWEEN_OTHERS)) {
+                grouped = grouped || of[c].likely || !of[c].points;
+                surely = surely && !of[c].likely;
+            }
+        }
         column->blanks = column->blanks || column->padded;
         if (column->schema.declared)
             continue;
@@ -489,15 +522,57 @@ const sl_typed_column *sl_typing_next(sl_typing_walk *walk) {
     return NULL;
 }
 
+/* The decimal separator of a type of numbers; 0: it has none. */
+static char separator_in(const sl_schema_column *type) {
+    const sl_number_form *form = type->format ? sl_number_form_named(type->format) : NULL;
+    if (sl_column_class(type) != SL_CLASS_NUMBERS)
+        return 0;
+    return form ? form->decimal : type->type == SL_TYPE_INT ? 0 : '.';
+}
+
+static char separator_of(const sl_typed_column *column) {
+    sl_schema_column type = {0};
+    sl_column_guess_decide(&column->guess, &type);
+    return column->guess.values > 0 ? separator_in(&type) : 0;
+}
+
+/* Finds the columns whose numbers have points between commas, while those of the same name between
+ * other delimiters have decimal commas. */
+static void divide_forms(sl_typing *typing) {
+    for (size_t k = 1; k < typing->count; k++) {
+        const sl_typed_layout *layout = typing->layouts[k];
+        for (size_t i = 0; i < layout->count; i++) {
+            sl_typed_column *column = &layout->columns[i];
+            for (size_t j = column->first; j < k; j++) {
+                const sl_typed_layout *other = typing->layouts[j];
+                const sl_typed_column *first = typed_layout_column(other, column->name);
+                if (!first || first->first != j)
+                    continue;
+                const bool commas = layout->delimiter == ',';
+                const char one = separator_of(first), two = separator_of(column);
+                const bool differs = layout->delimiter != other->delimiter && one && two &&
+                                     one != two && (commas ? two : one) == '.';
+                column->first = differs ? k : j;
+                column->other = differs ? first : NULL;
+                if (!differs)
+                    break;
+            }
+        }
+    }
+}
+
 void sl_typing_decide(sl_typing *typing) {
+    divide_forms(typing);
     for (int copies = 0; copies < 2; copies++) {
         for (size_t k = 1; k < typing->count; k++) {
             sl_typed_layout *layout = typing->layouts[k];
             for (size_t i = 0; i < layout->count; i++) {
                 sl_typed_column *column = &layout->columns[i];
                 sl_typed_column *first = namesake(typing, k, column);
-                if (first && copies)
+                if (first && copies) {
                     column->guess = first->guess;
+                    column->written = first->written;
+                }
                 for (sl_rest_types r = 0; r < SL_RESTS && first; r++) {
                     if (copies)
                         column->rests[r].misfits = 0;
@@ -505,25 +580,32 @@ void sl_typing_decide(sl_typing *typing) {
                         sl_column_rest_merge(&first->rests[r], r, &first->guess, &column->rests[r],
                                              &column->guess);
                 }
-                if (first && !copies)
+                if (first && !copies) {
                     sl_column_guess_merge(&first->guess, &column->guess);
+                    first->written |= column->written;
+                }
             }
         }
     }
-    bool commas = false, points = false; /* in numbers, as decimal separators */
+    separators of[2] = {{.commas = false}, {.commas = false}};
     for (size_t k = 0; k < typing->count; k++) {
         for (size_t i = 0; i < typing->layouts[k]->count; i++) {
             sl_typed_column *column = &typing->layouts[k]->columns[i];
             decide_rest(column);
             const char *form = column->rest ? column->type_of_rest.format : NULL;
             const sl_number_form *number = form ? sl_number_form_named(form) : NULL;
-            commas = commas || column->guess.comma || (number && number->decimal == ',');
-            points = points || sl_column_guess_has_point(&column->guess);
+            for (size_t c = 0; c < 2; c++) {
+                if (!(column->written & (c == 0 ? SL_BETWEEN_COMMAS : SL_BETWEEN_OTHERS)))
+                    continue;
+                of[c].commas |= column->guess.comma || (number && number->decimal == ',');
+                of[c].points |= sl_column_guess_has_point(&column->guess);
+            }
         }
     }
-    const bool likely = commas || (typing->semicolons && !points);
+    of[0].likely = of[0].commas;
+    of[1].likely = of[1].commas || (typing->semicolons && !of[1].points);
     for (size_t k = 0; k < typing->count; k++)
-        decide(typing->layouts[k], likely || !points, !likely);
+        decide(typing->layouts[k], of);
 }
 
 void sl_typing_log_shorter(const sl_typing *typing) {
@@ -564,9 +646,14 @@ bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *diale
         const char *name = dialect->columns[i].published;
         const sl_typed_column *typed =
             layout ? typed_layout_column(layout, name) : column_named(typing, name);
-        all = all && typed;
+        const bool written =
+            !typed || layout || !typed->written ||
+            typed->written & (delimiter_of(dialect) == ',' ? SL_BETWEEN_COMMAS : SL_BETWEEN_OTHERS);
+        if (!written && separator_in(&typed->schema))
+            typed = NULL;
         if (typed)
             type = typed->schema;
+        all = all && typed;
         type.name = into->name;
         type.short_name = into->short_name;
         type.inferred = typed != NULL;

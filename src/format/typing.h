@@ -12,10 +12,17 @@
 
 typedef struct sl_typing sl_typing;
 
+/* How the values of a column are written. A decimal comma cannot stand between commas without
+ * quotes, so there the points in numbers are decimal points. */
+#define SL_BETWEEN_COMMAS 1u
+#define SL_BETWEEN_OTHERS 2u /* other delimiters */
+#define SL_BETWEEN_QUOTES 4u
+
 typedef struct sl_typed_column {
     char *name;
-    char *path;   /* in the documents: the name, or, of a record to embed, in the array */
-    size_t first; /* the first layout with this name */
+    char *path; /* in the documents: the name, or, of a record to embed, in the array */
+    const struct sl_typed_column *other; /* of the same name, with numbers in another form */
+    size_t first; /* the first layout with this name, whose numbers have the same form */
     sl_column_guess guess;
     sl_column_rest rests[SL_RESTS];
     sl_column_guess trimmed;    /* of the values without blanks at their ends, if one is `padded` */
@@ -23,6 +30,7 @@ typedef struct sl_typed_column {
     bool blanks;                /* once they are decided: a value has blanks at its ends */
     bool unbroken;              /* a value has no-break spaces at its ends, which --trim keeps */
     bool stored;                /* the collection has the column: its type is used */
+    uint8_t written;            /* bit set of SL_BETWEEN_COMMAS ... */
     sl_schema_column schema;    /* valid once the types are decided; has the name of the column */
     const sl_column_rest *rest; /* the column is text because of its misfits; else NULL. Of the
                                    first one of several columns of one name */
@@ -40,6 +48,8 @@ typedef struct sl_typed_layout {
     sl_typed_column *columns; /* sorted by name */
     size_t count;
     uint64_t hash;            /* of the names, in any order */
+    char delimiter;           /* a comma, another one (;), or 0: any */
+    bool twin;                /* another layout has the same names, with another delimiter */
     uint64_t records;         /* sampled */
     uint64_t shorter;         /* lines with fewer fields, which are rejected */
     sl_typing_doubt quotes;   /* around values, which are kept */
@@ -70,11 +80,14 @@ void sl_typing_forget(sl_typing *typing, const sl_dialect *dialect);
 bool sl_typing_shows_quotes(const sl_typing *typing);
 
 /* Adds a layout with types that are known, as sl_column_type_write writes them. False with error
- * (SL_EXIT_USAGE) if a type is unknown. `array`: as in sl_format_options. */
-bool sl_typing_restore(sl_typing *typing, const char *array, const char *const *names,
-                       const char *const *types, size_t count, sl_error *error);
+ * (SL_EXIT_USAGE) if a type is unknown. `array`: as in sl_format_options; `delimiter`: as in the
+ * layout. */
+bool sl_typing_restore(sl_typing *typing, const char *array, char delimiter,
+                       const char *const *names, const char *const *types, size_t count,
+                       sl_error *error);
 
-/* Decides the types. Columns of one name have one type, also in different layouts. */
+/* Decides the types. Columns of one name have one type, also in different layouts, but for numbers
+ * that have a decimal point between commas, and a decimal comma between other delimiters. */
 void sl_typing_decide(sl_typing *typing);
 
 /* The layout of a dialect's columns; NULL if no source with these columns was sampled. */

@@ -290,6 +290,8 @@ void sl_types_append(const sl_job *job, bson_t *document) {
         const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
         sl_record_begin_item(&layouts, k, &item);
         BSON_APPEND_INT64(&item, "sampled", (int64_t)layout->records);
+        if (layout->twin)
+            BSON_APPEND_BOOL(&item, "commas", layout->delimiter == ',');
         for (int types = 0; types < 2; types++) {
             BSON_APPEND_ARRAY_BEGIN(&item, types ? "types" : "columns", &array);
             for (size_t i = 0; i < layout->count; i++) {
@@ -339,11 +341,15 @@ bool sl_types_restore(sl_job *job, const bson_t *document, sl_error *error) {
     if (bson_iter_init_find(&iter, document, "types") && bson_iter_recurse(&iter, &layouts)) {
         while (ok && bson_iter_next(&layouts)) {
             size_t names, types;
+            bson_iter_t inside;
+            const bool twin =
+                bson_iter_recurse(&layouts, &inside) && bson_iter_find(&inside, "commas");
+            const char delimiter = !twin ? 0 : bson_iter_as_bool(&inside) ? ',' : ';';
             const char **name = strings_of(&layouts, "columns", &names);
             const char **type = strings_of(&layouts, "types", &types);
             ok = name && type && names == types
-                     ? sl_typing_restore(typing, job->config->format_options.array, name, type,
-                                         names, error)
+                     ? sl_typing_restore(typing, job->config->format_options.array, delimiter, name,
+                                         type, names, error)
                      : sl_error_set(error, SL_EXIT_USAGE, "the journal's types cannot be read");
             free(name);
             free(type);

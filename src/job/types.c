@@ -10,6 +10,7 @@
 #include "document_sample.h"
 #include "embed.h"
 #include "sources.h"
+#include "type_notes.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -482,8 +483,9 @@ static bool known_read(const sl_job *job, const sl_destination *destination, boo
         known_of(known, stored->items[i].name, &listed);
         for (size_t k = 0; listed == 0 && k < SL_FIELD_KINDS; k++) {
             if (stored->items[i].types & sl_field_kinds[k].bson_types) {
+                const bool wide = stored->items[i].types == 1u << BSON_TYPE_INT64;
                 known->items[all] = (known_type){.column = stored->items[i].name,
-                                                 .type = sl_field_kinds[k].type,
+                                                 .type = wide ? "int64" : sl_field_kinds[k].type,
                                                  .order = all,
                                                  .sampled = true};
                 all++;
@@ -506,22 +508,11 @@ static bool one_kind(const known_type *types, size_t count) {
     return true;
 }
 
-/* Writes NAME=TYPE as --types takes it; nothing if that is not possible. */
-static void write_declaration(const char *name, const sl_schema_column *type, const char *before,
-                              char *out, size_t room) {
-    char word[SL_TYPE_ROOM];
-    sl_column_type_write(type, word);
-    if (type->zone == SL_CHOICE_YES)
-        word[strcspn(word, " ")] = '\0';
-    *out = '\0';
-    if (!type->mixed[0])
-        sl_declaration_write(before, name, word, type->type, out, room);
-}
-
 /* Is it a type that texts have only by declaration, such as objectid (but for ObjectId(...))? */
 static bool is_only_declared(const sl_schema_column *type) {
     return type->type != SL_TYPE_TEXT &&
-           (type->type == SL_TYPE_OBJECT_ID || !sl_column_types[type->type].infer);
+           (type->type == SL_TYPE_OBJECT_ID ||
+            !(sl_column_types[type->type].infer || sl_column_class(type) == SL_CLASS_NUMBERS));
 }
 
 /* Can a value have a form of both types, and mean another date or number in each? */
@@ -532,25 +523,74 @@ static bool contradict(const sl_schema_column *a, const sl_schema_column *b) {
     return sl_column_class(a) == SL_CLASS_DATES && a->format && b->format && strcmp(one, two) != 0;
 }
 
+/* Is it a type of numbers with a decimal mark? */
+static bool has_decimal_mark(const sl_schema_column *type) {
+    return type->type == SL_TYPE_DOUBLE || type->type == SL_TYPE_DECIMAL ||
+           (type->format && sl_column_class(type) == SL_CLASS_NUMBERS);
+}
+
+/* Are the values numbers, in a form that the column itself proves? Points between commas are
+ * decimal points; between other delimiters, points before three digits may separate groups. */
+static bool proves_form(const sl_typed_column *column) {
+    return has_decimal_mark(&column->schema) &&
+           (column->written == SL_BETWEEN_COMMAS ||
+            !sl_column_guess_is_grouped(&column->guess, false));
+}
+
+/* Can the values be read with a decimal point and with a decimal comma, and has the collection
+ * numbers that were read in another way than these, or in both ways? */
+static bool is_doubtful(const known_type *types, size_t count, const sl_typed_column *column) {
+    sl_column_guess guess = column->guess;
+    sl_schema_column readings[SL_READINGS], read[2] = {{0}, {0}};
+    size_t marked = 0;
+    bool both = false;
+    const bool inferred = has_decimal_mark(&column->schema);
+    if (inferred && !sl_column_guess_is_grouped(&guess, false))
+        return false;
+    if (inferred)
+        guess.kinds = 0;
+    if (sl_column_guess_readings(&guess, readings) < 2 ||
+        sl_column_class(&readings[0]) != SL_CLASS_NUMBERS ||
+        !contradict(&readings[0], &readings[1]))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        sl_column_type_read(types[i].type, &read[marked > 0]);
+        if (types[i].sampled || !has_decimal_mark(&read[marked > 0]))
+            continue;
+        both = both || (marked > 0 && contradict(&read[0], &read[1])) ||
+               (inferred && contradict(&column->schema, &read[marked > 0]));
+        marked++;
+    }
+    return both;
+}
+
 /* Finds the type, of those that the collection has, which stores the sampled values without loss;
  * otherwise one of the same kind as the inferred type, which is then kept. False if there is none.
- * Of an unlisted column the inferred type is kept before: another program stores 1 and 1.5; and a
- * type that is only declared is not used. None, too, if two types read the values differently, but
- * when the load is compared: it took the first one, the only one then. */
+ * A form of numbers that the file proves is kept. Of an unlisted column the inferred type is kept
+ * before, because another program stores 1 and 1.5, unless all its numbers have one wider type; and
+ * a type that is only declared is not used. None, too, if two types read the values differently,
+ * but when the load is compared: it took the first one, the only one then. */
 static bool choose(const known_type *types, size_t count, const sl_typed_column *column,
                    bool comparing, sl_schema_column *chosen) {
-    const bool empty = column->guess.values == 0;
+    const bool empty = column->guess.values == 0, proven = !empty && proves_form(column);
     bool same = empty, found = false;
     *chosen = column->schema;
+    if (!empty && !comparing && !proven && is_doubtful(types, count, column))
+        return false;
     for (size_t i = 0; i < count; i++) {
         sl_schema_column type = {0};
         bool read = sl_column_type_read(types[i].type, &type);
-        if (type.type == SL_TYPE_DECIMAL && !type.format)
+        if (type.type == SL_TYPE_DECIMAL && (!type.format || proven))
             type.format = column->schema.format; /* of numbers, if the values are decimals */
         if (types[i].sampled && is_only_declared(&type) && type.type != column->schema.type)
             continue;
-        bool keep = types[i].sampled && !empty && sl_column_same_kind(&type, &column->schema);
-        bool fits = read && !keep && sl_column_guess_fits(&column->guess, &type);
+        const bool widens = count == 1 && column->schema.type == SL_TYPE_INT;
+        if (widens && types[i].sampled)
+            type.format = column->schema.format;
+        bool keep =
+            types[i].sampled && !empty && !widens && sl_column_same_kind(&type, &column->schema);
+        bool fits = read && !keep && !(proven && contradict(&column->schema, &type)) &&
+                    sl_column_guess_fits(&column->guess, &type);
         bool doubtful = sl_column_class(&column->schema) == SL_CLASS_TEXT ||
                         sl_column_guess_is_grouped(&column->guess, false);
         if (fits && found && doubtful && !empty && !comparing && contradict(chosen, &type))
@@ -563,27 +603,6 @@ static bool choose(const known_type *types, size_t count, const sl_typed_column 
         same = same || sl_column_same_kind(&type, &column->schema);
     }
     return found || same;
-}
-
-/* Writes the types that the values of a column of text may have, with what they make of one of
- * them; nothing if there are none, or the name cannot be written. */
-static void write_readings(const sl_typed_column *column, char *out, size_t room) {
-    char one[SL_FIELD_ROOM + SL_TYPE_ROOM], word[SL_WORD_ROOM(sizeof one)], reading[100];
-    sl_schema_column types[SL_READINGS];
-    size_t used = 0;
-    *out = '\0';
-    if (column->schema.declared || column->stored || column->schema.mixed[0] || column->rest ||
-        column->padded || sl_column_class(&column->schema) != SL_CLASS_TEXT)
-        return;
-    const size_t readings = sl_column_guess_readings(&column->guess, types);
-    for (size_t r = 0; r < readings; r++) {
-        write_declaration(column->name, &types[r], "", one, sizeof one);
-        if (!*one) /* the name has a comma */
-            return;
-        sl_column_reading_write(&types[r], column->guess.example, reading, sizeof reading);
-        used += sl_print_text(out + used, room - used, "%s--types %s%s", r > 0 ? " or " : "",
-                              sl_shell_word(one, word, sizeof word), reading);
-    }
 }
 
 /* Finds the type of a load that is compared: the only one that the registry lists, although the
@@ -628,13 +647,6 @@ typedef struct refusal {
     char own[400];   /* the same, of all columns with their types in this load */
 } refusal;
 
-/* Adds NAME=TYPE to a list, if there is room. False: it is not added. */
-static bool add_declaration(const char *name, const sl_schema_column *type, char list[400]) {
-    char one[SL_FIELD_ROOM + SL_TYPE_ROOM];
-    write_declaration(name, type, *list ? "," : "", one, sizeof one);
-    return *one && strlen(list) + strlen(one) < 400 && strcat(list, one);
-}
-
 static void write_stored(const known_type *types, size_t count, char *out, size_t room) {
     for (size_t i = 0, used = 0; i < count; i++)
         used += sl_print_text(out + used, room - used, "%s%s", i ? " and " : "", types[i].type);
@@ -650,10 +662,14 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
     sl_schema_column only = {0};
     const bool usual = sl_column_type_read(types[0].type, &only);
     refused->sampled = refused->sampled || types[0].sampled;
+    const bool decimal = only.type == SL_TYPE_DECIMAL && one_kind(types, count);
+    sl_schema_column own = column->schema;
+    if (decimal && sl_column_class(&own) == SL_CLASS_NUMBERS)
+        own.type = SL_TYPE_DECIMAL;
     if (count == 1 && (is_only_declared(&only) ||
                        (column->rest && sl_column_same_kind(&column->type_of_rest, &only))))
-        add_declaration(column->name, &only, refused->types);
-    add_declaration(column->name, &column->schema, refused->own);
+        sl_type_declare(column->name, &only, refused->types);
+    sl_type_declare(column->name, &own, refused->own);
     if (job->config->divided) /* --types is for the documents */
         refused->types[0] = refused->own[0] = '\0';
     if (refused->count++ >= REFUSED_SHOWN)
@@ -666,7 +682,7 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
     }
     write_stored(types, count, stored, sizeof stored);
     sl_text_printable(sl_text_of(column->path), name, sizeof name);
-    write_readings(column, readings, sizeof readings);
+    sl_type_write_readings(column, decimal, readings, sizeof readings);
     if (job->config->divided)
         *readings = '\0';
     else if (count == 1 && only.type == SL_TYPE_FLAG && column->schema.type == SL_TYPE_TEXT) {
@@ -748,12 +764,6 @@ static bool is_left_out(const sl_job *job, const char *path) {
     return to && sl_is_listed(path + strlen(to->field) + 1, to->keys, to->key_count);
 }
 
-/* Is it a type of numbers with a decimal mark? */
-static bool has_decimal_mark(const sl_schema_column *type) {
-    return type->type == SL_TYPE_DOUBLE || type->type == SL_TYPE_DECIMAL ||
-           (type->format && sl_column_class(type) == SL_CLASS_NUMBERS);
-}
-
 /* Reports a form of numbers that no earlier load had, if the earlier ones read values such as
  * 12.500 differently: one of the two may be wrong. */
 static void show_other_form(const char *name, const known_type *types, size_t count,
@@ -795,7 +805,14 @@ static void adopt_column(const sl_job *job, known_types *known, sl_typed_layout 
         return;
     bool fits = (comparing && choose_declared(job, types, count, column, &chosen)) ||
                 choose(types, count, column, comparing, &chosen);
-    bool other = fits && !sl_column_same_kind(&chosen, &column->schema);
+    bool other = fits && (!sl_column_same_kind(&chosen, &column->schema) ||
+                          (chosen.type != column->schema.type &&
+                           (types[0].sampled || chosen.type == SL_TYPE_INT64)));
+    if (!fits && !comparing && has_decimal_mark(&column->schema) &&
+        is_doubtful(types, count, column)) {
+        column->guess.kinds = 0; /* so both readings are shown */
+        sl_column_guess_decide(&column->guess, &column->schema);
+    }
     if (!comparing &&
         (!fits || !one_kind(types, count) || (other && is_joined(job, column->name)))) {
         refuse_column(job, layout, column, types, count, refused);
@@ -1001,30 +1018,16 @@ static void log_renamed(const sl_job *job, const known_types *known) {
                 : write_renamed(source->dialect, nested, known ? known : &none, list, sizeof list);
         if (count == 0 || strcmp(list, last[nested]) == 0)
             continue;
-        sl_log_warning("%s: %s stored %s: %s%s", sl_source_set_at(job->set, k / 2)->shown,
-                       sl_plural(count, "column[s] [is|are]"),
-                       nested ? "in an embedded document, because the name has a dot"
-                              : "under another name, without dots and $, because no query or index "
-                                "could reach it",
-                       list, count > REPAIRED_SHOWN ? " ..." : "");
+        sl_log_warning(
+            "%s: %s stored %s: %s%s", sl_source_set_at(job->set, k / 2)->shown,
+            sl_plural(count, "column[s] [is|are]"),
+            nested
+                ? "in an embedded document, because the name has a dot"
+                : "under another name, without dots, $ and line breaks, because no query or index "
+                  "could reach it",
+            list, count > REPAIRED_SHOWN ? " ..." : "");
         strcpy(last[nested], list);
     }
-}
-
-#define NAMES_SHOWN 5u
-
-typedef struct column_names {
-    char shown[600];
-    size_t used, count;
-} column_names;
-
-static void add_name(column_names *columns, const char *name) {
-    char one[80];
-    sl_text_printable(sl_text_of(name), one, sizeof one);
-    if (columns->count++ < NAMES_SHOWN)
-        columns->used +=
-            sl_print_text(columns->shown + columns->used, sizeof columns->shown - columns->used,
-                          "%s%s", columns->used ? ", " : "", one);
 }
 
 /* The next letter of a name, 0 at its end. Dots that are not stored (sl_bound_column.repaired) are
@@ -1084,7 +1087,7 @@ static known_type *alike_of(const known_types *known, const char *column, bool e
 static void warn_of_columns(const sl_job *job, const sl_destination *destination,
                             const recording *r, bool warns) {
     const known_types *known = r->known;
-    column_names fresh = {.count = 0}, missing = {.count = 0}, alike = {.count = 0};
+    sl_column_names fresh = {.count = 0}, missing = {.count = 0}, alike = {.count = 0};
     bool partial = sl_load_mode(job->config)->sets_fields;
     size_t count;
     for (size_t i = 0; i < sl_source_set_count(job->set); i++)
@@ -1097,9 +1100,9 @@ static void warn_of_columns(const sl_job *job, const sl_destination *destination
             same = type->present = true;
         if (same)
             continue;
-        add_name(&fresh, column);
+        sl_column_names_add(&fresh, column);
         if (alike_of(known, column, false))
-            add_name(&alike, column);
+            sl_column_names_add(&alike, column);
     }
     for (size_t i = 0; i < known->count && !partial; i++) {
         known_type *type = &known->items[i];
@@ -1107,7 +1110,7 @@ static void warn_of_columns(const sl_job *job, const sl_destination *destination
             continue;
         type->missed = true;
         if (i == 0 || strcmp(type->column, type[-1].column) != 0)
-            add_name(&missing, type->column);
+            sl_column_names_add(&missing, type->column);
     }
     if (!warns || known->count == 0 || bson_empty(&known->list) || fresh.count + missing.count == 0)
         return;
@@ -1116,9 +1119,9 @@ static void warn_of_columns(const sl_job *job, const sl_destination *destination
         "column was renamed, a query for one name does not find the other: a schema "
         "(inspect --write-schema FILE) stores both under one name, with aliases",
         destination->target.database, destination->target.collection, fresh.count ? "new: " : "",
-        fresh.shown, fresh.count > NAMES_SHOWN ? " ..." : "",
+        fresh.shown, fresh.count > SL_NAMES_SHOWN ? " ..." : "",
         fresh.count && missing.count ? "; " : "", missing.count ? "missing: " : "", missing.shown,
-        missing.count > NAMES_SHOWN ? " ..." : "",
+        missing.count > SL_NAMES_SHOWN ? " ..." : "",
         alike.count ? " These look like missing ones: " : "", alike.shown,
         alike.count ? "; but they are written with other characters (accents apart from their "
                       "letters, or no-break spaces), so they are other fields."
@@ -1250,7 +1253,7 @@ static void warn_of_fields(const sl_destination *destination, const known_types 
                           field->example);
         sl_column_type_read(of[0].type, &type);
         if (field->types == 1u << BSON_TYPE_UTF8)
-            add_declaration(field->name, &type, types);
+            sl_type_declare(field->name, &type, types);
     }
     if (different.count > 0)
         sl_log_warning("the documents of this load have other types in these fields than those in "
@@ -1283,188 +1286,6 @@ bool sl_types_compare_fields(sl_job *job, const sl_destination *destination, sl_
     free(own.items);
     known_clear(&known);
     return ok;
-}
-
-/* ---- warnings ---- */
-
-/* Names the columns of CREATE TABLE that are text because of such digits. */
-static void log_kept(const sl_job *job) {
-    const sl_dialect *dialect = NULL;
-    column_names kept = {.count = 0};
-    for (size_t i = 0; i < sl_source_set_count(job->set) && !dialect; i++) {
-        if (!job->sources[i].skipped && job->sources[i].format == &sl_format_delimited)
-            dialect = job->sources[i].dialect;
-    }
-    for (size_t i = 0; dialect && i < dialect->column_count; i++) {
-        if (dialect->columns[i].schema.cut)
-            add_name(&kept, dialect->columns[i].published);
-    }
-    if (kept.count > 0)
-        sl_log_warning("dates hold milliseconds; the seconds of %s%s have more digits, so %s "
-                       "loaded as text. To cut them, export the table as CSV, and load it with "
-                       "--types COLUMN=datetime (docs/from-sql.md)",
-                       kept.shown, kept.count > NAMES_SHOWN ? " ..." : "",
-                       kept.count == 1 ? "it is" : "they are");
-}
-
-/* Names the columns of dates that are text because of digits that a date cannot hold, or because
- * the dates have several formats. */
-static void log_cut(const sl_job *job) {
-    sl_typing_walk walk = sl_types_columns(job);
-    column_names cut = {.count = 0};
-    char types[400] = "", word[SL_WORD_ROOM(sizeof types)];
-    size_t listed = 0;
-    log_kept(job);
-    for (const sl_typed_column *typed; (typed = sl_typing_next(&walk)) != NULL;) {
-        char name[80];
-        const sl_schema_column *column = &typed->schema;
-        sl_text_printable(sl_text_of(typed->name), name, sizeof name);
-        if (column->mixed[0])
-            sl_log_warning("the %s of %s have several formats, so they are loaded as text; to load "
-                           "%s, write a schema (inspect --write-schema FILE), and declare there %s",
-                           sl_column_mixed_kind(column), name, sl_column_mixed_kind(column),
-                           column->mixed);
-        if (column->declared || typed->stored || !sl_column_guess_is_cut(&typed->guess))
-            continue;
-        add_name(&cut, typed->name);
-        listed +=
-            add_declaration(typed->name, &(sl_schema_column){.type = SL_TYPE_DATETIME}, types);
-    }
-    if (cut.count > 0)
-        sl_log_warning("dates hold milliseconds; the seconds of %s%s have more digits, so %s "
-                       "loaded as text: %s%s%s%s",
-                       cut.shown, cut.count > NAMES_SHOWN ? " ..." : "",
-                       cut.count == 1 ? "it is" : "they are", listed > 0 ? "--types " : "",
-                       listed > 0 ? sl_shell_word(types, word, sizeof word) : "",
-                       listed > 0 ? " cuts them" : "",
-                       listed == cut.count ? ""
-                                           : "; for all, write a schema (inspect "
-                                             "--write-schema FILE), and declare them datetime");
-}
-
-#define RESTS_SHOWN 4u
-
-/* Writes the first value that keeps a column from being of another type. */
-static void write_misfit(const sl_job *job, const sl_typed_column *column, char *out, size_t room) {
-    const sl_column_rest *rest = column->rest;
-    const sl_source *source = sl_source_set_at(job->set, rest->source);
-    const char *mixed = column->type_of_rest.mixed;
-    char misfits[SL_HUMAN_ROOM], values[SL_HUMAN_ROOM], type[SL_TYPE_ROOM];
-    uint64_t line =
-        rest->line > 0 ? rest->line : sl_sources_line_at(job, rest->source, rest->offset);
-    sl_print_text(out, room,
-                  "\n  %s: %s of %s sampled values %s no %s%s%s, the first \"%s\" in %s, %s %llu%s",
-                  column->name, sl_human_count(rest->misfits, misfits),
-                  sl_human_count(rest->misfits + rest->guess.values, values),
-                  rest->misfits == 1 ? "is" : "are", *mixed ? "date (in a schema, " : "",
-                  *mixed ? mixed : sl_column_type_write(&column->type_of_rest, type),
-                  *mixed ? ")" : "", rest->first, source->shown, line > 0 ? "line" : "byte",
-                  (unsigned long long)(line > 0 ? line : rest->offset),
-                  rest->same > 0 ? "; if it means \"no value\", give it by --null" : "");
-}
-
-/* Warns of columns of text whose values may be numbers or dates, with the types to declare. */
-static void log_readings(const sl_job *job) {
-    sl_typing_walk walk = sl_types_columns(job);
-    char shown[2400] = "", readings[600];
-    size_t used = 0, count = 0;
-    for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;) {
-        write_readings(column, readings, sizeof readings);
-        if (*readings && count++ < RESTS_SHOWN)
-            used += sl_print_text(shown + used, sizeof shown - used, "\n  \"%s\": " SL_LINES,
-                                  column->guess.example, readings);
-    }
-    if (count > 0)
-        sl_log_warning("%s loaded as text, because the values may be codes (as 3.1 beside 3.10), "
-                       "or can be read in several ways. If they are numbers or dates, declare the "
-                       "type:" SL_LINES SL_LINES,
-                       sl_plural(count, "column[s] [is|are]"), shown,
-                       count > RESTS_SHOWN ? "\n  ..." : "");
-}
-
-static void log_misfits(const sl_job *job) {
-    sl_typing_walk walk = sl_types_columns(job);
-    char shown[2400] = "", types[400] = "", word[SL_WORD_ROOM(sizeof types)], one[600];
-    size_t used = 0, count = 0;
-    for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;) {
-        if (!column->rest)
-            continue;
-        add_declaration(column->name, &column->type_of_rest, types);
-        if (count++ >= RESTS_SHOWN)
-            continue;
-        write_misfit(job, column, one, sizeof one);
-        used += sl_print_text(shown + used, sizeof shown - used, SL_LINES, one);
-    }
-    if (count > 0)
-        sl_log_warning(
-            "some values make %s text:" SL_LINES SL_LINES "\nTo reject such records, load with "
-            "%s%s. To keep such values as text or to leave them out, write a schema (inspect "
-            "--write-schema FILE), and declare the type there with invalid: text or invalid: "
-            "missing",
-            sl_plural(count, "column"), shown, count > RESTS_SHOWN ? "\n  ..." : "",
-            *types ? "--types " : "declared types",
-            *types ? sl_shell_word(types, word, sizeof word) : "");
-}
-
-static void log_padded(const sl_job *job) {
-    sl_typing_walk walk = sl_types_columns(job);
-    column_names padded = {.count = 0};
-    for (const sl_typed_column *column; (column = sl_typing_next(&walk)) != NULL;) {
-        if (column->padded)
-            add_name(&padded, column->name);
-    }
-    if (padded.count > 0)
-        sl_log_warning("only the blanks around values make %s text: %s%s. With --trim, "
-                       "the values become numbers, dates or flags",
-                       sl_plural(padded.count, "column"), padded.shown,
-                       padded.count > NAMES_SHOWN ? " ..." : "");
-}
-
-/* Warns of words such as NULL, which are texts in some columns, and missing values in others. */
-static void log_words(const sl_job *job) {
-    column_names texts = {.count = 0};
-    const sl_typed_column *column;
-    unsigned words[2] = {0, 0}; /* of typed columns; of texts */
-    char shown[80] = "", given[80] = "";
-    size_t used = 0, options = 0;
-    for (sl_typing_walk walk = sl_types_columns(job); (column = sl_typing_next(&walk)) != NULL;) {
-        const sl_type_class class = sl_column_class(&column->schema);
-        if (class < SL_CLASS_TEXT || column->schema.type == SL_TYPE_TEXT)
-            words[class == SL_CLASS_TEXT] |= column->guess.words;
-    }
-    words[0] &= words[1] & ((1u << SL_MISSING_TEXTS) - 1);
-    if (words[0] == 0)
-        return;
-    for (sl_typing_walk walk = sl_types_columns(job); (column = sl_typing_next(&walk)) != NULL;) {
-        if (sl_column_class(&column->schema) == SL_CLASS_TEXT && column->guess.words & words[0])
-            add_name(&texts, column->name);
-    }
-    for (unsigned left = words[0]; left; left &= left - 1) {
-        const char *word = sl_missing_words.words[__builtin_ctz(left)];
-        used += sl_print_text(shown + used, sizeof shown - used, "%s%s", used ? ", " : "", word);
-        options += sl_print_text(given + options, sizeof given - options, " --null %s", word);
-    }
-    sl_log_warning("%s: no value in columns of numbers, dates or flags, but a text in %s%s. If "
-                   "it is no value there either, give%s",
-                   shown, texts.shown, texts.count > NAMES_SHOWN ? " ..." : "", given);
-}
-
-void sl_types_log_doubts(const sl_job *job) {
-    sl_typing_log_shorter(sl_types_columns(job).typing);
-    if (sl_types_plan(job))
-        sl_sources_log_doubts(job, sl_types_plan(job));
-    log_words(job);
-    log_padded(job);
-    log_readings(job);
-    log_misfits(job);
-}
-
-void sl_types_log(const sl_job *job) {
-    char summary[SL_TYPES_SUMMARY_ROOM];
-    log_cut(job);
-    sl_types_log_doubts(job);
-    if (sl_types_summary(job, summary)[0])
-        sl_log_info("%s", summary);
 }
 
 uint64_t sl_types_sampled_of(const sl_job *job, const sl_job_source *source) {

@@ -355,7 +355,7 @@ TEST(types_belong_to_all_columns_of_a_table) {
         assert_true(
             sl_format_delimited.sniff(plan, "x", sl_text_of(rows[i].text), true, &dialect, &error));
         assert_true(sl_typing_create(&typing, &error));
-        assert_true(sl_typing_restore(typing, NULL, names, types, rows[i].known, &error));
+        assert_true(sl_typing_restore(typing, NULL, 0, names, types, rows[i].known, &error));
         if ((sl_typing_layout_of(typing, dialect) != NULL) != rows[i].fits)
             fail_msg("%s, %zu columns", rows[i].text, rows[i].known);
         assert_true(sl_typing_apply(typing, false, dialect, NULL, &error));
@@ -383,7 +383,7 @@ TEST(types_are_restored) {
     assert_true(sl_format_delimited.plan_create(&(sl_format_options){0}, &plan, &error));
     assert_true(sl_format_delimited.sniff(plan, "x", sl_text_of(text), true, &dialect, &error));
     assert_true(sl_typing_create(&typing, &error));
-    assert_true(sl_typing_restore(typing, NULL, names, types, 2, &error));
+    assert_true(sl_typing_restore(typing, NULL, 0, names, types, 2, &error));
     assert_true(sl_typing_apply(typing, false, dialect, NULL, &error));
     assert_int_equal(dialect->columns[0].schema.type, SL_TYPE_DOUBLE);
     assert_int_equal(dialect->columns[1].schema.type, SL_TYPE_DATE);
@@ -391,7 +391,7 @@ TEST(types_are_restored) {
     assert_string_equal(dialect->columns[1].key, "a");
     sl_typing_destroy(typing);
     assert_true(sl_typing_create(&typing, &error));
-    assert_false(sl_typing_restore(typing, NULL, names, wrong, 2, &error));
+    assert_false(sl_typing_restore(typing, NULL, 0, names, wrong, 2, &error));
     assert_int_equal(error.code, SL_EXIT_USAGE);
     sl_typing_destroy(typing);
     assert_true(sl_typing_create(&typing, &error)); /* a journal without types: text */
