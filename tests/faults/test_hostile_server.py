@@ -235,13 +235,15 @@ class HostileServer(fault_case.ProxyCase):
         self.assertIn("looking up the listed names took more than 10 s", found.out)
 
     def test_replies_to_queries_that_contain_no_answer(self):
-        """They counted as answers without documents."""
+        """They counted as answers without documents, or as the document of an insert."""
         self.database.c.insert_one({"a": 1})
         for words in ("find\n    filter: '{}'", "count\n    filter: '{}'", "distinct\n    key: a",
                       "insert\n    document: '{\"a\": 1}'"):
             name = words.partition("\n")[0]
             suite = self.file("own.yaml", f"name: own\nqueries:\n  - name: q\n    operation: {words}\n")
-            for reply in ({"ok": 1.0}, {"ok": 1.0, "cursor": {}, "n": -1, "values": 5}):
+            numbers = (1.5,) if name == "count" else (0, 1.5, 7)
+            for reply in ({"ok": 1.0}, {"ok": 1.0, "cursor": {}, "n": -1, "values": 5},
+                          *({"ok": 1.0, "n": number} for number in numbers)):
                 with self.subTest(name, reply=reply):
                     hostile = Commands(support.port_of(self.uri), **{name: lambda _, reply=reply: reply})
                     self.addCleanup(hostile.close)
@@ -249,6 +251,24 @@ class HostileServer(fault_case.ProxyCase):
                                                "--uri", f"mongodb://127.0.0.1:{hostile.port}/", suite)
                     self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
                     self.assertIn("q: the server's reply contains no answer", outcome.err)
+
+    def test_a_sample_of_a_parameter_that_does_not_end(self):
+        """All values were kept: the process grew until it was killed."""
+        for count, value, code, message in ((5, 1, support.EXIT_OK, "q"),
+                                            (500, "x" * MIB, support.EXIT_CLUSTER, "more than 64 MiB: give the sample")):
+            suite = self.file("own.yaml", "name: own\nqueries:\n  - name: q\n    operation: find\n    filter: "
+                              "'{\"v\": {\"$parameter\": \"p\"}}'\n    parameters: {p: {sample: {field: v, count: "
+                              f"{count}}}}}}}\n")
+            batch = {"id": bson.int64.Int64(77), "ns": f"{self.database_name}.c"}
+            counted = {"ok": 1.0, "cursor": {"id": 0, "ns": batch["ns"], "firstBatch": [{"n": 1}]}}
+            hostile = Commands(
+                support.port_of(self.uri), getMore=lambda _: {
+                    "ok": 1.0, "cursor": {**batch, "nextBatch": [{"v": value}] * 4}}, aggregate=lambda command: {
+                    "ok": 1.0, "cursor": {**batch, "firstBatch": []}} if "$sample" in command["pipeline"][0] else counted)
+            self.addCleanup(hostile.close)
+            outcome = self.run_program("shardquery", "run", "-d", self.database_name, "-c", "c", "--uri",
+                                       f"mongodb://127.0.0.1:{hostile.port}/", suite)
+            self.assertIn(message, outcome.expect(code).text)
 
     def test_a_number_of_documents_that_is_not_one(self):
         """It was shown as 18,446,744,073,709,551,615 documents, and rates were computed from it."""
