@@ -270,6 +270,26 @@ class HostileServer(fault_case.ProxyCase):
                                        f"mongodb://127.0.0.1:{hostile.port}/", suite)
             self.assertIn(message, outcome.expect(code).text)
 
+    def test_an_insert_of_doctor_that_is_not_stored(self):
+        """Its verdict was "ok", without a message of the server beside the failure."""
+        for more in {"writeErrors": [{"index": 0, "code": 11000, "errmsg": "x"}]}, {"writeConcernError": {"code": 64}}:
+            hostile = Commands(support.port_of(self.uri), drop=lambda _: {"ok": 1.0},
+                               insert=lambda _, more=more: {"ok": 1.0, "n": 200, **more})
+            self.addCleanup(hostile.close)
+            outcome = self.shardload("doctor", "--write", "-d", self.database_name, "--uri",
+                                     f"mongodb://127.0.0.1:{hostile.port}/", code=None)
+            self.assertRegex(outcome.out, "problem +inserts ")
+
+    def test_a_drop_of_doctor_after_an_insert_without_a_reply(self):
+        """The collection was left, and the finding did not say so."""
+        refuse = {"ok": 0.0, "code": 13, "errmsg": "not authorized"}
+        hostile = Commands(support.port_of(self.uri), drop=lambda _: refuse, insert=lambda _: {
+            "ok": 0.0, "code": 50, "errmsg": "operation exceeded time limit"})
+        self.addCleanup(hostile.close)
+        outcome = self.shardload("doctor", "--write", "-d", self.database_name, "--uri",
+                                 f"mongodb://127.0.0.1:{hostile.port}/", code=None)
+        self.assertIn("IT COULD NOT BE DROPPED", " ".join(outcome.out.split()))
+
     def test_a_number_of_documents_that_is_not_one(self):
         """It was shown as 18,446,744,073,709,551,615 documents, and rates were computed from it."""
         suite = self.file("own.yaml", "name: own\nqueries:\n  - name: q\n    operation: find\n    filter: '{}'\n")
