@@ -190,11 +190,12 @@ static void remove_unfinished(sl_connection *connection, const sl_target *target
             sl_log_info("%s.%s: index %s is removed from the shards that could build it",
                         target->database, target->collection, name);
         else
-            sl_log_warning("%s.%s may have the unique index %s on some shards only, which refuse "
-                           "documents that the others store. To remove it, give mongosh "
-                           "db.getSiblingDB(\"%s\").getCollection(\"%s\").dropIndex(\"%s\")",
-                           target->database, target->collection, name, target->database,
-                           target->collection, name);
+            sl_log_warning(
+                "%s.%s may have the unique index %s on some shards only, which refuse "
+                "documents that the others store. To remove it, give mongosh %s.dropIndex(%s)",
+                target->database, target->collection, name,
+                sl_mongosh_collection(target->database, target->collection),
+                sl_mongosh_string(name));
     }
     bson_destroy(&now);
 }

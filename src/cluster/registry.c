@@ -1270,7 +1270,9 @@ static bool refuse_name(const sl_registry *registry, const claims *c, const char
                         const char *to, sl_error *error) {
     const char *database = registry->database;
     const bool theirs = c->name[0], replaced = theirs ? c->left[0] : c->any;
-    char copied[700] = "";
+    char copied[2 * SL_MONGOSH_ROOM] = "", before[SL_NAMESPACE_ROOM], after[SL_NAMESPACE_ROOM];
+    snprintf(before, sizeof before, "%s.%s", database, from);
+    snprintf(after, sizeof after, "%s.%s", database, to);
     if (theirs ? c->taken : c->any && !c->owner[0])
         return sl_error_set(error, SL_EXIT_CLUSTER,
                             "the registry %s.%s lists the sources of %s.%s, which was renamed, and "
@@ -1282,14 +1284,16 @@ static bool refuse_name(const sl_registry *registry, const claims *c, const char
     if (theirs)
         snprintf(copied, sizeof copied,
                  ". If %s.%s has the same documents, as a copy or restored, copy the registry "
-                 "instead: db.getSiblingDB('%s').getCollection('%s').aggregate([{$out: '%s'}])",
-                 database, registry->target, database, from, to);
+                 "instead: %s.aggregate([{$out: %s}])",
+                 database, registry->target, sl_mongosh_collection(database, from),
+                 sl_mongosh_string(to));
     return sl_error_set(error, SL_EXIT_CLUSTER,
                         "the registry %s.%s lists the sources of %s.%s, which was renamed: rename "
                         "it, too (mongosh), and give the same command again: db.adminCommand("
-                        "{renameCollection: '%s.%s', to: '%s.%s'%s})%s",
-                        database, from, database, theirs ? c->name : registry->target, database,
-                        from, database, to, replaced ? ", dropTarget: true" : "", copied);
+                        "{renameCollection: %s, to: %s%s})%s",
+                        database, from, database, theirs ? c->name : registry->target,
+                        sl_mongosh_string(before), sl_mongosh_string(after),
+                        replaced ? ", dropTarget: true" : "", copied);
 }
 
 /* Has the collection the documents of the registered sources? `*doubt`: it has documents, but their

@@ -1049,6 +1049,8 @@ static void check_compression(const sl_examined_server *server, sl_check_finding
 
 /* ---- inserts ---- */
 
+#define CODE_NAMESPACE_NOT_FOUND 26
+
 /* An insert of INSERTS documents with write concern majority. */
 static void make_insert(bson_t *command, const char *collection, const char *field,
                         int32_t limit_ms) {
@@ -1087,10 +1089,11 @@ static void check_inserts(const sl_examined_server *server, sl_check_findings *f
     double seconds = sl_seconds_since(start);
     bson_t *drop = BCON_NEW("drop", BCON_UTF8(collection), "maxTimeMS", BCON_INT32(limit_ms));
     sl_ask(server, database, drop, &dropped);
-    double stored = sl_look_amount(&inserted.reply, "n", 0);
-    const char *refused = sl_look_text(&inserted.reply, "writeConcernError.errmsg");
-    bool ok = inserted.ok && stored >= INSERTS && !refused;
-    const bool left = inserted.ok && !dropped.ok;
+    const char *refused = NULL;
+    bool ok = inserted.ok && sl_hidden_failure(&inserted.reply, &refused) < 0 &&
+              sl_look_number(&inserted.reply, "n") == INSERTS;
+    const bool may_exist = inserted.ok || (server->member && !sl_code_is_refusal(inserted.code)),
+               left = may_exist && !dropped.ok && dropped.code != CODE_NAMESPACE_NOT_FOUND;
     char within[40] = "";
     if (ok)
         snprintf(within, sizeof within, "stored within %.0f ms", 1000 * seconds);

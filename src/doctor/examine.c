@@ -24,7 +24,6 @@
 void sl_ask(const sl_examined_server *server, const char *database, bson_t *command,
             sl_server_answer *answer) {
     sl_error error = {0};
-    int32_t code;
     *answer = (sl_server_answer){0};
     if (!server->member) {
         bson_init(&answer->reply);
@@ -33,11 +32,11 @@ void sl_ask(const sl_examined_server *server, const char *database, bson_t *comm
         return;
     }
     answer->ok =
-        sl_member_command(server->member, database, command, &answer->reply, &code, &error);
+        sl_member_command(server->member, database, command, &answer->reply, &answer->code, &error);
     bson_destroy(command);
     if (answer->ok)
         return;
-    if (code == SL_MEMBER_UNKNOWN_USER)
+    if (answer->code == SL_MEMBER_UNKNOWN_USER)
         sl_print_text(answer->why, sizeof answer->why,
                       "the user does not exist on %s: create it there too, as for --route direct",
                       server->name);

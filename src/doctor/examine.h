@@ -24,6 +24,7 @@ typedef enum sl_server_role {
 typedef struct sl_server_answer {
     bson_t reply;
     bool ok;
+    int32_t code;  /* of the server's error; 0: none */
     char why[400]; /* if not ok: "needs the privilege serverStatus ..." or the error */
 } sl_server_answer;
 

@@ -577,9 +577,9 @@ static bool may_be_dropped(const sl_job *job, const sl_destination *destination,
                         "this command does not name: %s%s. To keep it, remove its documents "
                         "(deleteMany in mongosh), and load without --drop; or add the options of "
                         "this list that begin with --. If nothing of it is needed any more, give "
-                        "mongosh db.getSiblingDB('%s').getCollection('%s').drop()",
-                        target->database, target->collection, list, more, target->database,
-                        target->collection);
+                        "mongosh %s.drop()",
+                        target->database, target->collection, list, more,
+                        sl_mongosh_collection(target->database, target->collection));
 }
 
 /* Of a collection into which loads have loaded. Each item has a line: it is nowhere else. */

@@ -625,10 +625,11 @@ static void add_unfinished(alike *a, copies *others, const sl_registry_entry *en
     else if (a->changed.count++ < CHANGED_SHOWN)
         a->changed.used += sl_print_text(
             a->changed.shown + a->changed.used, sizeof a->changed.shown - a->changed.used,
-            "\n  %.100s: %s; db.getSiblingDB('%s').getCollection('%s').deleteMany({_id: {$gte: "
+            "\n  %.100s: %s; %s.deleteMany({_id: {$gte: "
             "NumberLong('%lld'), $lt: NumberLong('%lld')}})",
-            entry->name, sl_plural(stored, "document"), target->database, target->collection,
-            (long long)bounds[0], (long long)bounds[1]);
+            entry->name, sl_plural(stored, "document"),
+            sl_mongosh_collection(target->database, target->collection), (long long)bounds[0],
+            (long long)bounds[1]);
 }
 
 static void on_alike(void *context, const sl_registry_entry *entry, const bson_t *document) {

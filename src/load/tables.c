@@ -627,10 +627,11 @@ static bool warn_of_tables_without_rows(const tables *all, sl_error *error) {
                 connection = sl_load_open_connection(config, SL_FOR_WRITING, "shardload", 1, error);
             ok = connection && sl_collection_is_empty(connection, &target, &empty, error);
             if (ok && !empty)
-                sl_log_warning("the dump has no rows of the table %s: the documents of %s.%s stay. "
-                               "If they are those of an earlier dump, remove them: mongosh "
-                               "db.getSiblingDB('%s').getCollection('%s').drop()",
-                               one->name, target.database, one->name, target.database, one->name);
+                sl_log_warning(
+                    "the dump has no rows of the table %s: the documents of %s.%s stay. "
+                    "If they are those of an earlier dump, remove them: mongosh %s.drop()",
+                    one->name, target.database, one->name,
+                    sl_mongosh_collection(target.database, one->name));
         }
     }
     if (connection)

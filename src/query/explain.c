@@ -18,7 +18,8 @@
  * operation and the deployment. The summary contains, for each shard, the winning plan and the
  * numbers of documents and keys examined, and whether the pipeline was split. */
 
-#define DEPTH_MAX 200 /* of nesting in a server's reply; bounds the recursion */
+#define DEPTH_MAX 200              /* of nesting in a server's reply; bounds the recursion */
+#define LIST_MAX ((size_t)1 << 29) /* values of SL_STATISTIC_LIST in all threads, 4 GiB */
 
 /* Finds the first key called `key` within `depth` levels. */
 static bool find_deep(bson_iter_t *found, const bson_iter_t *container, const char *key,
@@ -302,30 +303,30 @@ static void accumulate(running_figures *figures, double value) {
     figures->count++;
 }
 
-static void append_value(worker *w, double value) {
+static bool append_value(worker *w, double value) {
     if (w->count == w->room) {
         size_t room = w->room ? 2 * w->room : 1024;
-        double *grown = realloc(w->list, room * sizeof *grown);
-        if (!grown) {
-            w->no_memory = true;
-            return;
-        }
+        double *grown =
+            room > LIST_MAX / w->query.threads ? NULL : realloc(w->list, room * sizeof *grown);
+        if (!grown)
+            return !(w->no_memory = true);
         w->list = grown;
         w->room = room;
     }
     w->list[w->count++] = value;
+    return true;
 }
 
-static void read_value(void *context, const bson_t *document) {
+static bool read_value(void *context, const bson_t *document) {
     worker *w = context;
     bson_iter_t field;
     if (!sl_look_find(document, w->field, &field) || !BSON_ITER_HOLDS_NUMBER(&field))
-        return;
+        return true;
     double value = bson_iter_as_double(&field);
     if (w->query.statistic == SL_STATISTIC_LIST)
-        append_value(w, value);
-    else
-        accumulate(&w->figures, value);
+        return append_value(w, value);
+    accumulate(&w->figures, value);
+    return true;
 }
 
 static void *run_worker(void *context) {
@@ -340,7 +341,7 @@ static void *run_worker(void *context) {
     for (size_t i = 0; i < w->count; i++)
         accumulate(&w->figures, w->list[i]);
     if (w->no_memory)
-        w->ok = sl_error_memory(&w->error, "keeping the values of a statistic");
+        w->ok = sl_error_memory(&w->error, "keeping the values of a statistic, at most 4 GiB");
     return NULL;
 }
 

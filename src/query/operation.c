@@ -209,16 +209,16 @@ const bson_t *sl_runner_command(const sl_runner *runner) {
 /* ---- the answer ---- */
 
 typedef struct answer_reader {
-    sl_document_function *each;
+    sl_found_document *each;
     void *context;
     sl_result *result;
 } answer_reader;
 
-static void read_document(const answer_reader *reader, const bson_t *document) {
+/* False: no more documents are wanted. */
+static bool read_document(const answer_reader *reader, const bson_t *document) {
     reader->result->documents++;
     reader->result->bytes += document->len;
-    if (reader->each)
-        reader->each(reader->context, document);
+    return !reader->each || reader->each(reader->context, document);
 }
 
 /* Reads the elements of the array at `path` of a reply. An element that is not a document becomes
@@ -228,25 +228,27 @@ static bool read_array(const answer_reader *reader, const bson_t *reply, const c
     if (!sl_look_find(reply, path, &array) || !BSON_ITER_HOLDS_ARRAY(&array) ||
         !bson_iter_recurse(&array, &item))
         return false;
-    while (bson_iter_next(&item)) {
+    for (bool more = true; more && bson_iter_next(&item);) {
         bson_t document;
         if (sl_document_at(&item, &document)) {
-            read_document(reader, &document);
+            more = read_document(reader, &document);
         } else {
             bson_init(&document);
             bson_append_iter(&document, "value", -1, &item);
-            read_document(reader, &document);
+            more = read_document(reader, &document);
             bson_destroy(&document);
         }
     }
     return true;
 }
 
-/* The answer of a count or a write is {n: number}. False: there is no number. */
-static bool read_number(const answer_reader *reader, const bson_t *reply) {
-    const int64_t number = sl_look_int64(reply, "n", -1);
+/* The answer of a count or a write is {n: number}. False: there is no such number, or another one
+ * than that of the only document that an insert has. */
+static bool read_number(const answer_reader *reader, const bson_t *reply, bool insert) {
+    const double n = sl_look_amount(reply, "n", -1);
+    const int64_t number = (int64_t)n;
     bson_t document = BSON_INITIALIZER;
-    if (number < 0)
+    if (n < 0 || n > (double)number || (insert && number != 1))
         return false;
     BSON_APPEND_INT64(&document, "n", number);
     read_document(reader, &document);
@@ -273,8 +275,8 @@ static bool read_cursor(sl_runner *runner, const answer_reader *reader, bson_t *
     mongoc_cursor_t *cursor =
         mongoc_cursor_new_from_command_reply_with_opts(runner->client, reply, &runner->options);
     sl_cursor_reading reading = {.cursor = cursor};
-    while (sl_cursor_next(&reading, &document))
-        read_document(reader, document);
+    while (sl_cursor_next(&reading, &document) && read_document(reader, document))
+        continue;
     bool ok =
         !sl_cursor_failed(&reading, &wrong) || driver_failed(runner, &wrong, reader->result, error);
     mongoc_cursor_destroy(cursor);
@@ -310,7 +312,7 @@ static bool read_reply(sl_runner *runner, const answer_reader *reader, bson_t *r
         read = read_array(reader, reply, "cursor.firstBatch");
         break;
     case SL_COUNT:
-        read = read_number(reader, reply);
+        read = read_number(reader, reply, false);
         break;
     case SL_DISTINCT:
         read = read_array(reader, reply, "values");
@@ -320,7 +322,7 @@ static bool read_reply(sl_runner *runner, const answer_reader *reader, bson_t *r
         break;
     default:
         failed = write_failed(runner, reply, reader->result, error);
-        read = failed || read_number(reader, reply);
+        read = failed || read_number(reader, reply, runner->query->operation == SL_INSERT);
     }
     bson_destroy(reply);
     if (!read) {
@@ -393,7 +395,7 @@ static bool run_by_driver(sl_runner *runner, const bson_t *command, bool writes,
     return ok;
 }
 
-bool sl_runner_run(sl_runner *runner, sl_document_function *each, void *context, sl_result *result,
+bool sl_runner_run(sl_runner *runner, sl_found_document *each, void *context, sl_result *result,
                    sl_error *error) {
     *result = (sl_result){0};
     bool ok, writes = sl_operation_writes(runner->query->operation);
@@ -417,14 +419,20 @@ bool sl_runner_run(sl_runner *runner, sl_document_function *each, void *context,
 typedef struct sampled {
     bson_t *values;
     uint32_t count;
+    uint64_t asked; /* documents that may follow */
+    bool too_large;
 } sampled;
 
-static void add_sampled(void *context, const bson_t *document) {
+/* A server may send more than it was asked for. */
+static bool add_sampled(void *context, const bson_t *document) {
     sampled *so_far = context;
     bson_iter_t iter;
     char room[SL_ARRAY_KEY_ROOM];
     if (bson_iter_init_find(&iter, document, "v"))
-        bson_append_iter(so_far->values, sl_array_key(so_far->count++, room), -1, &iter);
+        so_far->too_large =
+            (uint64_t)so_far->values->len + document->len > SL_RESULT_BYTES_MAX ||
+            !bson_append_iter(so_far->values, sl_array_key(so_far->count++, room), -1, &iter);
+    return !so_far->too_large && --so_far->asked > 0;
 }
 
 static bool sample_one(sl_parameter *parameter, sl_connection *connection, mongoc_client_t *client,
@@ -442,7 +450,7 @@ static bool sample_one(sl_parameter *parameter, sl_connection *connection, mongo
     sl_result result;
     bson_destroy(parameter->values);
     parameter->values = bson_new();
-    sampled sample = {parameter->values, 0};
+    sampled sample = {.values = parameter->values, .asked = parameter->count};
     bool ok = sl_runner_init(&runner, connection, client, &query, target, 0, 1, error) &&
               sl_runner_run(&runner, add_sampled, &sample, &result, error);
     sl_runner_clear(&runner);
@@ -450,6 +458,11 @@ static bool sample_one(sl_parameter *parameter, sl_connection *connection, mongo
     bson_destroy(query.body);
     bson_destroy(query.options);
     bson_free(path);
+    if (ok && sample.too_large)
+        return sl_error_set(error, SL_EXIT_CLUSTER,
+                            "the values of the field %s of %s.%s that a parameter samples are more "
+                            "than 64 MiB: give the sample a smaller `count`",
+                            parameter->field, target->database, target->collection);
     return ok && (!bson_empty(parameter->values) ||
                   sl_error_set(error, SL_EXIT_CLUSTER,
                                "no document of %s.%s has the field %s, "

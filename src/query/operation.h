@@ -16,9 +16,6 @@ typedef struct sl_result {
     int32_t code;       /* error code of the server or the driver; 0: success */
 } sl_result;
 
-/* Called for each document of an answer; `document` is valid during the call. */
-typedef void sl_document_function(void *context, const bson_t *document);
-
 typedef struct sl_runner {
     const sl_query *query;
     const sl_query_target *target;
@@ -46,9 +43,9 @@ void sl_runner_clear(sl_runner *runner);
 /* Draws the values of the next operation and builds its command. False without memory, or when a
  * parameter has no value. */
 bool sl_runner_prepare(sl_runner *runner);
-/* Sends the prepared command and reads the complete answer. `each` may be NULL. On false
- * `result->code` and `error` are set. */
-bool sl_runner_run(sl_runner *runner, sl_document_function *each, void *context, sl_result *result,
+/* Sends the prepared command and reads the answer, completely or until `each`, which may be NULL,
+ * returns false. On false `result->code` and `error` are set. */
+bool sl_runner_run(sl_runner *runner, sl_found_document *each, void *context, sl_result *result,
                    sl_error *error);
 /* The prepared command, for explain. */
 const bson_t *sl_runner_command(const sl_runner *runner);

@@ -40,13 +40,14 @@ typedef struct collected {
     bool truncated;
 } collected;
 
-static void collect(void *context, const bson_t *document) {
+static bool collect(void *context, const bson_t *document) {
     collected *so_far = context;
     char room[SL_ARRAY_KEY_ROOM];
     const char *key = sl_array_key(so_far->count++, room);
     so_far->truncated = so_far->truncated ||
                         (uint64_t)so_far->documents->len + document->len > SL_RESULT_BYTES_MAX ||
                         !BSON_APPEND_DOCUMENT(so_far->documents, key, document);
+    return true;
 }
 
 /* The state of all runs of a query. */

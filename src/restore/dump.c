@@ -725,6 +725,9 @@ static bool take_fields(sl_namespace *item, const bson_t *document, const char *
                         sl_error *error) {
     bson_iter_t iter;
     const char *own_name = sl_look_text(document, "collectionName");
+    if (!own_name && bson_has_field(document, "collectionName"))
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: \"collectionName\" is not a text without NUL bytes", name);
     if (own_name) {
         char *collection = strdup(own_name);
         if (!collection)

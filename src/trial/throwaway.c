@@ -184,9 +184,10 @@ static bool not_dropped(const sl_throwaway *current, sl_error *error) {
         error, SL_EXIT_CLUSTER,
         "the temporary collection %s.%s is left: %s; the next trial of the same target on this "
         "host drops it, or drop it in mongosh with "
-        "db.getSiblingDB(\"%s\").getCollection(\"%s\").drop(), and likewise its registry, whose "
+        "%s.drop(), and likewise its registry, whose "
         "name ends with %s",
-        current->database, current->name, why, current->database, current->name, REGISTRY);
+        current->database, current->name, why,
+        sl_mongosh_collection(current->database, current->name), REGISTRY);
 }
 
 bool sl_throwaway_drop(sl_throwaway *current, sl_error *error) {

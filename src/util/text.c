@@ -270,6 +270,30 @@ char *sl_shell_word(const char *text, char *out, size_t room) {
     return *text ? strcpy(out, "...") : out;
 }
 
+/* A quote is not escaped as \\': in the quotes of a shell, that would end the string. */
+char *sl_mongosh_string_in(const char *text, char out[SL_MONGOSH_ROOM]) {
+    const sl_text all = sl_text_of(text);
+    size_t used = 1, i = 0;
+    out[0] = '\'';
+    while (i < all.length && used + SL_ESCAPED_ROOM < SL_MONGOSH_ROOM - 1) {
+        const size_t at = i, length = sl_text_next_printable(all, &i, out + used);
+        const uint32_t code = sl_code_point(text + at, i - at);
+        used += length == i - at && code != '\'' && code != '\\'
+                    ? length
+                    : (size_t)snprintf(out + used, SL_ESCAPED_ROOM,
+                                       code > 0xFFFF ? "\\u{%x}" : "\\u%04x", code);
+    }
+    memcpy(out + used, "'", 2);
+    return i < all.length ? strcpy(out, "...") : out;
+}
+
+char *sl_mongosh_collection_in(const char *database, const char *collection,
+                               char out[SL_MONGOSH_ROOM]) {
+    const int length = snprintf(out, SL_MONGOSH_ROOM, "db.getSiblingDB(%s).getCollection(%s)",
+                                sl_mongosh_string(database), sl_mongosh_string(collection));
+    return length >= SL_MONGOSH_ROOM ? strcpy(out, "...") : out;
+}
+
 char *sl_human_bytes(double bytes, char out[SL_HUMAN_ROOM]) {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
     unsigned unit = 0;

@@ -141,6 +141,18 @@ size_t sl_text_printable(sl_text text, char *out, size_t room);
 #define SL_WORD_ROOM(bytes) (4 * (bytes) + 3) /* for a text of so many bytes */
 char *sl_shell_word(const char *text, char *out, size_t room);
 
+/* The same for commands of mongosh: the text as a string of JavaScript, in single quotes. Quotes,
+ * backslashes and what sl_text_next_printable escapes become \\uHHHH. sl_mongosh_collection is the
+ * beginning of a command, db.getSiblingDB('DATABASE').getCollection('COLLECTION'). Valid until the
+ * end of the enclosing block; "..." if it does not fit. */
+#define sl_mongosh_string(text) sl_mongosh_string_in(text, (char[SL_MONGOSH_ROOM]){0})
+#define sl_mongosh_collection(database, collection)                                                \
+    sl_mongosh_collection_in(database, collection, (char[SL_MONGOSH_ROOM]){0})
+#define SL_MONGOSH_ROOM 1700 /* a namespace has at most 255 bytes, each becomes at most 6 */
+char *sl_mongosh_string_in(const char *text, char out[SL_MONGOSH_ROOM]);
+char *sl_mongosh_collection_in(const char *database, const char *collection,
+                               char out[SL_MONGOSH_ROOM]);
+
 /* ---- numbers for people: all functions return `out` ---- */
 
 /* The unit of a number, which determines its format. */

@@ -181,6 +181,12 @@ class House(unittest.TestCase):
         self.assertGreaterEqual(len(found), 8)
         self.assertEqual([name for name, text in found if "sl_shell_word(" not in text], [])
 
+    def test_names_in_commands_of_mongosh_are_strings_of_text_h(self):
+        """A name with a quote would add to the command that a user pastes."""
+        quoted = re.compile(r"getSiblingDB|getCollection\(|[({][$\w]*(: )?(\\\"|')%s|, to: '")
+        self.assertEqual([p.name for p in (TOP / "src").rglob("*.c") if p.name != "text.c"
+                          and quoted.search(re.sub(r"\"\s*\"", "", p.read_text()))], [])
+
     def test_no_stream_loses_text_without_an_error(self):
         using = {p.name for p in (TOP / "src").rglob("*.c") if " open_memstream(" in p.read_text()}
         self.assertEqual(using, set())

@@ -233,6 +233,7 @@ class Folders(RestoreCase):
                 ('{"options":{}} {}', "text follows the object"),
                 ('{"options":{"a":}}', r"x\.metadata\.json, byte 16: "),
                 ('{"options":[]}', '"options" is not an object'),
+                (r'{"collectionName":"a\u0000b"}', '"collectionName" is not a text without NUL bytes'),
                 ('{"indexes":{}}', '"indexes" is not an array'),
                 ('{"indexes":[1]}', "index 0 is not an object"),
                 ('{"indexes":[%s]}' % ",".join(['{"key":{"a":0},"name":"a"}'] * 1001),

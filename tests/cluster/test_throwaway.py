@@ -129,7 +129,7 @@ class SecondCtrlC:
         running, _ = self.stop_trial_with_held_batch("tune", release)
         outcome = running.wait(45).expect(support.EXIT_INTERRUPTED,
                                           "is left: an insert that the server has not answered")
-        self.assertRegex(outcome.err, r'db\.getSiblingDB\("\w+"\)\.getCollection\("t\.tune\.')
+        self.assertRegex(outcome.err, r"db\.getSiblingDB\('\w+'\)\.getCollection\('t\.tune\.")
 
     def test_a_drop_that_cannot_reach_its_shard_is_not_repeated_for_ever(self):
         """Without a second signal the drop is repeated for the time of --retry-timeout (300 s)."""
@@ -144,7 +144,7 @@ class SecondCtrlC:
                 time.sleep(0.5)
                 running.signal(signal.SIGTERM)
                 outcome = running.wait(60).expect(support.EXIT_INTERRUPTED, "is left", "no primary")
-                self.assertRegex(outcome.err, r'db\.getSiblingDB\("\w+"\)\.getCollection\("t\.')
+                self.assertRegex(outcome.err, r"db\.getSiblingDB\('\w+'\)\.getCollection\('t\.")
 
     def test_a_second_ctrl_c_ends_a_load_while_a_batch_has_no_reply(self):
         """A load that is not a trial does not wait for its batches (docs/resume.md)."""

@@ -301,6 +301,20 @@ TEST(words_of_a_shell) {
     assert_string_equal(sl_shell_word("/a path longer than that", word, sizeof word), "...");
 }
 
+TEST(strings_of_mongosh_are_quoted) {
+    char text[400] = "";
+    assert_string_equal(sl_mongosh_string("été o');x('"), "'été o\\u0027);x(\\u0027'");
+    assert_string_equal(sl_mongosh_string("\\\n\x7f\u2028\u202e\u200b\U000E0041\xff"),
+                        "'\\u005c\\u000a\\u007f\\u2028\\u202e\\u200b\\u{e0041}\\u00ff'");
+    assert_string_equal(sl_mongosh_collection("d'", "c\""),
+                        "db.getSiblingDB('d\\u0027').getCollection('c\"')");
+    memset(text, '\'', 255);
+    assert_int_equal(strlen(sl_mongosh_string(text)), 2 + 6 * 255);
+    assert_string_equal(sl_mongosh_collection(text, text), "...");
+    memset(text, '\'', sizeof text - 1);
+    assert_string_equal(sl_mongosh_string(text), "...");
+}
+
 TEST(connection_strings_are_recognised_by_their_scheme) {
     static const char *const are[] = {"mongodb://h",     "mongodb+srv://h/", "MongoDB://h",
                                       "mongodb:ann:b@h", "mongodb:/ann:b",   "postgres://a:b@h",
