@@ -23,7 +23,7 @@ static bool refuse(const char *item, const char *why, sl_error *error) {
 
 bool sl_declaration_write(const char *before, const char *name, const char *words, sl_type type,
                           char *out, size_t room) {
-    char shown[SL_FIELD_ROOM], repaired[SL_FIELD_ROOM];
+    char shown[256], repaired[256];
     if (strlen(name) < sizeof repaired) {
         sl_name_put(repaired, name);
         name = repaired;
