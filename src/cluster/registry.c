@@ -45,9 +45,6 @@
 #include "util/log.h"
 #include "util/text.h"
 
-/* A field of the counter: the collection existed before the first load into it. */
-#define EXISTED "existed"
-
 bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_registry **registry,
                       sl_error *error) {
     char name[SL_NAMESPACE_ROOM];
@@ -107,9 +104,8 @@ static bool registry_run(sl_registry *registry, const bson_t *command, bson_t *r
            sl_error_prefix(error, "registry %s.%s", registry->database, registry->collection);
 }
 
-/* Reads documents of the registry, and destroys the options (may be NULL). */
-static bool find(const sl_registry *registry, const bson_t *filter, bson_t *options,
-                 bson_t *documents, sl_error *error) {
+bool sl_registry_find(const sl_registry *registry, const bson_t *filter, bson_t *options,
+                      bson_t *documents, sl_error *error) {
     bool ok = true;
     if (registry->none || registry->gone)
         bson_init(documents);
@@ -415,7 +411,7 @@ bool sl_registry_each_loaded(sl_registry *registry,
     bson_t *filter = BCON_NEW("state", "loaded", "inRange", "{", "$type", "long", "}");
     bson_t *options = BCON_NEW("projection", "{", "number", BCON_INT32(1), "name", BCON_INT32(1),
                                "inRange", BCON_INT32(1), "}");
-    bool ok = find(registry, filter, options, &documents, error);
+    bool ok = sl_registry_find(registry, filter, options, &documents, error);
     for (sl_walk walk = sl_walk_of(&documents); ok && sl_walk_next(&walk);) {
         int64_t number = sl_look_int64(&walk.item, "number", 0);
         int64_t in_range = sl_look_int64(&walk.item, "inRange", -1);
@@ -554,7 +550,7 @@ bool sl_registry_same_content(sl_registry *registry, const char *field,
         }
         bson_append_array_end(&content, &in);
         bson_append_document_end(&filter, &content);
-        ok = find(registry, &filter, NULL, &documents, error);
+        ok = sl_registry_find(registry, &filter, NULL, &documents, error);
         for (sl_walk walk = sl_walk_of(&documents); ok && sl_walk_next(&walk);) {
             const sl_registry_entry *entry = entry_like(&sorted, field, &walk.item);
             if (entry)
@@ -588,7 +584,7 @@ bool sl_registry_find_unfinished(sl_registry *registry, const char *prefix,
     bson_append_document_end(&filter, &id);
     BSON_APPEND_UTF8(&filter, "state", "started");
     bson_t *options = BCON_NEW("sort", "{", "startedAt", BCON_INT32(1), "}");
-    bool ok = find(registry, &filter, options, &documents, error);
+    bool ok = sl_registry_find(registry, &filter, options, &documents, error);
     if (ok)
         first->count = bson_count_keys(&documents);
     if (first->count > 0 && sl_look_inside(&documents, "0", &document)) {
@@ -624,7 +620,7 @@ bool sl_registry_of_loads(sl_registry *registry, bool *loads, sl_error *error) {
     bson_t counter;
     bool ok = find_counter(registry, &counter, error);
     *loads = !registry->gone && sl_look_int64(&counter, "last", 0) > 0 &&
-             !sl_look_flag(&counter, EXISTED);
+             !sl_look_flag(&counter, SL_REGISTRY_EXISTED);
     bson_destroy(&counter);
     return ok;
 }
@@ -672,9 +668,8 @@ bool sl_registry_list(sl_registry *registry, const char *name, bson_t *items, bo
     return ok;
 }
 
-/* findAndModify of the counter; destroys the query and the update. */
-static bool change_counter(sl_registry *registry, bson_t *query, bson_t *update, bool upsert,
-                           bool *found, sl_error *error) {
+bool sl_registry_change_counter(sl_registry *registry, bson_t *query, bson_t *update, bool upsert,
+                                bool *found, sl_error *error) {
     bool ok = sl_find_and_modify(registry->connection, registry->database, registry->collection,
                                  query, update, upsert, NULL, found, error) ||
               sl_error_prefix(error, "registry %s.%s", registry->database, registry->collection);
@@ -683,10 +678,10 @@ static bool change_counter(sl_registry *registry, bson_t *query, bson_t *update,
     return ok;
 }
 
-/* Inserts the counter if there is none: an upsert with a condition would insert a second one. */
-static bool make_counter(sl_registry *registry, sl_error *error) {
-    return change_counter(registry, BCON_NEW("_id", "counter"),
-                          BCON_NEW("$inc", "{", "last", BCON_INT64(0), "}"), true, NULL, error);
+bool sl_registry_make_counter(sl_registry *registry, sl_error *error) {
+    return sl_registry_change_counter(registry, BCON_NEW("_id", "counter"),
+                                      BCON_NEW("$inc", "{", "last", BCON_INT64(0), "}"), true, NULL,
+                                      error);
 }
 
 bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t *was,
@@ -705,7 +700,7 @@ bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t 
                             "registry %s.%s: the list %s of the document \"counter\" cannot be "
                             "changed: other loads change it again and again",
                             registry->database, registry->collection, name);
-    if (!make_counter(registry, error))
+    if (!sl_registry_make_counter(registry, error))
         return false;
     registry_list *list = &registry->lists[strcmp(name, SL_REGISTRY_COLUMNS) != 0];
     snprintf(list->begun, sizeof list->begun, "begun.%s", name);
@@ -717,7 +712,7 @@ bool sl_registry_set_list(sl_registry *registry, const char *name, const bson_t 
         BSON_APPEND_ARRAY(query, name, was);
     bson_t *update =
         BCON_NEW("$set", "{", name, BCON_ARRAY(now), list->begun, BCON_OID(&list->token), "}");
-    bool ok = change_counter(registry, query, update, false, done, error);
+    bool ok = sl_registry_change_counter(registry, query, update, false, done, error);
     if (ok && *done) {
         bson_destroy(list->was);
         list->was = bson_copy(was);
@@ -730,7 +725,7 @@ bool sl_registry_withdraw_lists(sl_registry *registry, sl_error *error) {
     for (size_t i = 0; ok && i < LISTS; i++) {
         const registry_list *list = &registry->lists[i];
         if (list->was)
-            ok = change_counter(
+            ok = sl_registry_change_counter(
                 registry, BCON_NEW("_id", "counter", list->begun, BCON_OID(&list->token)),
                 BCON_NEW("$set", "{", list->begun + strlen("begun."), BCON_ARRAY(list->was), "}"),
                 false, NULL, error);
@@ -781,10 +776,8 @@ static bool registry_none_left(const sl_registry *registry, size_t count, sl_err
                         SL_SOURCE_NUMBER_MAX);
 }
 
-/* Is there a document whose _id has one of the `count` numbers up to `last`, and are the _ids of
- * this load of that kind? */
-static bool numbers_are_used(const sl_registry *registry, size_t count, uint32_t last, bool *used,
-                             sl_error *error) {
+bool sl_registry_uses_numbers(const sl_registry *registry, size_t count, uint32_t last, bool *used,
+                              sl_error *error) {
     bson_t documents;
     bson_t *filter =
         BCON_NEW("_id", "{", "$gte", BCON_INT64(sl_stripe_first_id(last - (uint32_t)count + 1, 0)),
@@ -855,13 +848,13 @@ static bool draw_numbers(sl_registry *registry, size_t count, uint32_t *last, sl
     if (count > SL_SOURCE_NUMBER_MAX - before)
         return registry_none_left(registry, count, error);
     *last = before + (uint32_t)count;
-    if (!numbers_are_used(registry, count, *last, &used, error) ||
+    if (!sl_registry_uses_numbers(registry, count, *last, &used, error) ||
         !sl_registry_last(registry, &now, error))
         return false;
     if (used && now == before)
         return refuse_used(registry, count, *last, error);
     return raise_counter(registry, count, last, error) &&
-           numbers_are_used(registry, count, *last, &used, error) &&
+           sl_registry_uses_numbers(registry, count, *last, &used, error) &&
            (!used || refuse_used(registry, count, *last, error));
 }
 
@@ -961,10 +954,8 @@ static void append_loaded(const sl_registry *registry, bson_t *document,
         BCON_APPEND(document, "parts", "{", "}");
 }
 
-/* Begins a write command; end it with run_write. `list` becomes its array `key` of documents or
- * updates. */
-static void begin_write(const sl_registry *registry, const char *name, const char *key,
-                        bson_t *command, bson_t *list) {
+void sl_registry_begin_write(const sl_registry *registry, const char *name, const char *key,
+                             bson_t *command, bson_t *list) {
     bson_init(command);
     bson_append_utf8(command, name, -1, registry->collection, -1);
     BSON_APPEND_BOOL(command, "ordered", false);
@@ -972,10 +963,8 @@ static void begin_write(const sl_registry *registry, const char *name, const cha
     bson_append_array_begin(command, key, -1, list);
 }
 
-/* Sends the write if it has `count` documents or updates, at least one. `*matched` is the number of
- * documents inserted, or matched by an update. */
-static bool run_write(sl_registry *registry, bson_t *command, bson_t *list, size_t count,
-                      int64_t *matched, int32_t *code, sl_error *error) {
+bool sl_registry_run_write(sl_registry *registry, bson_t *command, bson_t *list, size_t count,
+                           int64_t *matched, int32_t *code, sl_error *error) {
     bson_t reply = BSON_INITIALIZER;
     bson_append_array_end(command, list);
     bool ok = count == 0 || registry_run(registry, command, &reply, code, error);
@@ -992,7 +981,7 @@ static bool insert_new(sl_registry *registry, sl_registry_entry *entries, size_t
     for (unsigned attempt = 0;; attempt++) {
         bson_t command, documents, document;
         uint32_t used = 0;
-        begin_write(registry, "insert", "documents", &command, &documents);
+        sl_registry_begin_write(registry, "insert", "documents", &command, &documents);
         for (size_t i = 0; i < count; i++) {
             char room[SL_ARRAY_KEY_ROOM];
             if (entries[i].state != SL_SOURCE_NEW)
@@ -1006,7 +995,7 @@ static bool insert_new(sl_registry *registry, sl_registry_entry *entries, size_t
         }
         int64_t matched;
         int32_t code;
-        if (run_write(registry, &command, &documents, used, &matched, &code, error))
+        if (sl_registry_run_write(registry, &command, &documents, used, &matched, &code, error))
             return true;
         /* Only the first write error is returned: entries not in the registry are sent again. */
         if (code != SL_CODE_DUPLICATE_KEY || attempt == 5 ||
@@ -1043,13 +1032,14 @@ static bool update_known(sl_registry *registry, const sl_registry_entry *entries
                          appender *append, int64_t *known, sl_error *error) {
     bson_t command, updates;
     *known = 0;
-    begin_write(registry, "update", "updates", &command, &updates);
+    sl_registry_begin_write(registry, "update", "updates", &command, &updates);
     for (size_t i = 0; i < count; i++) {
         if (entries[i].state != SL_SOURCE_NEW)
             append_update(registry, &updates, (uint32_t)(*known)++, &entries[i], NULL, append);
     }
     int64_t matched;
-    return run_write(registry, &command, &updates, (size_t)*known, &matched, NULL, error) &&
+    return sl_registry_run_write(registry, &command, &updates, (size_t)*known, &matched, NULL,
+                                 error) &&
            (matched == *known || registry_lost(registry, error));
 }
 
@@ -1059,10 +1049,10 @@ static bool set_where_absent(sl_registry *registry, const sl_registry_entry *ent
                              const char *field, appender *append, sl_error *error) {
     bson_t command, updates;
     int64_t matched;
-    begin_write(registry, "update", "updates", &command, &updates);
+    sl_registry_begin_write(registry, "update", "updates", &command, &updates);
     for (size_t i = 0; i < count; i++)
         append_update(registry, &updates, (uint32_t)i, &entries[i], field, append);
-    return run_write(registry, &command, &updates, count, &matched, NULL, error);
+    return sl_registry_run_write(registry, &command, &updates, count, &matched, NULL, error);
 }
 
 static void append_layout(const sl_registry *registry, bson_t *document,
@@ -1174,336 +1164,4 @@ bool sl_registry_finish(sl_registry *registry, sl_registry_entry *entries, size_
         registry->loaded += entries[i].documents;
     return registry_in_batches(registry, entries, count,
                                registry->part > 0 ? finish_parts : finish_sources, error);
-}
-
-/* ---- the collection that a registry belongs to ----
- *
- * It belongs to the collection whose UUID its counter has. If that collection was renamed, a load
- * into it is refused until the user has renamed the registry, too; other commands read it under its
- * old name. A load into an empty collection of the old name takes the registry, with a warning. No
- * command renames or replaces a registry: two loaders at once could take away each other's. If no
- * collection has this UUID any more, the collection was dropped, and another one may have its name;
- * or it was restored, resharded or copied (convertToCapped, movePrimary), which keeps the
- * documents. Its documents decide: if the target has documents whose _ids have numbers of the
- * registry, it is the same collection. If not, the registry reads as empty, and the next load
- * removes its sources.
- *
- * Each loader of a load settles the registry before it registers a source. Each source has the UUID
- * too, so that a slower loader does not remove the sources of a faster one. */
-
-#define REGISTRIES_MOST 1000u /* that are searched for a collection's */
-
-typedef struct claims {
-    bool any;                 /* there is a registry */
-    uint32_t last;            /* its last number */
-    char owner[SL_UUID_ROOM]; /* of the collection that it belongs to; "": not recorded */
-    char name[256];           /* the name of that collection, if it is another one; "" */
-    bool taken;               /* that name has the registry of a third collection */
-    char left[SL_UUID_ROOM];  /* or of this one, which no longer exists; "" */
-    char other[256];          /* the registry of the target, under another name; "" */
-    uint32_t other_last;      /* its last number */
-} claims;
-
-/* Reads from a registry to which collection it belongs. */
-static bool read_owner(const sl_registry *registry, const char *name, bool *any, uint32_t *last,
-                       char owner[SL_UUID_ROOM], sl_error *error) {
-    bson_t counter;
-    bool ok = sl_find_by_id(registry->connection, registry->database, name, "counter", &counter,
-                            any, error);
-    *last = (uint32_t)sl_look_int64(&counter, "last", 0);
-    snprintf(owner, SL_UUID_ROOM, "%s", sl_look_string(&counter, "collection"));
-    bson_destroy(&counter);
-    return ok;
-}
-
-/* The name of the collection with this UUID; NULL: there is none. */
-static const char *name_of(const bson_t *collections, const char *uuid) {
-    char found[SL_UUID_ROOM];
-    bson_iter_t at;
-    for (sl_walk walk = sl_walk_start(collections, "cursor.firstBatch"); sl_walk_next(&walk);) {
-        if (sl_look_find(&walk.item, "info.uuid", &at)) {
-            sl_uuid_of(&at, found);
-            if (strcmp(found, uuid) == 0)
-                return sl_look_string(&walk.item, "name");
-        }
-    }
-    return NULL;
-}
-
-/* Finds the names of the registry's collection and of the collection's registry. */
-static bool find_names(const sl_registry *registry, claims *c, sl_error *error) {
-    bson_t reply;
-    char owner[SL_UUID_ROOM], theirs[SL_NAMESPACE_ROOM];
-    uint32_t last, looked = 0;
-    sl_error why;
-    bool any, copy = false;
-    bson_t *list =
-        BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "type", "collection", "}");
-    bool ok = sl_cluster_run(registry->connection, registry->database, list, &reply, NULL, error);
-    const char *now = ok && c->owner[0] ? name_of(&reply, c->owner) : NULL;
-    if (now && strcmp(now, registry->target) != 0)
-        snprintf(c->name, sizeof c->name, "%s", now);
-    snprintf(theirs, sizeof theirs, "%s" SL_REGISTRY_SUFFIX, c->name);
-    for (sl_walk walk = sl_walk_start(&reply, "cursor.firstBatch"); ok && sl_walk_next(&walk);) {
-        const char *name = sl_look_string(&walk.item, "name");
-        if (!sl_is_registry_name(name) || strcmp(name, registry->collection) == 0 ||
-            looked++ >= REGISTRIES_MOST || !read_owner(registry, name, &any, &last, owner, &why))
-            continue; /* perhaps this user may not read it */
-        if (strcmp(name, theirs) == 0) {
-            copy = strcmp(owner, c->owner) == 0; /* both collections have a registry */
-            c->taken = !owner[0] || name_of(&reply, owner);
-            snprintf(c->left, sizeof c->left, "%s", c->taken ? "" : owner);
-        }
-        if (registry->uuid[0] && strcmp(owner, registry->uuid) == 0) {
-            snprintf(c->other, sizeof c->other, "%s", name);
-            c->other_last = last;
-        }
-    }
-    if (copy)
-        c->name[0] = '\0';
-    bson_destroy(&reply);
-    return ok;
-}
-
-/* The user gives a registry the name of its collection: `from` becomes `to`. */
-static bool refuse_name(const sl_registry *registry, const claims *c, const char *from,
-                        const char *to, sl_error *error) {
-    const char *database = registry->database;
-    const bool theirs = c->name[0], replaced = theirs ? c->left[0] : c->any;
-    char copied[2 * SL_MONGOSH_ROOM] = "", before[SL_NAMESPACE_ROOM], after[SL_NAMESPACE_ROOM];
-    snprintf(before, sizeof before, "%s.%s", database, from);
-    snprintf(after, sizeof after, "%s.%s", database, to);
-    if (theirs ? c->taken : c->any && !c->owner[0])
-        return sl_error_set(error, SL_EXIT_CLUSTER,
-                            "the registry %s.%s lists the sources of %s.%s, which was renamed, and "
-                            "%s.%s may belong to another collection: rename both "
-                            "(renameCollection in mongosh), so that each has the name of its "
-                            "collection, or remove one that is not needed",
-                            database, from, database, theirs ? c->name : registry->target, database,
-                            to);
-    if (theirs)
-        snprintf(copied, sizeof copied,
-                 ". If %s.%s has the same documents, as a copy or restored, copy the registry "
-                 "instead: %s.aggregate([{$out: %s}])",
-                 database, registry->target, sl_mongosh_collection(database, from),
-                 sl_mongosh_string(to));
-    return sl_error_set(error, SL_EXIT_CLUSTER,
-                        "the registry %s.%s lists the sources of %s.%s, which was renamed: rename "
-                        "it, too (mongosh), and give the same command again: db.adminCommand("
-                        "{renameCollection: %s, to: %s%s})%s",
-                        database, from, database, theirs ? c->name : registry->target,
-                        sl_mongosh_string(before), sl_mongosh_string(after),
-                        replaced ? ", dropTarget: true" : "", copied);
-}
-
-/* Has the collection the documents of the registered sources? `*doubt`: it has documents, but their
- * _ids are no positions, or they are too few. */
-static bool find_documents(sl_registry *registry, uint32_t last, bool *found, bool *doubt,
-                           sl_error *error) {
-    const sl_target target = {.database = registry->database, .collection = registry->target};
-    bson_t documents;
-    bool empty = false;
-    *doubt = false;
-    if (!numbers_are_used(registry, last, last, found, error))
-        return false;
-    bson_t *filter = BCON_NEW("number", "{", "$exists", BCON_BOOL(true), "}", "inRange", BCON_NULL,
-                              "$or", "[", "{", "documents", "{", "$gt", BCON_INT64(0), "}", "}",
-                              "{", "state", "started", "}", "]");
-    bool ok = find(registry, filter, BCON_NEW("limit", BCON_INT64(1)), &documents, error) &&
-              sl_collection_is_empty(registry->connection, &target, &empty, error);
-    *doubt = ok && !*found && !empty && !bson_empty(&documents);
-    bson_destroy(&documents);
-    bson_destroy(filter);
-    if (ok && *found) {
-        const bson_t all = BSON_INITIALIZER;
-        uint64_t count, registered;
-        bool complete;
-        ok = sl_count_matching(registry->connection, &target, &all, &count, error) &&
-             sl_registry_total(registry, NULL, false, &registered, &complete, error);
-        *doubt = ok && count < registered;
-        *found = !*doubt;
-    }
-    return ok;
-}
-
-/* Changes or removes the sources that have another UUID. */
-static bool change_sources(sl_registry *registry, bool keep, sl_error *error) {
-    bson_t command, list, item;
-    int64_t matched;
-    begin_write(registry, keep ? "update" : "delete", keep ? "updates" : "deletes", &command,
-                &list);
-    BSON_APPEND_DOCUMENT_BEGIN(&list, "0", &item);
-    BCON_APPEND(&item, "q", "{", "number", "{", "$exists", BCON_BOOL(true), "}", "collection", "{",
-                "$ne", BCON_UTF8(registry->uuid), "}", "}");
-    if (keep)
-        BCON_APPEND(&item, "u", "{", "$set", "{", "collection", BCON_UTF8(registry->uuid), "}", "}",
-                    "multi", BCON_BOOL(true));
-    else
-        BCON_APPEND(&item, "limit", BCON_INT32(0));
-    bson_append_document_end(&list, &item);
-    return run_write(registry, &command, &list, 1, &matched, NULL, error);
-}
-
-/* Makes the registry that of the collection: with its sources, or without them. `created`: the
- * collection is new. What others have set up in one that existed is theirs. */
-static bool take_over(sl_registry *registry, bool any, bool keep, bool created, sl_error *error) {
-    if ((any && !change_sources(registry, keep, error)) || !make_counter(registry, error))
-        return false;
-    bson_t *query =
-        BCON_NEW("_id", "counter", "collection", "{", "$ne", BCON_UTF8(registry->uuid), "}");
-    bson_t *update = keep
-                         ? BCON_NEW("$set", "{", "collection", BCON_UTF8(registry->uuid), "}")
-                         : BCON_NEW("$set", "{", "collection", BCON_UTF8(registry->uuid), "last",
-                                    BCON_INT64(0), EXISTED, BCON_BOOL(!created), "}", "$unset", "{",
-                                    SL_REGISTRY_COLUMNS, "", SL_REGISTRY_IDS, "", "begun", "", "}");
-    return change_counter(registry, query, update, false, NULL, error);
-}
-
-static bool refuse_doubt(const sl_registry *registry, sl_error *error) {
-    return sl_error_set(
-        error, SL_EXIT_CLUSTER,
-        "%s.%s has another UUID than the collection whose sources its registry %s.%s lists. If it "
-        "holds their documents, because it was restored, resharded or moved, give --again once. If "
-        "another program has dropped it and made it anew, remove the registry with `shardload "
-        "forget`",
-        registry->database, registry->target, registry->database, registry->collection);
-}
-
-/* The registry of a collection that was replaced under the name that the collection of this one has
- * now: it must not be taken for that of its successor, which has the same numbers. */
-static bool empty_left(const sl_registry *registry, const claims *c, const char *name,
-                       sl_error *error) {
-    bool found;
-    bson_t *query = BCON_NEW("_id", "counter", "collection", BCON_UTF8(c->left));
-    bson_t *update = BCON_NEW("$set", "{", "last", BCON_INT64(0), "}");
-    bool ok = sl_find_and_modify(registry->connection, registry->database, name, query, update,
-                                 false, NULL, &found, error);
-    bson_destroy(query);
-    bson_destroy(update);
-    return ok;
-}
-
-/* The registry stays as it is, or is read under its other name, until documents are loaded. */
-static bool settle_read(sl_registry *registry, const claims *c, bool documents, bool warns) {
-    if (c->other[0]) {
-        char *name = strdup(c->other);
-        free(name ? registry->collection : NULL);
-        registry->collection = name ? name : registry->collection;
-        registry->gone = !name;
-        return true;
-    }
-    registry->gone = c->any && !documents;
-    if (registry->gone && warns && c->name[0])
-        sl_log_warning("the registry %s.%s lists the sources of %s.%s, which had this name",
-                       registry->database, registry->collection, registry->database, c->name);
-    else if (registry->gone && warns && c->last > 0)
-        sl_log_warning("%s.%s %s: the documents of the sources that its registry %s.%s lists no "
-                       "longer exist",
-                       registry->database, registry->target,
-                       registry->uuid[0] ? "is another collection than before (by its UUID)"
-                                         : "does not exist any more",
-                       registry->database, registry->collection);
-    return true;
-}
-
-/* The collection of the registry has another name now. An empty target takes the registry, as when
- * each night a new collection is loaded, and then gets another name. `*done`: another loader has
- * taken it meanwhile. */
-static bool take_name(const sl_registry *registry, const sl_target *target, sl_settling how,
-                      bool first, claims *c, bool *done, sl_error *error) {
-    char followed[SL_NAMESPACE_ROOM];
-    bool empty = how == SL_SETTLE_DROP;
-    snprintf(followed, sizeof followed, "%s" SL_REGISTRY_SUFFIX, c->name);
-    if (!empty && !c->other[0] &&
-        !sl_collection_is_empty(registry->connection, target, &empty, error))
-        return false;
-    if (!empty && !read_owner(registry, registry->collection, &c->any, &c->last, c->owner, error))
-        return false;
-    *done = !empty && strcmp(c->owner, registry->uuid) == 0;
-    if (*done)
-        return true;
-    if (c->other[0] || !empty || how == SL_SETTLE_FORGET)
-        return refuse_name(registry, c, registry->collection, followed, error);
-    if (first)
-        sl_log_warning("the registry %s.%s lists the sources of %s.%s, which had this name: it "
-                       "becomes that of the new collection. Rename it beforehand to %s%s if later "
-                       "loads into %s shall know their sources",
-                       registry->database, registry->collection, registry->database, c->name,
-                       followed, c->left[0] ? ", with dropTarget," : "", c->name);
-    return how != SL_SETTLE_WRITE || !c->left[0] || empty_left(registry, c, followed, error);
-}
-
-/* The registry of the target has another name. It is left there, unless the _ids of its sources are
- * positions: then its numbers would be given a second time. */
-static bool leave_other(const sl_registry *registry, sl_settling how, bool first, claims *c,
-                        sl_error *error) {
-    bool used = how == SL_SETTLE_FORGET;
-    if (!used && how != SL_SETTLE_DROP && c->other_last > 0 &&
-        !numbers_are_used(registry, c->other_last, c->other_last, &used, error))
-        return false;
-    if (used)
-        return refuse_name(registry, c, c->other, registry->collection, error);
-    if (first)
-        sl_log_warning("the registry %s.%s lists the sources of %s.%s, which was renamed: they are "
-                       "not known here",
-                       registry->database, c->other, registry->database, registry->target);
-    c->other[0] = '\0';
-    return true;
-}
-
-bool sl_registry_settle(sl_registry *registry, const sl_target *target, sl_settling how, bool again,
-                        sl_error *error) {
-    claims c = {.any = false};
-    char own[SL_NAMESPACE_ROOM];
-    bool found = false, doubt = false, anew = false;
-    const bool first = !registry->gone; /* warnings are given once */
-    const bool created = how == SL_SETTLE_CREATED;
-    how = created ? SL_SETTLE_WRITE : how;
-    bool warns = first && how != SL_SETTLE_DROP;
-    sl_error why;
-    if (registry->none)
-        return true;
-    free(registry->collection);
-    registry->collection = strdup(sl_target_registry(target, own));
-    registry->gone = false;
-    if (!registry->collection)
-        return sl_error_memory(error, "reading the registry");
-    if (how == SL_SETTLE_READ &&
-        !sl_target_uuid(registry->connection, target, registry->uuid, &why))
-        return true; /* the user may not list collections */
-    if ((how != SL_SETTLE_READ &&
-         !sl_target_uuid(registry->connection, target, registry->uuid, error)) ||
-        !read_owner(registry, own, &c.any, &c.last, c.owner, error))
-        return false;
-    const char *uuid = registry->uuid;
-    if ((!uuid[0] && !c.any) || (uuid[0] && strcmp(c.owner, uuid) == 0))
-        return true;
-    if ((c.any || how != SL_SETTLE_WRITE) && !find_names(registry, &c, error))
-        return false;
-    bool done = false;
-    if (how != SL_SETTLE_READ && c.name[0]) {
-        if (!take_name(registry, target, how, first, &c, &done, error) || done)
-            return done;
-        warns = false;
-    } else if (how != SL_SETTLE_READ && c.other[0]) {
-        if (!leave_other(registry, how, first, &c, error))
-            return false;
-        warns = false, anew = true;
-    }
-    if (!anew && uuid[0] && c.any && !c.name[0] && !c.other[0] && c.last > 0 &&
-        !find_documents(registry, c.last, &found, &doubt, error))
-        return false;
-    if (doubt && c.owner[0] && how != SL_SETTLE_READ && !again) {
-        if (how != SL_SETTLE_DROP)
-            return refuse_doubt(registry, error);
-        doubt = false;
-    }
-    return how == SL_SETTLE_WRITE ? take_over(registry, c.any, found || doubt, created, error)
-                                  : settle_read(registry, &c, found || doubt, warns);
-}
-
-bool sl_registry_open_settled(sl_connection *connection, const sl_target *target, sl_settling how,
-                              bool again, sl_registry **registry, sl_error *error) {
-    return (*registry || sl_registry_open(connection, target, registry, error)) &&
-           sl_registry_settle(*registry, target, how, again, error);
 }

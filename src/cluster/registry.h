@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Internals of the registry, for registry.c and its tests. */
+/* Internals of the registry, for registry.c, registry_owner.c and their tests. */
 #ifndef SHARDLOAD_REGISTRY_H
 #define SHARDLOAD_REGISTRY_H
 
@@ -11,6 +11,9 @@
 
 /* The field of `options` with sl_registry_entry.types. */
 #define SL_REGISTRY_TYPES "inferredTypes"
+
+/* A field of the counter: the collection existed before the first load into it. */
+#define SL_REGISTRY_EXISTED "existed"
 
 /* A list that this load has confirmed: see sl_registry_set_list. */
 #define LISTS 2u
@@ -55,5 +58,28 @@ typedef struct sl_number_list {
     sl_error error;
 } sl_number_list;
 bool sl_registry_add_number(void *list, const bson_t *document);
+
+/* ---- registry.c, for registry_owner.c ---- */
+
+/* Reads documents of the registry, and destroys the options (may be NULL). */
+bool sl_registry_find(const sl_registry *registry, const bson_t *filter, bson_t *options,
+                      bson_t *documents, sl_error *error);
+/* Is there a document whose _id has one of the `count` numbers up to `last`, and are the _ids of
+ * this load of that kind? */
+bool sl_registry_uses_numbers(const sl_registry *registry, size_t count, uint32_t last, bool *used,
+                              sl_error *error);
+/* Begins a write command; end it with sl_registry_run_write. `list` becomes its array `key` of
+ * documents or updates. */
+void sl_registry_begin_write(const sl_registry *registry, const char *name, const char *key,
+                             bson_t *command, bson_t *list);
+/* Sends the write if it has `count` documents or updates, at least one. `*matched` is the number of
+ * documents inserted, or matched by an update. */
+bool sl_registry_run_write(sl_registry *registry, bson_t *command, bson_t *list, size_t count,
+                           int64_t *matched, int32_t *code, sl_error *error);
+/* findAndModify of the counter; destroys the query and the update. */
+bool sl_registry_change_counter(sl_registry *registry, bson_t *query, bson_t *update, bool upsert,
+                                bool *found, sl_error *error);
+/* Inserts the counter if there is none: an upsert with a condition would insert a second one. */
+bool sl_registry_make_counter(sl_registry *registry, sl_error *error);
 
 #endif
