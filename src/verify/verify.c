@@ -813,8 +813,7 @@ static void checker_clear(sl_checker *checker) {
     sl_reader_destroy(checker->reader);
 }
 
-/* Parses all sources, and with `content` compares each block with the documents that the cluster
- * holds under its ids. `tick` as for sl_run_threads. */
+/* Parses all sources; with `content` compares each block with the stored documents of its ids. */
 static bool verify_blocks(sl_verification *verification, void (*tick)(void *context), void *context,
                           sl_error *error) {
     sl_run *run = &verification->run;
@@ -1018,8 +1017,7 @@ static void report_other(sl_others_count *count, const sl_registry_entry *entry,
     bson_append_document_end(verification->other_sources, &item);
 }
 
-/* Fewer documents are no finding: only a verification of that source shows whether one is
- * missing. */
+/* Fewer documents are no finding: only a verification of that source shows missing ones. */
 static bool count_other(void *context, const sl_registry_entry *entry, sl_error *error) {
     sl_others_count *count = context;
     const sl_destination *destination = &count->verification->destination;
