@@ -587,7 +587,7 @@ void sl_uuid_of(const bson_iter_t *field, char uuid[SL_UUID_ROOM]) {
 /* More documents than fit into a reply, so that only the limit of 16 MiB applies. */
 #define DOCUMENTS_PER_REPLY 100000
 
-static bool is_transient(const bson_error_t *why) {
+bool sl_is_transient(const bson_error_t *why) {
     if (why->domain != MONGOC_ERROR_SERVER)
         return why->domain == MONGOC_ERROR_STREAM || why->domain == MONGOC_ERROR_SERVER_SELECTION ||
                (why->domain == MONGOC_ERROR_CLIENT &&
@@ -630,7 +630,7 @@ sl_scan_result sl_scan(mongoc_client_t *client, const sl_target *target, const b
             sl_target_replaced(client, target, error);
         else
             sl_error_from_driver(error, "reading documents back", &why);
-        result = is_transient(&why) ? SL_SCAN_AGAIN : SL_SCAN_FAILED;
+        result = sl_is_transient(&why) ? SL_SCAN_AGAIN : SL_SCAN_FAILED;
     }
     mongoc_cursor_destroy(cursor);
     mongoc_read_prefs_destroy(primary);

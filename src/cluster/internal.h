@@ -196,6 +196,8 @@ sl_pool *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool_size, unsign
 
 /* Writes the digits of a UUID field; "" when the field holds no UUID. */
 void sl_uuid_of(const bson_iter_t *field, char uuid[SL_UUID_ROOM]);
+/* May a read that failed for this reason succeed when it is repeated? */
+bool sl_is_transient(const bson_error_t *why);
 
 /* A namespace has at most 255 bytes; the server refuses longer ones. */
 #define SL_NAMESPACE_ROOM 512
