@@ -316,6 +316,9 @@ struct sl_shard_map {
     bson_t *key;      /* the shard key; NULL: not sharded, or not read from a cluster */
 };
 
+/* The shard of the first chunk; 0 if it is not known. */
+uint32_t sl_shard_map_first(const sl_shard_map *map);
+
 /* How a collection is sharded, from config.collections. */
 typedef struct sl_sharding {
     bool sharded;
