@@ -217,7 +217,7 @@ class RestrictedUser(DoctorCase, support.Case):
         self.assertEqual(load["values"]["lacking"], [
             "listCollections on mot", "find on mot.tests", "insert on mot.tests",
             "find on mot.tests.sources", "insert on mot.tests.sources",
-            "update on mot.tests.sources"])
+            "remove on mot.tests.sources", "update on mot.tests.sources"])
 
     def test_the_documented_roles_are_recognised(self):
         roles = documented_roles()
