@@ -586,7 +586,10 @@ static void check_oplog(const sl_examined_server *server, sl_check_findings *fin
 /* The documents of a find on a server; `answer->reply` then holds them as "cursor.firstBatch". */
 static void find_all(const sl_examined_server *server, const char *collection,
                      sl_server_answer *answer) {
-    sl_ask(server, "config", BCON_NEW("find", BCON_UTF8(collection), "filter", "{", "}"), answer);
+    sl_ask(server, "config",
+           BCON_NEW("find", BCON_UTF8(collection), "filter", "{", "}", "batchSize",
+                    BCON_INT32(1000000)),
+           answer);
 }
 
 /* ---- balancer ---- */
@@ -774,15 +777,15 @@ static bool is_temporary(const char *name) {
             strspn(name + 18, "0123456789abcdef") == 16);
 }
 
-/* Lists the collections whose names match. */
+/* Lists the collections that match; only by names, if that is what the filter has. */
 static void list_collections(sl_leftovers *left, const char *database, const bson_t *filter,
                              sl_server_answer *answer) {
-    bson_t *command =
-        BCON_NEW("listCollections", BCON_INT32(1), "nameOnly", BCON_BOOL(true), "filter",
-                 BCON_DOCUMENT(filter), "cursor", "{", "batchSize", BCON_INT32(1000000), "}");
+    bson_t *command = BCON_NEW(
+        "listCollections", BCON_INT32(1), "nameOnly", BCON_BOOL(bson_has_field(filter, "name")),
+        "filter", BCON_DOCUMENT(filter), "cursor", "{", "batchSize", BCON_INT32(1000000), "}");
     sl_ask(left->front, database, command, answer);
     keep_reason(left, answer);
-    if (answer->ok && sl_look_number(&answer->reply, "cursor.id") > 0 && !left->why[0])
+    if (answer->ok && sl_look_int64(&answer->reply, "cursor.id", 0) != 0 && !left->why[0])
         sl_print_text(left->why, sizeof left->why,
                       "%s has more collections with such names than one reply holds", database);
 }
