@@ -33,6 +33,8 @@ static bool make_named_directory(const sl_load_config *config, const char *label
     for (unsigned attempt = 2;; attempt++) {
         snprintf(directory, SL_WORK_DIRECTORY_ROOM, "shardload-%s%s%s-%s%s", named,
                  cluster ? "." : "", cluster ? config->collection : "", stamp, number);
+        for (char *slash; (slash = strchr(directory, '/')) != NULL;) /* of a collection's name */
+            *slash = '-';
         if (!sl_private_folder_make(directory, created, error) || *created || attempt > 1000)
             return *created;
         snprintf(number, sizeof number, "-%u", attempt);
