@@ -325,15 +325,14 @@ bool sl_is_registry_name(const char *collection) {
 }
 
 int32_t sl_hidden_failure(const bson_t *reply, const char **reason) {
-    static const char *const paths[][2] = {{"writeErrors.0.code", "writeErrors.0.errmsg"},
-                                           {"writeConcernError.code", "writeConcernError.errmsg"}};
+    static const char *const paths[] = {"writeErrors.0", "writeConcernError"};
     for (size_t i = 0; i < 2; i++) {
-        bson_iter_t code;
-        if (!sl_look_find(reply, paths[i][0], &code))
+        bson_t failure;
+        if (!sl_look_inside(reply, paths[i], &failure))
             continue;
-        const char *text = sl_look_text(reply, paths[i][1]);
+        const char *text = sl_look_text(&failure, "errmsg");
         *reason = text ? text : "no reason";
-        int32_t value = (int32_t)bson_iter_as_int64(&code);
+        int32_t value = (int32_t)sl_look_int64(&failure, "code", 0);
         return value >= 0 ? value : 0;
     }
     return -1;

@@ -348,6 +348,8 @@ static void names_of(X509 *certificate, char *out, size_t room) {
     out[0] = '\0';
     for (int i = 0; names && i < sk_GENERAL_NAME_num(names); i++) {
         const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
+        if (name->type != GEN_IPADD && name->type != GEN_DNS)
+            continue;
         const unsigned char *bytes = ASN1_STRING_get0_data(name->d.ia5);
         int length = ASN1_STRING_length(name->d.ia5);
         char address[64];
@@ -680,7 +682,7 @@ bool sl_preflight(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
 }
 
 bool sl_server_answers(const mongoc_uri_t *uri, const mongoc_host_list_t *host, int connected) {
-    sl_socket_failure failure;
+    sl_socket_failure failure = {0};
     answer plain;
     if (strchr(host->host, '/'))
         return true;
