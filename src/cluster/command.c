@@ -9,6 +9,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/print.h"
+#include "util/text.h"
 
 #include "internal.h"
 
@@ -228,12 +229,6 @@ static const struct {
     {"dbStats", "dbStats", "to read the free space of the disks (role clusterMonitor)"},
 };
 
-/* Is the cluster the resource of the command's privilege? */
-static bool is_of_cluster(const char *command) {
-    return strcmp(command, "serverStatus") == 0 || strcmp(command, "replSetGetStatus") == 0 ||
-           strcmp(command, "currentOp") == 0;
-}
-
 /* Copies the word at `from`, up to one of `ends`, into `out`; returns its end. */
 static const char *word_after(const char *from, const char *ends, char *out, size_t room) {
     size_t length = strcspn(from, ends);
@@ -278,7 +273,7 @@ bool sl_privilege_in_words(const char *message, char *out, size_t room) {
     }
     if (strcmp(database, "shardload") == 0)
         purpose = "to store the balancer's mode";
-    if (is_of_cluster(command))
+    if (sl_list_has("serverStatus|replSetGetStatus|currentOp", '|', sl_text_of(command)))
         snprintf(resource, sizeof resource, "the cluster");
     else if (strncmp(command, "balancer", 8) == 0)
         snprintf(resource, sizeof resource, "config.settings");

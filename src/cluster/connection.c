@@ -192,11 +192,6 @@ void sl_pool_return(sl_pool *pool, mongoc_client_t *client) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* The open streams of a borrowed client. */
-static sl_streams *pool_streams(sl_pool *pool, const mongoc_client_t *client) {
-    return sl_patience_find(&pool->patience, client);
-}
-
 /* ---- the first connection ---- */
 
 /* The first connection: how often it is tried, and what is reported meanwhile.
@@ -965,7 +960,7 @@ mongoc_client_t *sl_connection_borrow(sl_connection *connection) {
 }
 
 sl_streams *sl_connection_streams(sl_connection *connection, mongoc_client_t *client) {
-    return pool_streams(connection->patient, client);
+    return sl_patience_find(&connection->patient->patience, client);
 }
 
 void sl_connection_return(sl_connection *connection, mongoc_client_t *client) {

@@ -171,8 +171,6 @@ bool sl_hosts_are_valid(const char *hosts, bool several);
  * `like`, which is checked. NULL with the error set when the host has another form. Destroy it. */
 mongoc_uri_t *sl_uri_of_server(const char *host, const mongoc_uri_t *like, sl_error *error);
 
-/* ---- streams.c: short reads ---- */
-
 /* ---- connection.c ---- */
 
 /* Initialises the driver, once per process. */

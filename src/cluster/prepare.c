@@ -600,16 +600,11 @@ static bool shard_collection(sl_connection *connection, const sl_target *target,
     /* The server creates the key's index by itself only for an empty collection. */
     if (!is_new && !sl_key_is_id(target->shard_key) && !create_key_index(connection, target, error))
         return false;
-    char ns[SL_NAMESPACE_ROOM];
-    int32_t code;
-    bson_t *shard = BCON_NEW("shardCollection", BCON_UTF8(sl_target_namespace(target, ns)), "key",
-                             BCON_DOCUMENT(target->shard_key));
-    if (target->shard_key_unique)
-        BSON_APPEND_BOOL(shard, "unique", true);
-    bool ok = sl_cluster_run(connection, "admin", shard, NULL, &code, error);
-    if (!ok && code == SL_CODE_ALREADY_INITIALIZED)
-        return check_key(connection, target, &sharded, error);
-    return ok || sl_error_prefix(error, "cannot shard %s", ns);
+    if (sl_collection_shard(connection, target, target->shard_key, target->shard_key_unique, false,
+                            error))
+        return true;
+    return error->server_code == SL_CODE_ALREADY_INITIALIZED &&
+           check_key(connection, target, &sharded, error);
 }
 
 /* ---- deciding about the sharding ----
