@@ -90,6 +90,12 @@ bool sl_is_refused_user(const bson_error_t *driver_error) {
             driver_error->code == SL_CODE_AUTHENTICATION_FAILED);
 }
 
+int32_t sl_code_from_driver(const bson_error_t *driver_error) {
+    return sl_is_refused_user(driver_error)              ? SL_CODE_AUTHENTICATION_FAILED
+           : driver_error->domain == MONGOC_ERROR_SERVER ? (int32_t)driver_error->code
+                                                         : 0;
+}
+
 /* Did the connection fail, or authentication, which is also reported so if the connection fails? */
 static bool of_connection(const bson_error_t *driver_error) {
     return driver_error->domain == MONGOC_ERROR_STREAM ||

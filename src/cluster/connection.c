@@ -423,10 +423,7 @@ static bool run_command(sl_connection *connection, const char *doing, const char
     bool ok = mongoc_client_command_simple(client, database, command, NULL, reply, &driver_error);
     sl_pool_return(pool, client);
     if (server_code)
-        *server_code = ok                                           ? 0
-                       : sl_is_refused_user(&driver_error)          ? SL_CODE_AUTHENTICATION_FAILED
-                       : driver_error.domain == MONGOC_ERROR_SERVER ? (int32_t)driver_error.code
-                                                                    : 0;
+        *server_code = ok ? 0 : sl_code_from_driver(&driver_error);
     if (!ok) {
         sl_error_from_driver(error, doing, &driver_error);
         append_timeout(connection, start, &driver_error, error);
@@ -483,66 +480,6 @@ bool sl_cursor_failed(const sl_cursor_reading *reading, bson_error_t *why) {
     return true;
 }
 
-typedef struct finding {
-    const char *database, *collection;
-    const bson_t *filter, *options;
-    uint64_t limit;
-    sl_found_document *each;
-    void *context;
-    bson_t *kept; /* that `each` fills, and that is emptied before the find is repeated; or NULL */
-} finding;
-
-/* `*again`: it failed, and may succeed when it is repeated. */
-static bool find_once(sl_connection *connection, const finding *find, bool *again,
-                      sl_error *error) {
-    int64_t start = sl_clock_ns();
-    mongoc_client_t *client = sl_pool_borrow(connection->pool);
-    mongoc_collection_t *handle =
-        mongoc_client_get_collection(client, find->database, find->collection);
-    mongoc_read_prefs_t *primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
-    mongoc_cursor_t *cursor =
-        mongoc_collection_find_with_opts(handle, find->filter, find->options, primary);
-    const bson_t *document;
-    sl_cursor_reading reading = {.cursor = cursor, .limit = find->limit};
-    while (sl_cursor_next(&reading, &document) && find->each(find->context, document))
-        ;
-    bson_error_t driver_error;
-    bool ok = !sl_cursor_failed(&reading, &driver_error);
-    mongoc_cursor_destroy(cursor);
-    mongoc_read_prefs_destroy(primary);
-    mongoc_collection_destroy(handle);
-    sl_pool_return(connection->pool, client);
-    *again = !ok && (reading.documents == 0 || find->kept) && sl_is_transient(&driver_error);
-    if (!ok) {
-        char doing[300];
-        snprintf(doing, sizeof doing, "find in %s.%s", find->database, find->collection);
-        sl_error_from_driver(error, doing, &driver_error);
-        append_timeout(connection, start, &driver_error, error);
-    }
-    return ok;
-}
-
-static bool run_find(sl_connection *connection, const finding *find, sl_error *error) {
-    const int64_t until = sl_connection_retry_until(connection);
-    bool again;
-    for (unsigned attempt = 0;; attempt++) {
-        if (find->kept)
-            bson_reinit(find->kept);
-        if (find_once(connection, find, &again, error))
-            return true;
-        if (!again || sl_clock_ns() > until || !sl_connection_backoff(connection, attempt, error))
-            return false;
-    }
-}
-
-bool sl_connection_find_each(sl_connection *connection, const char *database,
-                             const char *collection, const bson_t *filter, const bson_t *options,
-                             uint64_t limit, sl_found_document *each, void *context,
-                             sl_error *error) {
-    const finding find = {database, collection, filter, options, limit, each, context, NULL};
-    return run_find(connection, &find, error);
-}
-
 typedef struct kept_documents {
     bson_t *all;
     uint32_t count;
@@ -551,19 +488,64 @@ typedef struct kept_documents {
 static bool keep_document(void *context, const bson_t *document) {
     kept_documents *kept = context;
     char room[SL_ARRAY_KEY_ROOM];
-    if (bson_empty(kept->all)) /* the find begins, perhaps once more */
-        kept->count = 0;
     return bson_append_document(kept->all, sl_array_key(kept->count++, room), -1, document);
+}
+
+/* `*again`: it failed, and may succeed when it is repeated. */
+static bool find_once(sl_connection *connection, const char *const place[2], const bson_t *filter,
+                      const bson_t *options, uint64_t limit, sl_found_document *each, void *context,
+                      bool *again, sl_error *error) {
+    int64_t start = sl_clock_ns();
+    mongoc_client_t *client = sl_pool_borrow(connection->pool);
+    mongoc_collection_t *handle = mongoc_client_get_collection(client, place[0], place[1]);
+    mongoc_read_prefs_t *primary = mongoc_read_prefs_new(MONGOC_READ_PRIMARY);
+    mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(handle, filter, options, primary);
+    const bson_t *document;
+    sl_cursor_reading reading = {.cursor = cursor, .limit = limit};
+    kept_documents *kept = each == keep_document ? context : NULL;
+    if (kept) { /* those of a find that failed are read again */
+        kept->count = 0;
+        bson_reinit(kept->all);
+    }
+    while (sl_cursor_next(&reading, &document) && each(context, document))
+        ;
+    bson_error_t driver_error;
+    bool ok = !sl_cursor_failed(&reading, &driver_error);
+    mongoc_cursor_destroy(cursor);
+    mongoc_read_prefs_destroy(primary);
+    mongoc_collection_destroy(handle);
+    sl_pool_return(connection->pool, client);
+    *again = !ok && (kept || reading.documents == 0) && sl_is_transient(&driver_error);
+    if (!ok) {
+        char doing[300];
+        snprintf(doing, sizeof doing, "find in %s.%s", place[0], place[1]);
+        sl_error_from_driver(error, doing, &driver_error);
+        append_timeout(connection, start, &driver_error, error);
+    }
+    return ok;
+}
+
+bool sl_connection_find_each(sl_connection *connection, const char *database,
+                             const char *collection, const bson_t *filter, const bson_t *options,
+                             uint64_t limit, sl_found_document *each, void *context,
+                             sl_error *error) {
+    const char *const place[2] = {database, collection};
+    const int64_t until = sl_connection_retry_until(connection);
+    bool ok, again;
+    for (unsigned attempt = 0;; attempt++) {
+        ok = find_once(connection, place, filter, options, limit, each, context, &again, error);
+        if (!again || sl_clock_ns() > until || !sl_connection_backoff(connection, attempt, error))
+            return ok;
+    }
 }
 
 bool sl_connection_find(sl_connection *connection, const char *database, const char *collection,
                         const bson_t *filter, const bson_t *options, bson_t *documents,
                         sl_error *error) {
-    kept_documents kept = {.all = documents};
-    const finding find = {database,           collection,    filter, options,
-                          SL_CURSOR_KEPT_MAX, keep_document, &kept,  documents};
     bson_init(documents);
-    return run_find(connection, &find, error);
+    return sl_connection_find_each(connection, database, collection, filter, options,
+                                   SL_CURSOR_KEPT_MAX, keep_document,
+                                   &(kept_documents){.all = documents}, error);
 }
 
 static bool by_certificate(const mongoc_uri_t *uri) {

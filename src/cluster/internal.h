@@ -58,6 +58,8 @@ void sl_tls_subject(const mongoc_uri_t *uri, char *out, size_t room);
 
 /* Did authentication fail? */
 bool sl_is_refused_user(const bson_error_t *driver_error);
+/* The server's code; 0: there is none. */
+int32_t sl_code_from_driver(const bson_error_t *driver_error);
 
 /* Sets the error for a pool that cannot be created; returns false. */
 bool sl_error_from_pool(sl_error *error, const mongoc_uri_t *uri, const bson_error_t *driver_error);

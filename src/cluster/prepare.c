@@ -303,15 +303,11 @@ bool sl_collection_shard(sl_connection *connection, const sl_target *target, con
 /* Does a document of the collection match? Consumes the filter. */
 static bool holds(sl_connection *connection, const char *database, const char *collection,
                   bson_t *filter, bool *found, sl_error *error) {
-    bson_t reply;
-    bson_iter_t first;
-    bson_t *find = BCON_NEW("find", BCON_UTF8(collection), "filter", BCON_DOCUMENT(filter), "limit",
-                            BCON_INT64(1), "singleBatch", BCON_BOOL(true));
+    const sl_target target = {.database = database, .collection = collection};
+    bool empty;
+    bool ok = sl_is_empty(connection, &target, filter, &empty, error);
+    *found = ok && !empty;
     bson_destroy(filter);
-    bool ok = sl_cluster_run(connection, database, find, &reply, NULL, error) ||
-              sl_error_prefix(error, "reading %s.%s", database, collection);
-    *found = ok && sl_look_find(&reply, "cursor.firstBatch.0", &first);
-    bson_destroy(&reply);
     return ok;
 }
 
@@ -624,12 +620,8 @@ static bool shard_collection(sl_connection *connection, const sl_target *target,
 static bool find_marker(sl_connection *connection, const sl_target *target, bool *found,
                         sl_error *error) {
     char registry[SL_NAMESPACE_ROOM];
-    bson_t document;
-    bool ok =
-        sl_find_by_id(connection, sl_registry_database(target->database),
-                      sl_target_registry(target, registry), "creating", &document, found, error);
-    bson_destroy(&document);
-    return ok;
+    return holds(connection, sl_registry_database(target->database),
+                 sl_target_registry(target, registry), BCON_NEW("_id", "creating"), found, error);
 }
 
 static bool change_marker(sl_connection *connection, const sl_target *target, bool set,
