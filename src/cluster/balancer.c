@@ -50,6 +50,7 @@
 
 #include "util/clock.h"
 #include "util/context.h"
+#include "util/interrupt.h"
 #include "util/log.h"
 #include "util/process.h"
 
@@ -324,6 +325,9 @@ static bool balancer_lock(const sl_balancer *balancer, int64_t *now, sl_error *e
                 sl_seconds_since(since) > LOCK_PATIENCE_S)
                 ok = unlock(balancer, &owner, error);
             sl_backoff(0, NULL, NULL);
+            if (ok && !balancer->before[0] && sl_interrupt_requested()) /* it has not joined */
+                ok = sl_error_set(error, SL_EXIT_INTERRUPTED,
+                                  "interrupted while another load held the lock of the balancer");
         }
         bson_destroy(&document);
     }

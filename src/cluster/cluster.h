@@ -243,6 +243,8 @@ bool sl_check_ids(const bson_t *key, const char *const *ids, size_t count, sl_er
 bool sl_target_find_support(sl_connection *connection, sl_target *target, sl_error *error);
 /* Reads `uuid`. The collection must exist. */
 bool sl_target_identify(sl_connection *connection, sl_target *target, sl_error *error);
+/* Appends a UUID, given as 32 hexadecimal digits. */
+void sl_append_uuid(bson_t *document, const char *key, const char *uuid);
 /* Appends `collectionUUID` to a command, or to the options of an insert or a find. Does nothing if
  * the server does not accept the field or the UUID has not been read. */
 void sl_target_append_uuid(const sl_target *target, bson_t *command);

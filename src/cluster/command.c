@@ -9,6 +9,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/print.h"
+#include "util/text.h"
 
 #include "internal.h"
 
@@ -87,6 +88,12 @@ bool sl_is_refused_user(const bson_error_t *driver_error) {
             driver_error->code == MONGOC_ERROR_CLIENT_AUTHENTICATE && !*sl_message_refusal()) ||
            (driver_error->domain == MONGOC_ERROR_SERVER &&
             driver_error->code == SL_CODE_AUTHENTICATION_FAILED);
+}
+
+int32_t sl_code_from_driver(const bson_error_t *driver_error) {
+    return sl_is_refused_user(driver_error)              ? SL_CODE_AUTHENTICATION_FAILED
+           : driver_error->domain == MONGOC_ERROR_SERVER ? (int32_t)driver_error->code
+                                                         : 0;
 }
 
 /* Did the connection fail, or authentication, which is also reported so if the connection fails? */
@@ -228,12 +235,6 @@ static const struct {
     {"dbStats", "dbStats", "to read the free space of the disks (role clusterMonitor)"},
 };
 
-/* Is the cluster the resource of the command's privilege? */
-static bool is_of_cluster(const char *command) {
-    return strcmp(command, "serverStatus") == 0 || strcmp(command, "replSetGetStatus") == 0 ||
-           strcmp(command, "currentOp") == 0;
-}
-
 /* Copies the word at `from`, up to one of `ends`, into `out`; returns its end. */
 static const char *word_after(const char *from, const char *ends, char *out, size_t room) {
     size_t length = strcspn(from, ends);
@@ -278,7 +279,7 @@ bool sl_privilege_in_words(const char *message, char *out, size_t room) {
     }
     if (strcmp(database, "shardload") == 0)
         purpose = "to store the balancer's mode";
-    if (is_of_cluster(command))
+    if (sl_list_has("serverStatus|replSetGetStatus|currentOp", '|', sl_text_of(command)))
         snprintf(resource, sizeof resource, "the cluster");
     else if (strncmp(command, "balancer", 8) == 0)
         snprintf(resource, sizeof resource, "config.settings");
@@ -586,7 +587,7 @@ void sl_uuid_of(const bson_iter_t *field, char uuid[SL_UUID_ROOM]) {
 /* More documents than fit into a reply, so that only the limit of 16 MiB applies. */
 #define DOCUMENTS_PER_REPLY 100000
 
-static bool is_transient(const bson_error_t *why) {
+bool sl_is_transient(const bson_error_t *why) {
     if (why->domain != MONGOC_ERROR_SERVER)
         return why->domain == MONGOC_ERROR_STREAM || why->domain == MONGOC_ERROR_SERVER_SELECTION ||
                (why->domain == MONGOC_ERROR_CLIENT &&
@@ -629,7 +630,7 @@ sl_scan_result sl_scan(mongoc_client_t *client, const sl_target *target, const b
             sl_target_replaced(client, target, error);
         else
             sl_error_from_driver(error, "reading documents back", &why);
-        result = is_transient(&why) ? SL_SCAN_AGAIN : SL_SCAN_FAILED;
+        result = sl_is_transient(&why) ? SL_SCAN_AGAIN : SL_SCAN_FAILED;
     }
     mongoc_cursor_destroy(cursor);
     mongoc_read_prefs_destroy(primary);

@@ -192,11 +192,6 @@ void sl_pool_return(sl_pool *pool, mongoc_client_t *client) {
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* The open streams of a borrowed client. */
-static sl_streams *pool_streams(sl_pool *pool, const mongoc_client_t *client) {
-    return sl_patience_find(&pool->patience, client);
-}
-
 /* ---- the first connection ---- */
 
 /* The first connection: how often it is tried, and what is reported meanwhile.
@@ -428,10 +423,7 @@ static bool run_command(sl_connection *connection, const char *doing, const char
     bool ok = mongoc_client_command_simple(client, database, command, NULL, reply, &driver_error);
     sl_pool_return(pool, client);
     if (server_code)
-        *server_code = ok                                           ? 0
-                       : sl_is_refused_user(&driver_error)          ? SL_CODE_AUTHENTICATION_FAILED
-                       : driver_error.domain == MONGOC_ERROR_SERVER ? (int32_t)driver_error.code
-                                                                    : 0;
+        *server_code = ok ? 0 : sl_code_from_driver(&driver_error);
     if (!ok) {
         sl_error_from_driver(error, doing, &driver_error);
         append_timeout(connection, start, &driver_error, error);
@@ -488,10 +480,21 @@ bool sl_cursor_failed(const sl_cursor_reading *reading, bson_error_t *why) {
     return true;
 }
 
-/* As sl_connection_find_each. */
-static bool find_within(sl_connection *connection, const char *const place[2], const bson_t *filter,
-                        const bson_t *options, uint64_t limit, sl_found_document *each,
-                        void *context, sl_error *error) {
+typedef struct kept_documents {
+    bson_t *all;
+    uint32_t count;
+} kept_documents;
+
+static bool keep_document(void *context, const bson_t *document) {
+    kept_documents *kept = context;
+    char room[SL_ARRAY_KEY_ROOM];
+    return bson_append_document(kept->all, sl_array_key(kept->count++, room), -1, document);
+}
+
+/* `*again`: it failed, and may succeed when it is repeated. */
+static bool find_once(sl_connection *connection, const char *const place[2], const bson_t *filter,
+                      const bson_t *options, uint64_t limit, sl_found_document *each, void *context,
+                      bool *again, sl_error *error) {
     int64_t start = sl_clock_ns();
     mongoc_client_t *client = sl_pool_borrow(connection->pool);
     mongoc_collection_t *handle = mongoc_client_get_collection(client, place[0], place[1]);
@@ -499,6 +502,11 @@ static bool find_within(sl_connection *connection, const char *const place[2], c
     mongoc_cursor_t *cursor = mongoc_collection_find_with_opts(handle, filter, options, primary);
     const bson_t *document;
     sl_cursor_reading reading = {.cursor = cursor, .limit = limit};
+    kept_documents *kept = each == keep_document ? context : NULL;
+    if (kept) { /* those of a find that failed are read again */
+        kept->count = 0;
+        bson_reinit(kept->all);
+    }
     while (sl_cursor_next(&reading, &document) && each(context, document))
         ;
     bson_error_t driver_error;
@@ -507,6 +515,7 @@ static bool find_within(sl_connection *connection, const char *const place[2], c
     mongoc_read_prefs_destroy(primary);
     mongoc_collection_destroy(handle);
     sl_pool_return(connection->pool, client);
+    *again = !ok && (kept || reading.documents == 0) && sl_is_transient(&driver_error);
     if (!ok) {
         char doing[300];
         snprintf(doing, sizeof doing, "find in %s.%s", place[0], place[1]);
@@ -521,27 +530,22 @@ bool sl_connection_find_each(sl_connection *connection, const char *database,
                              uint64_t limit, sl_found_document *each, void *context,
                              sl_error *error) {
     const char *const place[2] = {database, collection};
-    return find_within(connection, place, filter, options, limit, each, context, error);
-}
-
-typedef struct kept_documents {
-    bson_t *all;
-    uint32_t count;
-} kept_documents;
-
-static bool keep_document(void *context, const bson_t *document) {
-    kept_documents *kept = context;
-    char room[SL_ARRAY_KEY_ROOM];
-    return bson_append_document(kept->all, sl_array_key(kept->count++, room), -1, document);
+    const int64_t until = sl_connection_retry_until(connection);
+    bool ok, again;
+    for (unsigned attempt = 0;; attempt++) {
+        ok = find_once(connection, place, filter, options, limit, each, context, &again, error);
+        if (!again || sl_clock_ns() > until || !sl_connection_backoff(connection, attempt, error))
+            return ok;
+    }
 }
 
 bool sl_connection_find(sl_connection *connection, const char *database, const char *collection,
                         const bson_t *filter, const bson_t *options, bson_t *documents,
                         sl_error *error) {
-    const char *const place[2] = {database, collection};
     bson_init(documents);
-    return find_within(connection, place, filter, options, SL_CURSOR_KEPT_MAX, keep_document,
-                       &(kept_documents){.all = documents}, error);
+    return sl_connection_find_each(connection, database, collection, filter, options,
+                                   SL_CURSOR_KEPT_MAX, keep_document,
+                                   &(kept_documents){.all = documents}, error);
 }
 
 static bool by_certificate(const mongoc_uri_t *uri) {
@@ -939,7 +943,7 @@ mongoc_client_t *sl_connection_borrow(sl_connection *connection) {
 }
 
 sl_streams *sl_connection_streams(sl_connection *connection, mongoc_client_t *client) {
-    return pool_streams(connection->patient, client);
+    return sl_patience_find(&connection->patient->patience, client);
 }
 
 void sl_connection_return(sl_connection *connection, mongoc_client_t *client) {

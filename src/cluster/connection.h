@@ -174,7 +174,8 @@ bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t
 
 /* Calls `each` for every document of a find, which may be too many to keep, until it returns false.
  * The document is valid during the call. `filter` and `options` (find options; may be NULL) are
- * borrowed. More than `limit` bytes of documents are an error. */
+ * borrowed. More than `limit` bytes of documents are an error. After a transient failure the find
+ * is repeated, but not once `each` has been called. */
 typedef bool sl_found_document(void *context, const bson_t *document);
 bool sl_connection_find_each(sl_connection *connection, const char *database,
                              const char *collection, const bson_t *filter, const bson_t *options,
@@ -182,8 +183,8 @@ bool sl_connection_find_each(sl_connection *connection, const char *database,
                              sl_error *error);
 
 /* Reads all documents of a find into an array document {"0": {...}, ...}, which is always
- * initialised. `filter` and `options` (find options; may be NULL) are borrowed. For small
- * results. */
+ * initialised. `filter` and `options` (find options; may be NULL) are borrowed. For small results.
+ * Repeated after transient failures. */
 bool sl_connection_find(sl_connection *connection, const char *database, const char *collection,
                         const bson_t *filter, const bson_t *options, bson_t *documents,
                         sl_error *error);

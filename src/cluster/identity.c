@@ -21,7 +21,7 @@
 
 /* ---- commands with a UUID ---- */
 
-static void append_uuid(bson_t *document, const char *key, const char *uuid) {
+void sl_append_uuid(bson_t *document, const char *key, const char *uuid) {
     uint8_t bytes[16] = {0};
     for (size_t i = 0; i < sizeof bytes; i++) {
         unsigned byte = 0;
@@ -33,7 +33,7 @@ static void append_uuid(bson_t *document, const char *key, const char *uuid) {
 
 void sl_target_append_uuid(const sl_target *target, bson_t *command) {
     if (target->by_uuid && target->uuid[0])
-        append_uuid(command, "collectionUUID", target->uuid);
+        sl_append_uuid(command, "collectionUUID", target->uuid);
 }
 
 /* A find of one document in the collection that has the name and the UUID. */
@@ -42,7 +42,7 @@ static void begin_find(bson_t *find, const sl_target *target, const char *uuid) 
     BSON_APPEND_UTF8(find, "find", target->collection);
     BCON_APPEND(find, "limit", BCON_INT32(1), "singleBatch", BCON_BOOL(true), "projection", "{",
                 "_id", BCON_INT32(1), "}");
-    append_uuid(find, "collectionUUID", uuid);
+    sl_append_uuid(find, "collectionUUID", uuid);
 }
 
 /* Sends a find with a UUID that no collection has: a server that accepts the field returns a
@@ -75,7 +75,7 @@ static bool look_up(mongoc_client_t *client, const sl_target *target, identity *
     bson_iter_t inner;
     *found = (identity){.uuid = ""};
     bson_t by_uuid = BSON_INITIALIZER;
-    append_uuid(&by_uuid, "info.uuid", target->uuid);
+    sl_append_uuid(&by_uuid, "info.uuid", target->uuid);
     bson_t *command =
         BCON_NEW("listCollections", BCON_INT32(1), "filter", "{", "$or", "[", "{", "name",
                  BCON_UTF8(target->collection), "}", BCON_DOCUMENT(&by_uuid), "]", "}");

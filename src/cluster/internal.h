@@ -58,6 +58,8 @@ void sl_tls_subject(const mongoc_uri_t *uri, char *out, size_t room);
 
 /* Did authentication fail? */
 bool sl_is_refused_user(const bson_error_t *driver_error);
+/* The server's code; 0: there is none. */
+int32_t sl_code_from_driver(const bson_error_t *driver_error);
 
 /* Sets the error for a pool that cannot be created; returns false. */
 bool sl_error_from_pool(sl_error *error, const mongoc_uri_t *uri, const bson_error_t *driver_error);
@@ -171,8 +173,6 @@ bool sl_hosts_are_valid(const char *hosts, bool several);
  * `like`, which is checked. NULL with the error set when the host has another form. Destroy it. */
 mongoc_uri_t *sl_uri_of_server(const char *host, const mongoc_uri_t *like, sl_error *error);
 
-/* ---- streams.c: short reads ---- */
-
 /* ---- connection.c ---- */
 
 /* Initialises the driver, once per process. */
@@ -196,6 +196,8 @@ sl_pool *sl_connection_writer_pool(mongoc_uri_t *uri, unsigned pool_size, unsign
 
 /* Writes the digits of a UUID field; "" when the field holds no UUID. */
 void sl_uuid_of(const bson_iter_t *field, char uuid[SL_UUID_ROOM]);
+/* May a read that failed for this reason succeed when it is repeated? */
+bool sl_is_transient(const bson_error_t *why);
 
 /* A namespace has at most 255 bytes; the server refuses longer ones. */
 #define SL_NAMESPACE_ROOM 512
@@ -313,6 +315,9 @@ struct sl_shard_map {
     sl_key_map *keys; /* NULL unless by key */
     bson_t *key;      /* the shard key; NULL: not sharded, or not read from a cluster */
 };
+
+/* The shard of the first chunk; 0 if it is not known. */
+uint32_t sl_shard_map_first(const sl_shard_map *map);
 
 /* How a collection is sharded, from config.collections. */
 typedef struct sl_sharding {

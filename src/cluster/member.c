@@ -58,13 +58,9 @@ bool sl_member_command(sl_member *member, const char *database, const bson_t *co
     char doing[SL_MEMBER_NAME_ROOM + 80];
     bool ok =
         mongoc_client_command_simple(member->client, database, command, NULL, reply, &driver_error);
-    *code = 0;
+    *code = ok ? 0 : sl_code_from_driver(&driver_error);
     if (ok)
         return true;
-    if (sl_is_refused_user(&driver_error))
-        *code = SL_MEMBER_UNKNOWN_USER;
-    else if (driver_error.domain == MONGOC_ERROR_SERVER)
-        *code = (int32_t)driver_error.code;
     bool named = bson_iter_init(&iter, command) && bson_iter_next(&iter);
     snprintf(doing, sizeof doing, "%s on %s", named ? bson_iter_key(&iter) : "command",
              member->name);

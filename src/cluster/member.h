@@ -19,9 +19,8 @@ sl_member *sl_member_open(const sl_connection *connection, const char *host_and_
 void sl_member_close(sl_member *member); /* NULL is fine */
 
 /* Runs a command. `reply` is always initialised. `*code`: the server's error code,
- * SL_MEMBER_DENIED, or 0 when the server did not answer. */
-#define SL_MEMBER_DENIED 13       /* the user lacks the privilege */
-#define SL_MEMBER_UNKNOWN_USER 18 /* the user does not exist on this server */
+ * SL_MEMBER_UNKNOWN_USER (of this server), or 0 when the server did not answer. */
+#define SL_MEMBER_UNKNOWN_USER 18
 bool sl_member_command(sl_member *member, const char *database, const bson_t *command,
                        bson_t *reply, int32_t *code, sl_error *error);
 

@@ -348,6 +348,8 @@ static void names_of(X509 *certificate, char *out, size_t room) {
     out[0] = '\0';
     for (int i = 0; names && i < sk_GENERAL_NAME_num(names); i++) {
         const GENERAL_NAME *name = sk_GENERAL_NAME_value(names, i);
+        if (name->type != GEN_IPADD && name->type != GEN_DNS)
+            continue;
         const unsigned char *bytes = ASN1_STRING_get0_data(name->d.ia5);
         int length = ASN1_STRING_length(name->d.ia5);
         char address[64];
@@ -426,8 +428,7 @@ static bool tls_check_peer(SSL *tls, const mongoc_uri_t *uri, const char *host, 
 
 #define CONNECT_MS 1000
 #define ANSWER_MS 3000
-#define TLS_MS 9000     /* for the handshake and the reply together */
-#define HEADER_BYTES 16 /* of a wire message */
+#define TLS_MS 9000 /* for the handshake and the reply together */
 
 typedef enum answer {
     ANSWERS, /* it replied to the hello */
@@ -453,28 +454,28 @@ static int connect_to_ask(const mongoc_host_list_t *host, int connected,
 
 /* An OP_MSG with {hello: 1, $db: "admin"}. Returns its length. */
 static size_t make_hello(uint8_t out[128]) {
-    const uint8_t operation[] = {0xDD, 0x07, 0, 0}; /* 2013 */
     bson_t *hello = BCON_NEW("hello", BCON_INT32(1), "$db", "admin");
-    size_t length = HEADER_BYTES + 5 + hello->len;
+    size_t length = SL_MESSAGE_HEADER + 5 + hello->len;
     memset(out, 0, 128);
     out[0] = (uint8_t)length;
     out[4] = 1; /* number of the request */
-    memcpy(out + 12, operation, sizeof operation);
-    memcpy(out + HEADER_BYTES + 5, bson_get_data(hello), hello->len); /* flags 0, a body */
+    out[12] = 2013 & 255;
+    out[13] = 2013 >> 8;
+    memcpy(out + SL_MESSAGE_HEADER + 5, bson_get_data(hello), hello->len); /* flags 0, a body */
     bson_destroy(hello);
     return length;
 }
 
 /* A reply begins with a header whose last field is OP_MSG, or OP_REPLY. An HTTP server sends text,
  * a server of TLS an alert, which is shorter. */
-static bool is_foreign(const uint8_t reply[HEADER_BYTES], ssize_t length) {
+static bool is_foreign(const uint8_t reply[SL_MESSAGE_HEADER], ssize_t length) {
     unsigned operation = reply[12] | (unsigned)reply[13] << 8;
-    return length < HEADER_BYTES || (operation != 2013 && operation != 1);
+    return length < SL_MESSAGE_HEADER || (operation != 2013 && operation != 1);
 }
 
 static answer plain_hello(const mongoc_host_list_t *host, int connected,
                           sl_socket_failure *failure) {
-    uint8_t message[128], reply[HEADER_BYTES];
+    uint8_t message[128], reply[SL_MESSAGE_HEADER];
     int file = connect_to_ask(host, connected, failure);
     if (file < 0)
         return failure->in_time ? ABSENT : SILENT;
@@ -562,7 +563,7 @@ static bool certificate_refused(const mongoc_uri_t *uri, bool closed, unsigned l
 /* False with the error set when the server refuses the connection for a permanent reason. */
 static bool try_tls(void *context) {
     trial *t = context;
-    uint8_t message[128], reply[HEADER_BYTES];
+    uint8_t message[128], reply[SL_MESSAGE_HEADER];
     bool ok = true;
     int file = connect_to_ask(t->host, t->connected, &t->failure);
     int64_t end = sl_clock_ns() + INT64_C(1000000) * TLS_MS;
@@ -680,7 +681,7 @@ bool sl_preflight(const mongoc_uri_t *uri, const mongoc_host_list_t *host,
 }
 
 bool sl_server_answers(const mongoc_uri_t *uri, const mongoc_host_list_t *host, int connected) {
-    sl_socket_failure failure;
+    sl_socket_failure failure = {0};
     answer plain;
     if (strchr(host->host, '/'))
         return true;

@@ -320,15 +320,11 @@ bool sl_collection_shard(sl_connection *connection, const sl_target *target, con
 /* Does a document of the collection match? Consumes the filter. */
 static bool holds(sl_connection *connection, const char *database, const char *collection,
                   bson_t *filter, bool *found, sl_error *error) {
-    bson_t reply;
-    bson_iter_t first;
-    bson_t *find = BCON_NEW("find", BCON_UTF8(collection), "filter", BCON_DOCUMENT(filter), "limit",
-                            BCON_INT64(1), "singleBatch", BCON_BOOL(true));
+    const sl_target target = {.database = database, .collection = collection};
+    bool empty;
+    bool ok = sl_is_empty(connection, &target, filter, &empty, error);
+    *found = ok && !empty;
     bson_destroy(filter);
-    bool ok = sl_cluster_run(connection, database, find, &reply, NULL, error) ||
-              sl_error_prefix(error, "reading %s.%s", database, collection);
-    *found = ok && sl_look_find(&reply, "cursor.firstBatch.0", &first);
-    bson_destroy(&reply);
     return ok;
 }
 
@@ -617,16 +613,11 @@ static bool shard_collection(sl_connection *connection, const sl_target *target,
     /* The server creates the key's index by itself only for an empty collection. */
     if (!is_new && !sl_key_is_id(target->shard_key) && !create_key_index(connection, target, error))
         return false;
-    char ns[SL_NAMESPACE_ROOM];
-    int32_t code;
-    bson_t *shard = BCON_NEW("shardCollection", BCON_UTF8(sl_target_namespace(target, ns)), "key",
-                             BCON_DOCUMENT(target->shard_key));
-    if (target->shard_key_unique)
-        BSON_APPEND_BOOL(shard, "unique", true);
-    bool ok = sl_cluster_run(connection, "admin", shard, NULL, &code, error);
-    if (!ok && code == SL_CODE_ALREADY_INITIALIZED)
-        return check_key(connection, target, &sharded, error);
-    return ok || sl_error_prefix(error, "cannot shard %s", ns);
+    if (sl_collection_shard(connection, target, target->shard_key, target->shard_key_unique, false,
+                            error))
+        return true;
+    return error->server_code == SL_CODE_ALREADY_INITIALIZED &&
+           check_key(connection, target, &sharded, error);
 }
 
 /* ---- deciding about the sharding ----
@@ -646,12 +637,8 @@ static bool shard_collection(sl_connection *connection, const sl_target *target,
 static bool find_marker(sl_connection *connection, const sl_target *target, bool *found,
                         sl_error *error) {
     char registry[SL_NAMESPACE_ROOM];
-    bson_t document;
-    bool ok =
-        sl_find_by_id(connection, sl_registry_database(target->database),
-                      sl_target_registry(target, registry), "creating", &document, found, error);
-    bson_destroy(&document);
-    return ok;
+    return holds(connection, sl_registry_database(target->database),
+                 sl_target_registry(target, registry), BCON_NEW("_id", "creating"), found, error);
 }
 
 static bool change_marker(sl_connection *connection, const sl_target *target, bool set,

@@ -508,13 +508,14 @@ static size_t pick(const sl_key_sample *sample, size_t pieces, const bson_t **bo
 bool sl_presplit(sl_connection *connection, const sl_target *target, const sl_topology *topology,
                  sl_key_sample *sample, size_t per_shard, size_t *chunks, sl_error *error) {
     size_t pieces = topology->count * per_shard;
-    uint32_t home;
-    bool known;
+    sl_shard_map *map;
     *chunks = 1;
     if (sample->count < 2 || topology->count < 2)
         return true;
-    if (!sl_database_home(connection, target, topology, &home, &known, error))
+    if (!sl_shard_map_read(connection, target, topology, &map, error))
         return false;
+    const uint32_t home = sl_shard_map_first(map);
+    sl_shard_map_destroy(map);
     qsort(sample->values, sample->count, sizeof sample->values[0], compare_keys);
     const bson_t **bounds = calloc(pieces + 2, sizeof *bounds);
     if (!bounds)

@@ -833,6 +833,10 @@ uint32_t sl_shard_map_owner(const sl_shard_map *map, int64_t id) {
     return map->by_id ? map->chunks[sl_shard_map_find(map, id)].shard : 0;
 }
 
+uint32_t sl_shard_map_first(const sl_shard_map *map) {
+    return map->count > 0 ? map->chunks[0].shard : map->keys ? map->keys->shards[0] : 0;
+}
+
 bool sl_shard_map_owner_of(const sl_shard_map *map, const uint8_t *document, sl_owner_cache *cache,
                            uint32_t *shard) {
     if (map->keys)

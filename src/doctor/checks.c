@@ -586,7 +586,10 @@ static void check_oplog(const sl_examined_server *server, sl_check_findings *fin
 /* The documents of a find on a server; `answer->reply` then holds them as "cursor.firstBatch". */
 static void find_all(const sl_examined_server *server, const char *collection,
                      sl_server_answer *answer) {
-    sl_ask(server, "config", BCON_NEW("find", BCON_UTF8(collection), "filter", "{", "}"), answer);
+    sl_ask(server, "config",
+           BCON_NEW("find", BCON_UTF8(collection), "filter", "{", "}", "batchSize",
+                    BCON_INT32(1000000)),
+           answer);
 }
 
 /* ---- balancer ---- */
@@ -720,10 +723,12 @@ static void check_compatibility(const sl_examined *examined, sl_check_findings *
 
 typedef struct sl_leftovers {
     const sl_examined_server *front;
+    sl_check_findings *findings;
     int64_t start;
     unsigned limit; /* seconds */
     bson_t names;   /* an array */
     size_t count;
+    size_t registries; /* of renamed collections */
     char shown[300];
     char why[400]; /* something could not be read; "": all was */
 } sl_leftovers;
@@ -774,43 +779,50 @@ static bool is_temporary(const char *name) {
             strspn(name + 18, "0123456789abcdef") == 16);
 }
 
-/* Lists the collections whose names match. */
+/* Lists the collections that match; only by names, if that is what the filter has. */
 static void list_collections(sl_leftovers *left, const char *database, const bson_t *filter,
                              sl_server_answer *answer) {
-    bson_t *command =
-        BCON_NEW("listCollections", BCON_INT32(1), "nameOnly", BCON_BOOL(true), "filter",
-                 BCON_DOCUMENT(filter), "cursor", "{", "batchSize", BCON_INT32(1000000), "}");
+    bson_t *command = BCON_NEW(
+        "listCollections", BCON_INT32(1), "nameOnly", BCON_BOOL(bson_has_field(filter, "name")),
+        "filter", BCON_DOCUMENT(filter), "cursor", "{", "batchSize", BCON_INT32(1000000), "}");
     sl_ask(left->front, database, command, answer);
     keep_reason(left, answer);
-    if (answer->ok && sl_look_number(&answer->reply, "cursor.id") > 0 && !left->why[0])
+    if (answer->ok && sl_look_int64(&answer->reply, "cursor.id", 0) != 0 && !left->why[0])
         sl_print_text(left->why, sizeof left->why,
                       "%s has more collections with such names than one reply holds", database);
 }
 
-/* Without an answer the collection is assumed to exist, so that its registry is not reported. */
-static bool has_collection(sl_leftovers *left, const char *database, const char *name,
-                           size_t length) {
-    sl_server_answer answer;
-    bson_t filter = BSON_INITIALIZER;
-    bson_append_utf8(&filter, "name", 4, name, (int)length);
-    list_collections(left, database, &filter, &answer);
-    bson_destroy(&filter);
-    bool found = !answer.ok || sl_walk_count(&answer.reply, "cursor.firstBatch") > 0;
-    bson_destroy(&answer.reply);
-    return found;
-}
-
-/* Is it a registry? A user may have a collection of this name, too. */
-static bool is_registry(sl_leftovers *left, const char *database, const char *name) {
-    sl_server_answer answer;
+/* If it is the registry of a collection that was renamed, reports it. (A load empties the registry
+ * of a dropped collection.) */
+static void look_at_registry(sl_leftovers *left, const char *database, const char *name) {
+    sl_server_answer counter, found;
     bson_t *command =
         BCON_NEW("find", BCON_UTF8(name), "filter", "{", "_id", BCON_UTF8("counter"), "last", "{",
                  "$type", BCON_UTF8("number"), "}", "}", "limit", BCON_INT32(1));
-    sl_ask(left->front, database, command, &answer);
-    keep_reason(left, &answer);
-    bool found = sl_walk_count(&answer.reply, "cursor.firstBatch") > 0;
-    bson_destroy(&answer.reply);
-    return found;
+    sl_ask(left->front, database, command, &counter);
+    keep_reason(left, &counter);
+    const char *uuid = sl_look_text(&counter.reply, "cursor.firstBatch.0.collection");
+    if (uuid && strlen(uuid) == SL_UUID_ROOM - 1) {
+        char *was = bson_strndup(name, strlen(name) - strlen(SL_REGISTRY_SUFFIX));
+        bson_t by_uuid = BSON_INITIALIZER;
+        sl_append_uuid(&by_uuid, "info.uuid", uuid);
+        bson_t *filter =
+            BCON_NEW("$or", "[", "{", "name", BCON_UTF8(was), "}", BCON_DOCUMENT(&by_uuid), "]");
+        list_collections(left, database, filter, &found);
+        const char *now = sl_look_text(&found.reply, "cursor.firstBatch.0.name");
+        if (now && strcmp(now, was) != 0 && sl_walk_count(&found.reply, "cursor.firstBatch") == 1) {
+            left->registries++;
+            sl_find(left->findings, SL_CHECK_WARNING,
+                    "do not drop it: loads into the collection need it. The next one shows the "
+                    "command that renames the registry, too",
+                    "%s.%s is the registry of %s, which was renamed", database, name, now);
+        }
+        bson_destroy(&found.reply);
+        bson_destroy(filter);
+        bson_destroy(&by_uuid);
+        bson_free(was);
+    }
+    bson_destroy(&counter.reply);
 }
 
 /* Matches the names of all leftovers and few others, so that one reply holds all matches. */
@@ -824,11 +836,9 @@ static void search_database(sl_leftovers *left, const char *database) {
     bson_destroy(&filter);
     for (sl_walk walk = sl_walk_start(&answer.reply, "cursor.firstBatch"); sl_walk_next(&walk);) {
         const char *name = sl_look_text(&walk.item, "name");
-        size_t length = name ? strlen(name) : 0, end = strlen(SL_REGISTRY_SUFFIX);
-        if (length > end && strcmp(name + length - end, SL_REGISTRY_SUFFIX) == 0) {
-            if (may_ask(left) && !has_collection(left, database, name, length - end) &&
-                is_registry(left, database, name))
-                add(left, database, name);
+        if (name && sl_is_registry_name(name)) {
+            if (may_ask(left))
+                look_at_registry(left, database, name);
         } else if (name && is_temporary(name)) {
             add(left, database, name);
         }
@@ -867,6 +877,7 @@ static uint32_t dead_holders(const sl_examined *examined, sl_leftovers *left) {
 static void check_leftovers(const sl_examined *examined, sl_check_findings *findings) {
     const char *database = examined->config->load->database;
     sl_leftovers left = {.front = sl_examined_front(examined),
+                         .findings = findings,
                          .start = sl_clock_ns(),
                          .limit = examined->config->limit_seconds * SL_ASK_TIMES,
                          .names = BSON_INITIALIZER};
@@ -884,8 +895,7 @@ static void check_leftovers(const sl_examined *examined, sl_check_findings *find
             findings, SL_CHECK_WARNING,
             left.count > 0
                 ? "they belong to a restore or trial that runs, or to one that ended early: resume "
-                  "it, or drop them. A registry without its collection still counts its sources "
-                  "as loaded"
+                  "it, or drop them"
                 : "a load that was killed has stopped the balancer: the next load restores it",
             "%s of earlier commands%s%s%s; %s that hold%s the balancer",
             sl_plural(left.count, "collection"), left.count > 0 ? ": " : "", left.shown,
@@ -893,7 +903,7 @@ static void check_leftovers(const sl_examined *examined, sl_check_findings *find
             dead == 1 ? "s" : "");
         BSON_APPEND_ARRAY(finding->values, "collections", &left.names);
         BSON_APPEND_INT32(finding->values, "deadHolders", (int32_t)dead);
-    } else if (!left.why[0]) {
+    } else if (!left.why[0] && left.registries == 0) {
         sl_check_finding *finding =
             sl_find(findings, SL_CHECK_OK, "no command that ended early has left anything behind",
                     "none in %s", database ? database : "all databases");
@@ -1153,10 +1163,12 @@ static const struct {
     {FOR_LOADING, "insert", TARGET, TARGET},
     {FOR_LOADING, "find", TARGET, REGISTRY},
     {FOR_LOADING, "insert", TARGET, REGISTRY},
+    {FOR_LOADING, "remove", TARGET, REGISTRY},
     {FOR_LOADING, "update", TARGET, REGISTRY},
     {FOR_PREPARING, "collStats", TARGET, TARGET},
     {FOR_PREPARING, "createIndex", TARGET, TARGET},
     {FOR_PREPARING, "dropCollection", TARGET, TARGET},
+    {FOR_PREPARING, "listIndexes", TARGET, TARGET},
     {FOR_PREPARING, "dropCollection", TARGET, REGISTRY},
     {FOR_SHARDING, "enableSharding", TARGET, NULL},
     {FOR_SHARDING, "enableSharding", TARGET, TARGET},

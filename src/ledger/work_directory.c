@@ -29,6 +29,8 @@ static bool make_named_directory(const sl_load_config *config, const char *label
              : cluster ? config->database
                        : "bson",
              cluster ? "." : "", cluster ? config->collection : "");
+    for (char *slash; (slash = strchr(name, '/')) != NULL;) /* of a collection's name */
+        *slash = '-';
     return sl_private_folder_make_named(name, directory, SL_WORK_DIRECTORY_ROOM, created, error);
 }
 

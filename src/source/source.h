@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sources: files, folders, archives and pipes, plain or compressed, read as blocks of complete
  * lines by any number of threads at once. This module does not parse formats: a record is a line,
- * or what a function of the format finds (sl_source_set_split).
+ * or what a function of the format finds (sl_source_set_splitter).
  *
  * A block holds the lines that *begin* in one MiB of a source's uncompressed stream (see
  * document_id.h), so block boundaries do not depend on the reader, on the number of threads, or on
@@ -90,7 +90,7 @@ typedef struct sl_source_set sl_source_set;
 #define SL_ENTRY_NAME_ROOM 800 /* of the name of an archive's entry, safe to print */
 
 /* The reader cuts longer lines at this length: they are rejected, since a document has at most
- * 16 MiB. Not for sources with sl_source_set_split. */
+ * 16 MiB. Not for sources with sl_source_set_splitter. */
 #define SL_RECORD_BYTES_MAX ((size_t)16 << 20)
 #define SL_BORDER_BYTES ((size_t)512)
 

@@ -19,7 +19,6 @@
 #include "util/process.h"
 
 #define NAMESPACE_MAX 255 /* bytes, of database, dot and collection */
-#define REGISTRY ".sources"
 #define AWAIT_SECONDS 5.0 /* first wait for requests that run at the second signal */
 #define AWAIT_MORE_SECONDS 0.5
 #define REMOVE_SECONDS 10.0 /* limit of sl_throwaway_drop_at_once, unless a server hangs */
@@ -32,7 +31,8 @@ bool sl_throwaway_name(const char *database, const char *collection, const char 
     sl_host_identity(host);
     int length = snprintf(out, SL_THROWAWAY_ROOM, "%s.%s.%s.%lld.%lld.%u", collection, kind, host,
                           (long long)getpid(), (long long)sl_process_start(getpid()), number);
-    if (length > 0 && strlen(database) + 1 + (size_t)length + strlen(REGISTRY) <= NAMESPACE_MAX)
+    if (length > 0 &&
+        strlen(database) + 1 + (size_t)length + strlen(SL_REGISTRY_SUFFIX) <= NAMESPACE_MAX)
         return true;
     return sl_error_set(error, SL_EXIT_USAGE,
                         "--collection %s: too long; temporary collections beside it have names "
@@ -120,9 +120,8 @@ static bool remove_leftovers(sl_connection *connection, const char *database,
             strncmp(name, prefix, strlen(prefix)) != 0) /* a server may ignore the filter */
             continue;
         snprintf(found, sizeof found, "%s", name);
-        size_t length = strlen(found), tail = strlen(REGISTRY);
-        if (length > tail && strcmp(found + length - tail, REGISTRY) == 0)
-            found[length - tail] = '\0'; /* the registry is dropped with its collection */
+        if (sl_is_registry_name(found)) /* it is dropped with its collection */
+            found[strlen(found) - strlen(SL_REGISTRY_SUFFIX)] = '\0';
         ok = remove_leftover(connection, database, found, found + strlen(prefix), error);
     }
     bson_destroy(&reply);
@@ -187,7 +186,7 @@ static bool not_dropped(const sl_throwaway *current, sl_error *error) {
         "%s.drop(), and likewise its registry, whose "
         "name ends with %s",
         current->database, current->name, why,
-        sl_mongosh_collection(current->database, current->name), REGISTRY);
+        sl_mongosh_collection(current->database, current->name), SL_REGISTRY_SUFFIX);
 }
 
 bool sl_throwaway_drop(sl_throwaway *current, sl_error *error) {
@@ -203,9 +202,9 @@ bool sl_throwaway_drop(sl_throwaway *current, sl_error *error) {
 
 /* Does the collection or its registry exist? Call it under the lock. */
 static bool read_exists(const sl_throwaway *current, bool *exists, sl_error *error) {
-    char registry[SL_THROWAWAY_ROOM + sizeof REGISTRY];
+    char registry[SL_THROWAWAY_ROOM + sizeof SL_REGISTRY_SUFFIX];
     bool registered;
-    snprintf(registry, sizeof registry, "%s%s", current->name, REGISTRY);
+    snprintf(registry, sizeof registry, "%s%s", current->name, SL_REGISTRY_SUFFIX);
     const sl_target target = {.database = current->database, .collection = current->name};
     const sl_target its_registry = {.database = current->database, .collection = registry};
     if (!sl_target_exists(current->connection, &target, exists, error) ||

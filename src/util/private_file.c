@@ -410,8 +410,10 @@ bool sl_private_file_read(const char *path, size_t most, sl_exit code, sl_text *
     leave(&place);
     FILE *stream = file >= 0 ? fdopen(file, "r") : NULL;
     if (!stream) {
-        if (file >= 0)
+        if (file >= 0) {
+            sl_error_errno(error, SL_EXIT_RESOURCES, "cannot read %s", path);
             close(file);
+        }
         return false;
     }
     bool ok = sl_read_stream(stream, most, code, text, error) || sl_error_prefix(error, "%s", path);

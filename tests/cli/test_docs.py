@@ -2,6 +2,7 @@
 """The documentation: commands have options that exist, messages are those of the source, and every page
 is in README.md and in the navigation of mkdocs.yml."""
 import functools
+import json
 import pathlib
 import re
 import shutil
@@ -160,6 +161,23 @@ class Docs(unittest.TestCase):
             if words.format(f"{value // unit:,}") not in text:
                 wrong.append(f"docs/{page}.md: {words} ({name}: {value:,})")
         self.assertEqual(wrong, [])
+
+    def test_the_roles_have_the_privileges_that_doctor_looks_for(self):
+        """doctor reported all privileges as complete, and a load with the same user was refused."""
+        source = (support.TREE / "src/doctor/checks.c").read_text("utf-8")
+        roles = {"LOADING": "shardloadLoad", "PREPARING": "shardloadPrepare", "SHARDING": "shardloadSharded",
+                 "BALANCER": "shardloadSharded"}
+        names = {"TARGET": "tests", "REGISTRY": "tests.sources", "NULL": ""}
+        looked_for = sorted((roles[purpose], database.strip('"').replace("TARGET", "mot"),
+                             names.get(collection, collection.strip('"')), action)
+                            for purpose, action, database, collection in re.findall(
+                                r'\{FOR_(\w+), "(\w+)", ("\w+"|TARGET), ("\w+"|\w+)\}', source))
+        documented = [json.loads(block) for block in re.findall(
+            r"```json\n(.*?)```", (DOCS / "security.md").read_text("utf-8"), re.S)]
+        self.assertEqual(looked_for, sorted(
+            (role["createRole"], *privilege["resource"].values(), action) for role in documented
+            if role["createRole"] in roles.values() for privilege in role["privileges"]
+            for action in privilege["actions"]))
 
     def test_files_of_work_directories_are_on_the_page(self):
         header = (support.TREE / "src/util/private_file.h").read_text("utf-8")

@@ -91,8 +91,8 @@ class Standalone(DoctorCase, support.ClusterCase):
         words = ["-d", self.database_name]
         self.assertEqual(self.verdict(self.doctor(*words), "leftovers"), "ok")
         left = ["shardload-restore-0123456789abcdef", "t.drill.host-1.12.345.1",
-                "t.tune.host-1.12.345.1", "t.sources", "shardload.doctor.7"]
-        for name in [*left, "shardload-restore-notes", "u.sources", "v", "v.sources", "drill.1"]:
+                "t.tune.host-1.12.345.1", "shardload.doctor.7"]
+        for name in [*left, "shardload-restore-notes", "t.sources", "u.sources", "v", "v.sources", "drill.1"]:
             database[name].insert_one({"_id": "counter" if name in ("t.sources", "v.sources") else 1, "last": 3})
         finding = self.doctor(*words)["leftovers"][0]
         self.assertEqual(finding["verdict"], "warning")
@@ -100,6 +100,17 @@ class Standalone(DoctorCase, support.ClusterCase):
                          sorted(f"{self.database_name}.{name}" for name in left))
         everywhere = self.doctor()["leftovers"][0]["values"]["collections"]
         self.assertLessEqual(set(finding["values"]["collections"]), set(everywhere))
+
+    def test_the_registry_of_a_renamed_collection_is_to_be_kept(self):
+        """doctor advised to drop it. Then no load into the collection was possible any more."""
+        for name in ("renamed", "dropped"):
+            self.load(self.file("t.csv", "id,v\n1,2\n"), collection=name)
+        self.database.renamed.rename("live")
+        self.database.drop_collection("dropped")
+        (finding,) = self.doctor("-d", self.database_name)["leftovers"]
+        self.assertEqual((finding["verdict"], finding["figure"]), (
+            "warning", f"{self.database_name}.renamed.sources is the registry of live, which was renamed"))
+        self.assertIn("do not drop", finding["meaning"])
 
     def test_an_upgrade_that_is_not_complete_is_a_warning(self):
         def change(version):
@@ -217,7 +228,7 @@ class RestrictedUser(DoctorCase, support.Case):
         self.assertEqual(load["values"]["lacking"], [
             "listCollections on mot", "find on mot.tests", "insert on mot.tests",
             "find on mot.tests.sources", "insert on mot.tests.sources",
-            "update on mot.tests.sources"])
+            "remove on mot.tests.sources", "update on mot.tests.sources"])
 
     def test_the_documented_roles_are_recognised(self):
         roles = documented_roles()

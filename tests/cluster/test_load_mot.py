@@ -37,6 +37,14 @@ class AnyServer:
                 reading = self.assert_holds(path, collection=name)
                 self.assert_accounting(work, records=reading.records, inserted=len(reading.documents))
 
+    def test_a_collection_whose_name_has_a_slash(self):
+        """The work directory could not be created, or was created elsewhere."""
+        source = self.file("one.txt", support.mot_text([1]))
+        self.shardload("load", *self.target("/a/b"), "--progress", "none", source)
+        (work,) = self.scratch.glob(f"shardload-{self.database_name}.-a-b-*")
+        self.assertEqual(self.database["/a/b"].count_documents({}), 1)
+        self.assertTrue((work / "journal").exists())
+
     def test_long_names(self):
         path = support.mot_sample("test_result_2021_quoted.csv")
         self.load("--names", "long", path)

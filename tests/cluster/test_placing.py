@@ -77,3 +77,20 @@ class Placing(support.ClusterCase):
         self.assertIn("spli?", outcome.err)     # from the server's message
         self.assertTrue(1 < server.refused < 4, server.refused)
         self.assertEqual(self.balancer_mode(), "full")
+
+    def test_a_new_collection_is_split_by_a_user_who_may_not_read_the_databases(self):
+        """With the documented role, all documents were loaded onto one shard."""
+        class Restricted(proxy.Proxy):
+            def action_for(self, message):
+                action = super().action_for(message)
+                name, value = proxy.command_of(message)
+                restricted = name == "find" and proxy.collection_of(value) == "databases"
+                return proxy.error_reply(13, "not authorized on config") if restricted else action
+
+        server = Restricted(support.port_of(self.uri))
+        self.addCleanup(server.close)
+        rows = "".join(f"{number},{number}\n" for number in range(2000))
+        outcome, work = self.load("--shard-key", '{"k": 1}', self.file("k.csv", "a,k\n" + rows), through=server)
+        self.assertNotIn("could not be split", outcome.err)
+        stored = [shard["documents"] for shard in support.run_record(work)["shards"]]
+        self.assertEqual((sum(stored), all(stored)), (2000, True), stored)

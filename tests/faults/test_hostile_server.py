@@ -208,7 +208,7 @@ class HostileServer(fault_case.ProxyCase):
             rows = shards(router.port) if callable(shards) else shards
             return {"ok": 1.0, "cursor": {"id": 0, "ns": "config.shards",
                                           "firstBatch": rows if command["find"] == "shards" else []}}
-        router = self.replying(find=find, **replies)
+        router = self.replying(**{"find": find, **replies})
         router.change_reply = lambda m: m if hello_of(m) is None else with_body(
             m, {**hello_of(m), "msg": "isdbgrid"})
         return self.shardload("doctor", "--json", "--timeout", 1, "--uri", f"mongodb://127.0.0.1:{router.port}/",
@@ -226,6 +226,18 @@ class HostileServer(fault_case.ProxyCase):
         self.assertIn("config.shards has more than 10000 shards", outcome.out)
         names = ",".join(f"127.9.{n >> 8}.{n & 255}:1" for n in range(1, 10_001))
         self.assertIn("the target has more than 10000 servers", self.doctor([{"_id": "s", "host": "s/" + names}]).text)
+
+    def test_doctor_reads_more_shards_than_a_reply_has_by_default(self):
+        """It did not see a draining shard after the first 101, nor that a reply did not hold all collections."""
+        rows = [{"_id": str(n), "host": "s/127.9.0.1:1", "draining": n == 101} for n in range(102)]
+        found = self.doctor([], find=lambda command: {"ok": 1.0, "cursor": {
+            "id": 0, "ns": "config.shards",
+            "firstBatch": rows[:command.get("batchSize", 101)] if command["find"] == "shards" else []}},
+            listDatabases=lambda _: {"ok": 1.0, "databases": [{"name": "d"}]},
+            listCollections=lambda _: {"ok": 1.0, "cursor": {
+                "id": bson.int64.Int64(1 << 62), "ns": "d.$cmd.listCollections", "firstBatch": []}}).out
+        self.assertIn("102, draining: 101", found)
+        self.assertIn("d has more collections with such names than one reply holds", found)
 
     def test_long_answers_of_many_servers(self):
         """They were all kept: 4 MB of compressed replies of 20 servers took 4 GB of memory."""

@@ -60,6 +60,25 @@ class SmallBatches:
         return super().words(*more, **{"size": BATCH, **where})
 
 
+class FailingFinds(proxy.Proxy):
+    """The first time that a find in a registry is sent, it fails as if no primary were known."""
+
+    def __init__(self, target):
+        self.failed = set()
+        super().__init__(target)
+
+    def action_for(self, message):
+        action = super().action_for(message)
+        name, value = proxy.command_of(message)
+        if name != "find" or not proxy.collection_of(value).endswith(".sources"):
+            return action
+        find = str({key: value for key, value in proxy.body_of(message).items() if key in ("filter", "projection")})
+        if find in self.failed:
+            return action
+        self.failed.add(find)
+        return proxy.error_reply(133, "no primary")
+
+
 class Replies(SmallBatches):
     def load_with(self, actions):
         """Loads; each action is applied to one batch, every second batch from the third on."""
@@ -80,6 +99,13 @@ class Replies(SmallBatches):
         outcome = self.load_with([proxy.answer(change) for change in changes])
         figures = self.assert_nothing_lost(outcome, again=0)
         self.assertEqual(figures["retries"], len(changes), figures)
+
+    def test_finds_in_the_registry_are_repeated(self):
+        """One failure when all documents were stored ended the load with exit code 4."""
+        server = FailingFinds(support.port_of(self.uri))
+        self.addCleanup(server.close)
+        self.assert_nothing_lost(self.begin(uri=self.proxy_uri(server)).wait(), again=0)
+        self.assertGreater(len(server.failed), 2)
 
     def test_errors_of_the_server_reject_no_document(self):
         """As the write error of one document, and as those of all documents of a batch."""
