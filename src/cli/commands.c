@@ -538,15 +538,27 @@ static void set_up_trials(sl_tune_config *config, const sl_options *options, sl_
                                  "one of them");
 }
 
-/* Opens a suite whose queries are run after a load; removes those that change documents. */
-static sl_suite *open_suite(const char *name, sl_error *error) {
+/* Refuses answers of queries that the suite does not contain: a drill accepts any answer of a query
+ * without an expected one, so a misspelt name would go unnoticed. */
+static void check_answers(const bson_t *answers, sl_suite *suite, sl_error *error) {
+    sl_error why = {0};
+    if (answers && !sl_answers_check(answers, &suite, 1, &why))
+        sl_option_failed(error, "--answers: ", &why);
+}
+
+/* Opens a suite whose queries are run after a load; removes those that change documents. `answers`
+ * (NULL: none) are those of the whole suite. */
+static sl_suite *open_suite(const char *name, const bson_t *answers, sl_error *error) {
     sl_suite *suite = NULL;
     sl_error why = {0};
-    if (!sl_suite_open(name, &suite, &why))
+    if (!sl_suite_open(name, &suite, &why)) {
         sl_option_failed(error, "--suite: ", &why);
-    else if (sl_suite_remove_writes(suite), suite->count == 0)
+        return NULL;
+    }
+    check_answers(answers, suite, error);
+    if (sl_suite_remove_writes(suite), suite->count == 0)
         sl_option_problem(error, "--suite: all queries of %s change documents", suite->name);
-    for (size_t i = 0; suite && suite->limit == 0 && i < suite->count; i++) {
+    for (size_t i = 0; suite->limit == 0 && i < suite->count; i++) {
         if (sl_query_uses_limit(&suite->queries[i]))
             sl_option_problem(error,
                               "--suite: %s uses the parameter \"limit\": set `limit` under "
@@ -571,7 +583,7 @@ int sl_command_tune(const sl_options *options) {
         config->suites = sl_option_list(options, "suite");
         config->suite_count = sl_option_list_count(options, "suite");
         for (size_t i = 0; i < config->suite_count; i++)
-            sl_suite_destroy(open_suite(config->suites[i], &error));
+            sl_suite_destroy(open_suite(config->suites[i], NULL, &error));
     }
     sl_exit code = error.code ? error.code : sl_tune_run(config);
     free(config);
@@ -582,7 +594,8 @@ int sl_command_tune(const sl_options *options) {
  *
  * The configuration of a drill, which extends that of a load. */
 
-static sl_suite *open_only_suite(const sl_options *options, sl_error *error) {
+static sl_suite *open_only_suite(const sl_options *options, const bson_t *answers,
+                                 sl_error *error) {
     size_t count = sl_option_list_count(options, "suite");
     if (count > 1)
         sl_option_problem(error, "--suite: a reload runs one suite; put the queries of several "
@@ -590,7 +603,7 @@ static sl_suite *open_only_suite(const sl_options *options, sl_error *error) {
     if (count == 0)
         sl_option_problem(error, "--suite is missing: name the queries that must be answered; "
                                  "`shardquery list` shows the built-in suites");
-    return count > 0 ? open_suite(sl_option_list_item(options, "suite", 0), error) : NULL;
+    return count > 0 ? open_suite(sl_option_list_item(options, "suite", 0), answers, error) : NULL;
 }
 
 static void read_json(const sl_options *options, const char *option, bson_t **document,
@@ -603,24 +616,14 @@ static void read_json(const sl_options *options, const char *option, bson_t **do
         sl_option_failed(error, prefix, &why);
 }
 
-/* Refuses answers of queries that the suite does not contain: a drill accepts any answer of a query
- * without an expected one, so a misspelt name would go unnoticed. */
-static void check_answers(const bson_t *answers, sl_suite *suite, sl_error *error) {
-    sl_error why = {0};
-    if (answers && !sl_answers_check(answers, &suite, suite ? 1 : 0, &why) &&
-        (suite || !bson_has_field(answers, "answers")))
-        sl_option_failed(error, "--answers: ", &why);
-}
-
 int sl_command_reload(const sl_options *options) {
     sl_setup setup;
     sl_error error = {0};
     bson_t *answers = NULL, *last = NULL;
     sl_setup_init(&setup, options);
     /* Files are read first: setting up the load asks for a password, unless a problem was found. */
-    sl_suite *suite = open_only_suite(options, &error);
     read_json(options, "answers", &answers, &error);
-    check_answers(answers, suite, &error);
+    sl_suite *suite = open_only_suite(options, answers, &error);
     read_json(options, "compare", &last, &error);
     if (sl_option_given(options, "objective") && sl_option_seconds(options, "objective") <= 0)
         sl_option_problem(&error, "--objective must be more than 0; write it like 90s, 15m or 4h");

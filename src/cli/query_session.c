@@ -140,7 +140,7 @@ static bool check_selection(const sl_query_session *s, sl_error *error) {
 
 /* A query must use the values of --limit. */
 static bool check_limit(const sl_query_session *s, sl_error *error) {
-    bool used = !sl_option_given(s->options, "limit");
+    bool used = sl_option_origin_of(s->options, "limit") != SL_FROM_COMMAND_LINE;
     for (size_t k = 0; k < s->suite_count; k++) {
         for (size_t q = 0; q < s->suites[k]->count; q++)
             used |= sl_query_selected(s->options, &s->suites[k]->queries[q]) &&

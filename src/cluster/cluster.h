@@ -509,6 +509,7 @@ typedef struct sl_registry_entry {
     sl_source_state state;
     char when[32]; /* ISO date of the last finished load, or "" */
     /* For a source that several loaders share, see sl_registry_set_part: */
+    bool in_parts;         /* read: its last load was in parts, of any division */
     bool part_loaded;      /* this loader's part has been loaded */
     uint32_t parts_loaded; /* number of parts that have been loaded */
     uint64_t borders;      /* written: the sum of this loader's blocks; read: that of all loaded
@@ -538,7 +539,7 @@ typedef enum sl_settling {
     SL_SETTLE_DROP,   /* changes nothing; the target and its registry are dropped then */
     SL_SETTLE_FORGET, /* the same of the registry; fails if it is that of a renamed collection */
     SL_SETTLE_WRITE,  /* the target exists: makes the registry its own */
-    SL_SETTLE_CREATED /* ... and this load has created the target */
+    SL_SETTLE_CREATED /* ... and loads have created the target */
 } sl_settling;
 /* `again`: in doubt, the sources are those of the target; otherwise SL_EXIT_CLUSTER. */
 bool sl_registry_settle(sl_registry *registry, const sl_target *target, sl_settling how, bool again,

@@ -294,6 +294,8 @@ static bool fill(const sl_registry *registry, const bson_t *document, sl_registr
         !fill_layout(registry, document, &entry->layout, error))
         return false;
     sl_look_date(document, "loadedAt", entry->when);
+    bson_t parts;
+    entry->in_parts = sl_look_inside(document, "parts", &parts) && !bson_empty(&parts);
     entry->no_range =
         bson_iter_init_find(&range, document, "inRange") && BSON_ITER_HOLDS_NULL(&range);
     snprintf(entry->rejected_in, sizeof entry->rejected_in, "%s",

@@ -15,6 +15,7 @@
  * too, so that a slower loader does not remove the sources of a faster one. */
 #include "registry.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@
 typedef struct claims {
     bool any;                 /* there is a registry */
     uint32_t last;            /* its last number */
+    uint64_t has, lists;      /* documents of the collection, and of the registry; 0: not counted */
     char owner[SL_UUID_ROOM]; /* of the collection that it belongs to; "": not recorded */
     char name[256];           /* the name of that collection, if it is another one; "" */
     bool taken;               /* that name has the registry of a third collection */
@@ -129,13 +131,13 @@ static bool refuse_name(const sl_registry *registry, const claims *c, const char
 
 /* Has the collection the documents of the registered sources? `*doubt`: it has documents, but their
  * _ids are no positions, or they are too few. */
-static bool find_documents(sl_registry *registry, uint32_t last, bool *found, bool *doubt,
+static bool find_documents(sl_registry *registry, claims *c, bool counts, bool *found, bool *doubt,
                            sl_error *error) {
     const sl_target target = {.database = registry->database, .collection = registry->target};
     bson_t documents;
     bool empty = false;
     *doubt = false;
-    if (!sl_registry_uses_numbers(registry, last, last, found, error))
+    if (!sl_registry_uses_numbers(registry, c->last, c->last, found, error))
         return false;
     bson_t *filter = BCON_NEW("number", "{", "$exists", BCON_BOOL(true), "}", "inRange", BCON_NULL,
                               "$or", "[", "{", "documents", "{", "$gt", BCON_INT64(0), "}", "}",
@@ -146,13 +148,12 @@ static bool find_documents(sl_registry *registry, uint32_t last, bool *found, bo
     *doubt = ok && !*found && !empty && !bson_empty(&documents);
     bson_destroy(&documents);
     bson_destroy(filter);
-    if (ok && *found) {
+    if (ok && *found && counts) {
         const bson_t all = BSON_INITIALIZER;
-        uint64_t count, registered;
         bool complete;
-        ok = sl_count_matching(registry->connection, &target, &all, &count, error) &&
-             sl_registry_total(registry, NULL, false, &registered, &complete, error);
-        *doubt = ok && count < registered;
+        ok = sl_count_matching(registry->connection, &target, &all, &c->has, error) &&
+             sl_registry_total(registry, NULL, false, &c->lists, &complete, error);
+        *doubt = ok && c->has < c->lists;
         *found = !*doubt;
     }
     return ok;
@@ -192,14 +193,20 @@ static bool take_over(sl_registry *registry, bool any, bool keep, bool created, 
     return sl_registry_change_counter(registry, query, update, false, NULL, error);
 }
 
-static bool refuse_doubt(const sl_registry *registry, sl_error *error) {
+static bool refuse_doubt(const sl_registry *registry, const claims *c, sl_error *error) {
+    char fewer[200] = "";
+    if (c->lists > 0)
+        snprintf(fewer, sizeof fewer,
+                 " It holds %" PRIu64 " documents, and their loads have stored %" PRIu64
+                 ": `shardload verify` then shows which sources --again must complete.",
+                 c->has, c->lists);
     return sl_error_set(
         error, SL_EXIT_CLUSTER,
         "%s.%s has another UUID than the collection whose sources its registry %s.%s lists. If it "
-        "holds their documents, because it was restored, resharded or moved, give --again once. If "
-        "another program has dropped it and made it anew, remove the registry with `shardload "
+        "holds their documents, because it was restored, resharded or moved, give --again once.%s "
+        "If another program has dropped it and made it anew, remove the registry with `shardload "
         "forget`",
-        registry->database, registry->target, registry->database, registry->collection);
+        registry->database, registry->target, registry->database, registry->collection, fewer);
 }
 
 /* The registry of a collection that was replaced under the name that the collection of this one has
@@ -324,11 +331,11 @@ bool sl_registry_settle(sl_registry *registry, const sl_target *target, sl_settl
         warns = false, anew = true;
     }
     if (!anew && uuid[0] && c.any && !c.name[0] && !c.other[0] && c.last > 0 &&
-        !find_documents(registry, c.last, &found, &doubt, error))
+        !find_documents(registry, &c, how != SL_SETTLE_DROP, &found, &doubt, error))
         return false;
     if (doubt && c.owner[0] && how != SL_SETTLE_READ && !again) {
         if (how != SL_SETTLE_DROP)
-            return refuse_doubt(registry, error);
+            return refuse_doubt(registry, &c, error);
         doubt = false;
     }
     return how == SL_SETTLE_WRITE ? take_over(registry, c.any, found || doubt, created, error)

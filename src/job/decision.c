@@ -575,7 +575,8 @@ static bool may_be_dropped(const sl_job *job, const sl_destination *destination,
            sl_error_set(error, SL_EXIT_USAGE,
                         "--drop would remove %s.%s, which other programs have set up, with what "
                         "this command does not name: %s%s. To keep it, remove its documents "
-                        "(deleteMany in mongosh), and load without --drop; or add the options of "
+                        "(deleteMany in mongosh), and load with --again instead of --drop; or add "
+                        "the options of "
                         "this list that begin with --. If nothing of it is needed any more, give "
                         "mongosh %s.drop()",
                         target->database, target->collection, list, more,

@@ -550,12 +550,12 @@ static void on_selection(void *context, const sl_registry_entry *entry, const bs
         strcmp(sl_base_name(entry->name), sl_base_name(sl_look_string(document, "name"))) != 0)
         return;
     sl_text_printable(sl_text_of(entry->include), own, sizeof own);
-    const bool all =
-        !own[0] || (include && !include[0] && sl_source_set_at(a->job->set, index)->schema);
-    const bool loaded = strcmp(sl_look_string(document, "state"), "loaded") == 0;
     const uint64_t beginning = (uint64_t)sl_look_int64(document, "beginning", 0);
-    if ((include && strcmp(include, own) == 0) ||
-        (a->verifies && !include && beginning == entry->beginning) ||
+    const bool earlier = !include && beginning != 0 && beginning == entry->beginning;
+    const bool all = !own[0] || earlier ||
+                     (include && !include[0] && sl_source_set_at(a->job->set, index)->schema);
+    const bool loaded = strcmp(sl_look_string(document, "state"), "loaded") == 0;
+    if ((include && strcmp(include, own) == 0) || ((a->verifies || a->job->resumed) && earlier) ||
         (all && loaded && has_size(a, index, sl_look_int64(document, "textBytes", 0))))
         snprintf(a->same[index], sizeof a->same[index], "%s", id);
     else

@@ -389,7 +389,9 @@ static bool prepare(sl_load *load, sl_error *error) {
         !sl_target_identify(connection, &destination->target, error) ||
         !sl_target_check_shards(destination, NULL, error) ||
         !sl_registry_settle(destination->registry, &destination->target,
-                            destination->created ? SL_SETTLE_CREATED : SL_SETTLE_WRITE,
+                            destination->created || !view.exists || view.change == SL_SHARDING_NEW
+                                ? SL_SETTLE_CREATED /* also by another loader of this load */
+                                : SL_SETTLE_WRITE,
                             job->config->again || job->resumed, error) ||
         !sl_types_record(job, destination, false, error) ||
         !sl_ids_record(job, destination, error) ||

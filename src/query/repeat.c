@@ -285,8 +285,9 @@ static bool fill(bson_t *entry, const sl_query_outcome *outcome) {
     const sl_query *query = outcome->query;
     const sl_query_options *options = outcome->options;
     const sl_query_run *run = outcome->run;
-    const char *preference =
-        options->read_preference ? options->read_preference : query->read_preference;
+    const char *preference = sl_operation_writes(query->operation) ? NULL
+                             : options->read_preference            ? options->read_preference
+                                                                   : query->read_preference;
     sl_sample rate;
     bool rated = outcome_rate(outcome, &rate);
     char hash[SL_ANSWER_HASH_ROOM];

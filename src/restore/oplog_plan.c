@@ -670,9 +670,12 @@ bool sl_oplog_plan(sl_restore *restore, sl_error *error) {
     if (restore->oplog_totals.bytes == 0)
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "%s has no entries, but mongodump --oplog writes at least one: it may "
-                            "be truncated. Dump again, or restore the collections without it: "
-                            "without --oplog-replay%s",
-                            restore->oplog, config->oplog_file ? "" : ", and with --skip-other");
+                            "be truncated%s",
+                            restore->oplog,
+                            config->oplog_file
+                                ? ". If nothing was written in its time, it is not needed"
+                                : ". Dump again, or restore the collections without it: without "
+                                  "--oplog-replay, and with --skip-other");
     for (size_t i = 0; i < REASONS_MAX && p.skipped[i].why; i++)
         sl_log_info("oplog: %s not replayed: %s",
                     sl_plural(p.skipped[i].operations, "operation[s] [is|are]"), p.skipped[i].why);

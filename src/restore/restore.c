@@ -1037,6 +1037,14 @@ static bool check_data(const sl_restore *restore, sl_error *error) {
     char *head = malloc(SL_AT_ONCE_BYTES);
     size_t length;
     bool whole, ok = head || sl_error_memory(error, "reading a dump");
+    if (ok && load->drop && !load->skip_other && restore->dump.oplog &&
+        restore->dump.oplog->damaged)
+        ok = sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "the oplog in %s is not complete (see the warnings), so --drop is refused, "
+            "and nothing was changed on the server. To replay what could be read, add "
+            "--skip-other, and --resume --work-dir %s",
+            restore->config->dump, restore->directory);
     for (size_t i = 0; ok && load->drop && i < restore->dump.count; i++) {
         const sl_namespace *item = &restore->dump.items[i];
         if (item->left_out || sl_interrupt_requested())
@@ -1048,8 +1056,7 @@ static bool check_data(const sl_restore *restore, sl_error *error) {
                 "%s: its documents in %s are not complete (see the warnings), so --drop is "
                 "refused, and nothing was changed on the server. To replace it by what could be "
                 "read, add --skip-other, and --resume --work-dir %s; --ns-exclude %s leaves it out "
-                "(with "
-                "another --work-dir)",
+                "(with another --work-dir)",
                 name, restore->config->dump, restore->directory, word);
         else if (item->data && !item->unpacked)
             ok = sl_dump_head(item->data, head,

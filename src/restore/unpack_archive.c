@@ -93,6 +93,8 @@ bool sl_dump_write_list(const sl_dump *dump, const char *folder, sl_error *error
     bool ok = bson_append_array_end(&list, &array) || sl_error_memory(error, "listing the dump");
     if (dump->oplog && dump->oplog->data)
         BSON_APPEND_UTF8(&list, "oplog", dump->oplog->data);
+    if (dump->oplog)
+        BSON_APPEND_BOOL(&list, "oplogDamaged", dump->oplog->damaged);
     BSON_APPEND_INT64(&list, "crc", (int64_t)dump->crc);
     snprintf(path, sizeof path, "%s/" LIST, folder);
     ok = ok && sl_private_file_replace(path, (const char *)bson_get_data(&list), list.len, error);
@@ -198,6 +200,8 @@ bool sl_dump_read_list(sl_dump *dump, const char *folder, const sl_name_options 
                                          set_data(dump->oplog, folder, oplog, error)))
                     : sl_error_set(error, SL_EXIT_SOURCE,
                                    "%s cannot be read: start again with another --work-dir", path);
+    if (ok && dump->oplog)
+        dump->oplog->damaged = sl_look_flag(&list, "oplogDamaged");
     free((char *)text.bytes);
     return ok;
 }

@@ -537,6 +537,7 @@ bool sl_private_folder_make_named(const char *name, char *path, size_t room, boo
     time_t now = time(NULL);
     struct tm local;
     char stamp[32], number[16] = "";
+    *created = false;
     strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", localtime_r(&now, &local));
     for (unsigned attempt = 2;; attempt++) {
         snprintf(path, room, "shardload-%s-%s%s", name, stamp, number);

@@ -259,12 +259,11 @@ static bool again(const sl_run *run, unsigned *attempt, const sl_error *why) {
 
 /* ---- documents with their own _id ---- */
 
-/* Verification of documents with their own _id, which form no intervals: the documents of a block
- * are looked up by their _ids, with the same comparison as re-sent batches (duplicates.h). A record
- * whose document equals that of an earlier record is missing, since a load rejects it (a restore
- * does not): those of the same slice are listed. Extra documents are detected by counting; with
- * --content a record that repeats an _id must not hide one, so all stored _ids are read, and
- * compared in sums. */
+/* Documents with their own _id form no intervals: those of a block are looked up by their _ids,
+ * with the same comparison as re-sent batches (duplicates.h). A record whose document equals that
+ * of an earlier one is missing, since a load rejects it (a restore does not): those of the same
+ * slice are listed. Extra documents are counted; with --content a record that repeats an _id must
+ * not hide one, so all stored _ids are read, and compared in sums. */
 
 #define ID_SUMS_LOG2 18
 
@@ -407,7 +406,7 @@ static bool compare_ids(const sl_verification *verification, uint64_t *all, uint
     return result == SL_SCAN_DONE;
 }
 
-/* Sets `*documents` to those that the loads of these sources have stored, or found stored. */
+/* The documents that loads of these sources stored or found; UINT64_MAX: not ended, or in parts. */
 static bool read_registered(const sl_verification *verification, uint64_t *documents,
                             sl_error *error) {
     size_t count;
@@ -415,14 +414,15 @@ static bool read_registered(const sl_verification *verification, uint64_t *docum
     const bool ok =
         entries && sl_registry_look_up(verification->destination.registry, entries, count, error);
     *documents = 0;
-    for (size_t i = 0; ok && i < count; i++)
-        *documents += entries[i].stored + entries[i].matched;
+    for (size_t i = 0; ok && i < count && *documents != UINT64_MAX; i++)
+        *documents = entries[i].state != SL_SOURCE_LOADED || entries[i].in_parts
+                         ? UINT64_MAX
+                         : *documents + entries[i].stored + entries[i].matched;
     free(entries);
     return ok;
 }
 
-/* Compares the number of documents of the collection with those found, or, without `content`, with
- * those expected. */
+/* Compares the number of stored documents with those found; without `content`, those expected. */
 static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
     const sl_job *job = &verification->job;
     const sl_destination *destination = &verification->destination;
@@ -933,8 +933,7 @@ static void on_extra(void *context, const bson_t *found) {
     problem_clear(&problem);
 }
 
-/* Reports all documents that match the filter as extra. A read that has reported some is not
- * repeated: these would be counted twice. */
+/* Reports all matching documents as extra. A read that has reported some is not repeated. */
 static bool report_extra(sl_verification *verification, mongoc_client_t *client,
                          const bson_t *filter, sl_error *error) {
     sl_extra_scan state = {.verification = verification};
