@@ -83,17 +83,23 @@ static char delimiter_of(const sl_dialect *dialect) {
     return dialect->delimiter == ',' ? ',' : ';';
 }
 
-sl_typed_layout *sl_typing_layout_of(const sl_typing *typing, const sl_dialect *dialect) {
+/* `delimiter`: as in the layout; 0: any. */
+static sl_typed_layout *find_layout(const sl_typing *typing, const sl_dialect *dialect,
+                                    char delimiter) {
     uint64_t at = 0;
     for (size_t i = 0; i < dialect->column_count; i++)
         at += sl_process_hash(dialect->columns[i].published);
     for (size_t found; (found = sl_name_index_next(&typing->index, &at)) != SIZE_MAX;) {
         sl_typed_layout *layout = typing->layouts[found];
-        if ((!layout->delimiter || layout->delimiter == delimiter_of(dialect)) &&
+        if ((!delimiter || !layout->delimiter || layout->delimiter == delimiter) &&
             fits(layout, dialect))
             return layout;
     }
     return NULL;
+}
+
+sl_typed_layout *sl_typing_layout_of(const sl_typing *typing, const sl_dialect *dialect) {
+    return find_layout(typing, dialect, delimiter_of(dialect));
 }
 
 /* Adds layout `k` to the index, whose room is sufficient. */
@@ -192,10 +198,9 @@ static sl_typed_layout *layout_of(sl_typing *typing, const char *array, const sl
         layout->columns[i].written =
             layout->delimiter == ',' ? SL_BETWEEN_COMMAS : SL_BETWEEN_OTHERS;
     }
-    for (size_t k = 0; layout && k + 1 < typing->count; k++) {
-        if (fits(typing->layouts[k], dialect))
-            layout->twin = typing->layouts[k]->twin = true;
-    }
+    sl_typed_layout *twin = layout ? find_layout(typing, dialect, 0) : NULL;
+    if (twin)
+        layout->twin = twin->twin = true;
     return layout && end_layout(typing, error) ? layout : NULL;
 }
 

@@ -221,9 +221,9 @@ class Types(support.Case):
         """A decimal comma that no value has was advised for -0; a long name was cut, and a tab was \\x09."""
         path = self.file("z.csv", "eur;n\n" + "1.234,50;-0\n3,10;1\n" * 20)
         self.assertIn("\"-0\": --types 'n=double' (as -0)\n", self.shardload("inspect", path).err)
-        for name in "x" * 330, "a\tb":
+        for name, advice in ("x" * 330, "declared types."), ("a\tb", "--types 'a b=int'."):
             path = self.file("n.csv", f'id,"{name}"\n' + "1,2\n" * 30 + "2,bad\n")
-            self.assertIn("load with declared types.", self.shardload("inspect", path).err)
+            self.assertIn(f"load with {advice}", self.shardload("inspect", path).err)
 
     def test_types_that_are_given_several_times(self):
         path = self.file("x.csv", "n;d\n" + "1'234;31.12.24\n" * 3)
