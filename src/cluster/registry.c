@@ -298,6 +298,7 @@ static bool fill(const sl_registry *registry, const bson_t *document, sl_registr
     entry->in_parts = sl_look_inside(document, "parts", &parts) && !bson_empty(&parts);
     entry->no_range =
         bson_iter_init_find(&range, document, "inRange") && BSON_ITER_HOLDS_NULL(&range);
+    entry->in_range = (uint64_t)sl_look_int64(document, "inRange", 0);
     snprintf(entry->rejected_in, sizeof entry->rejected_in, "%s",
              sl_look_string(document, "rejectedIn"));
     return same_options(registry, document, entry, error);

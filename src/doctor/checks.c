@@ -792,6 +792,17 @@ static void list_collections(sl_leftovers *left, const char *database, const bso
                       "%s has more collections with such names than one reply holds", database);
 }
 
+static bool has_collection(sl_leftovers *left, const char *database, const char *name) {
+    sl_server_answer found;
+    bson_t filter = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&filter, "name", name);
+    list_collections(left, database, &filter, &found);
+    const bool has = sl_walk_count(&found.reply, "cursor.firstBatch") > 0;
+    bson_destroy(&found.reply);
+    bson_destroy(&filter);
+    return has;
+}
+
 /* If it is the registry of a collection that was renamed, reports it. (A load empties the registry
  * of a dropped collection.) */
 static void look_at_registry(sl_leftovers *left, const char *database, const char *name) {
@@ -802,26 +813,30 @@ static void look_at_registry(sl_leftovers *left, const char *database, const cha
     sl_ask(left->front, database, command, &counter);
     keep_reason(left, &counter);
     const char *uuid = sl_look_text(&counter.reply, "cursor.firstBatch.0.collection");
-    if (uuid && strlen(uuid) == SL_UUID_ROOM - 1) {
-        char *was = bson_strndup(name, strlen(name) - strlen(SL_REGISTRY_SUFFIX));
+    char *was = bson_strndup(name, strlen(name) - strlen(SL_REGISTRY_SUFFIX));
+    if (uuid && strlen(uuid) == SL_UUID_ROOM - 1 && !has_collection(left, database, was)) {
         bson_t by_uuid = BSON_INITIALIZER;
         sl_append_uuid(&by_uuid, "info.uuid", uuid);
-        bson_t *filter =
-            BCON_NEW("$or", "[", "{", "name", BCON_UTF8(was), "}", BCON_DOCUMENT(&by_uuid), "]");
-        list_collections(left, database, filter, &found);
+        list_collections(left, database, &by_uuid, &found);
         const char *now = sl_look_text(&found.reply, "cursor.firstBatch.0.name");
-        if (now && strcmp(now, was) != 0 && sl_walk_count(&found.reply, "cursor.firstBatch") == 1) {
+        char *from = bson_strdup_printf("%s.%s", database, name);
+        char *to = bson_strdup_printf("%s.%s" SL_REGISTRY_SUFFIX, database, now ? now : "");
+        if (now && !has_collection(left, database, to + strlen(database) + 1)) {
             left->registries++;
-            sl_find(left->findings, SL_CHECK_WARNING,
-                    "do not drop it: loads into the collection need it. The next one shows the "
-                    "command that renames the registry, too",
-                    "%s.%s is the registry of %s, which was renamed", database, name, now);
+            sl_find(
+                left->findings, SL_CHECK_WARNING,
+                "do not drop it: loads into the collection know their sources by it. The command "
+                "too, with",
+                "%s is the registry of %s, which was renamed; mongosh: "
+                "db.adminCommand({renameCollection: %s, to: %s})",
+                from, now, sl_mongosh_string(from), sl_mongosh_string(to));
         }
+        bson_free(to);
+        bson_free(from);
         bson_destroy(&found.reply);
-        bson_destroy(filter);
         bson_destroy(&by_uuid);
-        bson_free(was);
     }
+    bson_free(was);
     bson_destroy(&counter.reply);
 }
 
@@ -1116,7 +1131,7 @@ static void check_inserts(const sl_examined_server *server, sl_check_findings *f
                 : !inserted.ok ? inserted.why
                 : refused      ? refused
                                : "not all are stored",
-                left ? "; IT COULD NOT BE DROPPED, drop it: " : "", left ? dropped.why : "");
+                left ? "; IT MAY EXIST, AND COULD NOT BE DROPPED: " : "", left ? dropped.why : "");
     BSON_APPEND_DOUBLE(finding->values, "seconds", seconds);
     bson_destroy(&inserted.reply);
     bson_destroy(&dropped.reply);

@@ -89,6 +89,7 @@ typedef struct sl_job {
     uint64_t rejected; /* records of these sources that earlier loads have rejected, and the
                               first work directory that lists some; verify only */
     char rejected_in[300];
+    uint64_t left; /* documents that these loads have left under the _ids of their records */
     sl_not_loaded not_loaded;
     struct sl_embed *embed; /* --embed (embed.h); NULL without it. Owned */
 

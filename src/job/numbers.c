@@ -1092,6 +1092,9 @@ bool sl_sources_number_as_loaded(sl_job *job, const sl_destination *destination,
         take_numbers(job, entries);
     for (size_t i = 0; ok && i < count; i++) {
         job->rejected += entries[i].rejected;
+        if (entries[i].state == SL_SOURCE_LOADED && !entries[i].in_parts)
+            job->left += entries[i].in_range > 0 ? entries[i].in_range
+                                                 : entries[i].stored + entries[i].matched;
         matched += entries[i].matched;
         if (entries[i].foreign > job->foreign)
             job->foreign = entries[i].foreign;

@@ -324,7 +324,8 @@ sl_text sl_sources_record(const sl_job *job, size_t index, sl_text text) {
     while (!splitter && end < text.length && text.bytes[end] != '\n')
         end += escape && text.bytes[end] == escape ? 2 : 1;
     end = end < text.length ? end : text.length;
-    while (end > 0 && memchr("\r\n\x1A", text.bytes[end - 1], 3))
+    end -= splitter && end > 0 && text.bytes[end - 1] == '\n';
+    while (end > 0 && memchr("\r\x1A", text.bytes[end - 1], 2))
         end--;
     return (sl_text){text.bytes, end};
 }

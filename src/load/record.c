@@ -524,7 +524,8 @@ static void log_correction(const sl_load *load, const sl_load_counts *counts) {
     for (size_t i = sources; i-- > 0;) {
         const sl_source_account *account = &load->ledger.sources[i];
         const bool kept = sl_text_is_kept(&load->job, &load->destination, i);
-        const uint64_t refused = atomic_load(&account->refused);
+        const uint64_t taken = load->job.own_ids ? 0 : atomic_load(&account->taken);
+        const uint64_t refused = atomic_load(&account->refused) - taken;
         lost += kept ? 0 : refused;
         first = atomic_load(&account->rejected) + (kept ? refused : 0) > 0 ? i : first;
     }

@@ -68,8 +68,6 @@ sl_open_block *sl_block_begin(sl_worker *worker, const sl_source_block *block) {
     char *entry_name = open_block->entry_name;
     size_t entry_name_room = open_block->entry_name_room;
     sl_reject_list rejects = open_block->rejects; /* empty, with its memory */
-    size_t text_room = open_block->text_room;
-    char *text = open_block->text;
     *open_block = (sl_open_block){
         .next = worker->open_blocks,
         .link = &worker->open_blocks,
@@ -77,8 +75,6 @@ sl_open_block *sl_block_begin(sl_worker *worker, const sl_source_block *block) {
         .has_text = block->text.bytes != NULL,
         .first_id = sl_document_id(worker->job->sources[block->source].number, block->offset),
         .rejects = rejects,
-        .text = text,
-        .text_room = text_room,
         .entry_name = entry_name,
         .entry_name_room = entry_name_room,
     };
@@ -96,6 +92,9 @@ static void recycle(sl_worker *worker, sl_open_block *open_block) {
     if (open_block->next)
         open_block->next->link = open_block->link;
     worker->copied -= open_block->text_length;
+    free(open_block->text);
+    open_block->text = NULL;
+    open_block->text_room = 0;
     open_block->next = worker->free_blocks;
     worker->free_blocks = open_block;
 }
@@ -330,7 +329,9 @@ static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code
                         .record = sl_text_of(json ? json : "")};
     const sl_text text = text_of(state->worker, open_block);
     const uint64_t at = offset - open_block->block.offset;
-    if (at < text.length && is_kept(state->worker, open_block))
+    /* Under another _id, a record whose document is another version would be stored beside it. */
+    const bool versions = fate == FATE_ID_TAKEN && !state->worker->job->own_ids;
+    if (at < text.length && !versions && is_kept(state->worker, open_block))
         reject.text = sl_sources_record(state->worker->job, open_block->block.source,
                                         (sl_text){text.bytes + at, text.length - at});
     if (fate == FATE_NOT_FOUND)

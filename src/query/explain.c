@@ -341,7 +341,9 @@ static void *run_worker(void *context) {
     for (size_t i = 0; i < w->count; i++)
         accumulate(&w->figures, w->list[i]);
     if (w->no_memory)
-        w->ok = sl_error_memory(&w->error, "keeping the values of a statistic, at most 4 GiB");
+        w->ok = sl_error_set(&w->error, SL_EXIT_RESOURCES,
+                             "no memory for the values of a statistic, which are at most 4 GiB: "
+                             "give the query a limit");
     return NULL;
 }
 

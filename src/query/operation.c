@@ -290,7 +290,7 @@ static bool write_failed(const sl_runner *runner, const bson_t *reply, sl_result
     int32_t code = sl_hidden_failure(reply, &reason);
     if (code < 0)
         return false;
-    result->code = code;
+    result->code = code ? code : -1;
     sl_error_set(error, SL_EXIT_CLUSTER, "%s: %s", runner->query->name, reason);
     return true;
 }

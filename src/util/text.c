@@ -278,7 +278,7 @@ char *sl_mongosh_string_in(const char *text, char out[SL_MONGOSH_ROOM]) {
     while (i < all.length && used + SL_ESCAPED_ROOM < SL_MONGOSH_ROOM - 1) {
         const size_t at = i, length = sl_text_next_printable(all, &i, out + used);
         const uint32_t code = sl_code_point(text + at, i - at);
-        used += length == i - at && code != '\'' && code != '\\'
+        used += length == i - at && code != '\'' && code != '"' && code != '\\'
                     ? length
                     : (size_t)snprintf(out + used, SL_ESCAPED_ROOM,
                                        code > 0xFFFF ? "\\u{%x}" : "\\u%04x", code);

@@ -109,7 +109,9 @@ class Standalone(DoctorCase, support.ClusterCase):
         self.database.drop_collection("dropped")
         (finding,) = self.doctor("-d", self.database_name)["leftovers"]
         self.assertEqual((finding["verdict"], finding["figure"]), (
-            "warning", f"{self.database_name}.renamed.sources is the registry of live, which was renamed"))
+            "warning", f"{self.database_name}.renamed.sources is the registry of live, which was renamed; mongosh: "
+            f"db.adminCommand({{renameCollection: '{self.database_name}.renamed.sources', "
+            f"to: '{self.database_name}.live.sources'}})"))
         self.assertIn("do not drop", finding["meaning"])
 
     def test_an_upgrade_that_is_not_complete_is_a_warning(self):

@@ -228,7 +228,8 @@ class Remembered(support.ClusterCase):
         self.load("--mode", "delete", "--match-fields", "nr", self.csv("1,a", header="nr,NEW"))
         self.assertIsNone(self.database.t.find_one({"_id": 1}))
         self.database.t.drop_index("nr_1")
-        self.load("--types", "Nr=int,PLZ=text,At.x=int", "--again", path)  # from now on the collection has both
+        copy = self.file("copy.csv", path.read_bytes())
+        self.load("--types", "Nr=int,PLZ=text,At.x=int", "--again", copy)  # from now on the collection has both
         self.load(self.csv("3,3,3", header="Nr,PLZ,At.x"))
 
     def test_the_types_of_an_application_and_a_table_with_decimal_commas(self):

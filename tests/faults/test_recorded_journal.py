@@ -142,9 +142,10 @@ class OtherOptions(support.Case):
         begun = {**self.begun, "options": {"db": "d", "collection": "t", **options}}
         (work / "journal").write_bytes(journal_reader.encode({"begun": begun}, []))
         words = [word.format(**self.places) for word in words]
+        source = self.source.parent if "--include" in words else self.source
         return self.shardload("load", "--uri", f"mongodb://{support.HOST}:{support.free_port()}/",
                               "-d", "d", "-c", "t", "--work-dir", work, "--progress", "none",
-                              "--resume", *words, self.source, **expected)
+                              "--resume", *words, source, **expected)
 
     def test_an_option_that_was_or_is_not_given(self):
         for words in self.CHANGING:

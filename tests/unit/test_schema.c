@@ -78,8 +78,9 @@ TEST(errors_name_their_position) {
          "s.yaml:3:5: ", "expected a mapping of keys to values, such as name: ..., found \"a\""},
         {"name: x\ncolumns:\n  - {type: int}\n", "s.yaml:3:5: ", "a column with a name"},
         {"name: x\ncolumns:\n  - {name: a, type: integer}\n", "s.yaml:3:21: ",
-         "a type: text, int, double, date, datetime, code, flag, decimal128, objectid, uuid, json, "
-         "array, bool, int64, base32, hex, base64, binary, longitude or latitude"},
+         "a type: text, int, double, date, datetime, code, flag, decimal128, objectid, int64, "
+         "uuid, "
+         "json, array, bool, base32, hex, base64, binary, longitude or latitude"},
         {"name: x\ncolumns:\n  - {name: a, type: integer}\n",
          "s.yaml:3:21: ", ", found \"integer\""},
         {"name: x\ncolumns:\n  - {name: a, type: flag}\n", "s.yaml:3:5: ", "the word for true"},

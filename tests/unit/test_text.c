@@ -307,7 +307,7 @@ TEST(strings_of_mongosh_are_quoted) {
     assert_string_equal(sl_mongosh_string("\\\n\x7f\u2028\u202e\u200b\U000E0041\xff"),
                         "'\\u005c\\u000a\\u007f\\u2028\\u202e\\u200b\\u{e0041}\\u00ff'");
     assert_string_equal(sl_mongosh_collection("d'", "c\""),
-                        "db.getSiblingDB('d\\u0027').getCollection('c\"')");
+                        "db.getSiblingDB('d\\u0027').getCollection('c\\u0022')");
     memset(text, '\'', 255);
     assert_int_equal(strlen(sl_mongosh_string(text)), 2 + 6 * 255);
     assert_string_equal(sl_mongosh_collection(text, text), "...");
