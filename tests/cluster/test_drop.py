@@ -331,8 +331,8 @@ class Renamed(support.ClusterCase):
         self.into("t", other)
         self.database.t.drop()
         self.database.t.insert_many(older)
-        self.into("t", other, code=support.EXIT_CLUSTER, message=("has another UUID than the collection whose sources",
-                                                                  "holds 300 documents, and their loads have stored 500"))
+        message = "has another UUID than the collection whose sources", "300 documents, and their loads have stored 500"
+        self.into("t", other, code=support.EXIT_CLUSTER, message=message)
         self.assertEqual(self.into("t", "--again", other), 500)
         self.into("t", other, code=support.EXIT_SOURCE, message="has been loaded into")
 

@@ -201,6 +201,19 @@ class AnyServer:
         outcome, found, _ = self.verify("--content", path, code=support.EXIT_VERIFICATION)
         self.assertIn("the load rejected 2 of these records: their documents are missing", outcome.text)
 
+    def test_documents_that_were_refused_for_another_version_and_are_lost(self):
+        """Those that an application had changed, and somebody deleted after a refused reload, were called expected."""
+        path = self.file("t.csv", "k,v\n" + "".join(f"{n},{n}\n" for n in range(20)))
+        self.load(path)
+        changed = [one["_id"] for one in self.database.t.find().limit(3)]
+        self.database.t.update_many({"_id": {"$in": changed}}, {"$set": {"v": -1}})
+        outcome, _ = self.load("--again", path, code=support.EXIT_REJECTS)
+        self.assertNotIn("correct them there", outcome.text)  # they would be stored beside the changed ones
+        self.database.t.delete_many({"_id": {"$in": changed}})
+        for words in ([], ["--content"]):
+            outcome, found, _ = self.verify(*words, path, code=support.EXIT_VERIFICATION)
+            self.assertEqual(found["missing"], 3)
+
     # Sources
 
     def test_other_sources_of_the_collection_are_not_checked(self):
