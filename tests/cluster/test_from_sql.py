@@ -261,7 +261,7 @@ class Exports(support.ClusterCase):
         header = typed or export in ("csv", "bare", "batch")
         if export in ("outfile", "batch"):
             columns = [name for name, kind in table.columns.items() if kind.name != "bytes"]
-        keys = dict(zip(columns, columns if header else [f"column{n + 1}" for n in range(len(columns))]))
+        keys = {name: name.replace("\t", " ") if header else f"column{n + 1}" for n, name in enumerate(columns)}
         wrong = []
         if len(documents) != len(rows):
             wrong.append(f"{export}, {table.name}: {len(documents)} documents instead of {len(rows)}")
