@@ -455,8 +455,8 @@ class Refused(TuneCase):
         outcome = self.tune("--rate-limit", 5, "--no-verify", "--progress", "none", code=support.EXIT_USAGE)
         for option in ("--rate-limit", "--no-verify", "--progress"):
             self.assertIn(f"{option} does not belong to", outcome.err)
-        self.tune("--index", '{"v": 1}', "--html", "-", code=support.EXIT_USAGE,
-                  message=("--index needs --try-compressors", "--html -"))
+        self.tune("--index", '{"v": 1}', "--suite", "mot", code=support.EXIT_USAGE,
+                  message=("--index needs --try-compressors", "--suite "))
         self.assertFalse(self.work.exists())
 
     def test_too_many_settings_are_refused_before_anything_is_loaded(self):
