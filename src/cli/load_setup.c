@@ -286,7 +286,8 @@ void sl_set_up_target(sl_setup *setup, const sl_options *options, sl_error *erro
     const unsigned named = SL_COMMAND_LOAD | SL_COMMAND_VERIFY; /* collections after tables */
     if (!config->collection &&
         (!(sl_options_command(options)->bit & named) || config->path_count == 0))
-        sl_option_problem(error, "--collection is missing: name the collection");
+        sl_option_problem(error, "--collection is missing: name the collection; for a table of an "
+                                 "SQL dump, give its name with --include, too");
     if (config->database && config->collection && strcmp(config->database, "shardload") == 0 &&
         strcmp(config->collection, "balancer") == 0)
         sl_option_problem(error, "shardload.balancer stores the balancer's state during a load: "
