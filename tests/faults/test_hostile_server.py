@@ -84,10 +84,19 @@ class HostileServer(fault_case.ProxyCase):
         """A load ends with an error that contains the server and the reasons."""
         through = through or self.proxy
         uri = f"mongodb://{userinfo}127.0.0.1:{through.port}/?serverSelectionTimeoutMS=1500{options}"
-        outcome = self.begin("--retry-timeout", 1, *more, uri=uri).wait()
-        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-        for reason in (f"127.0.0.1:{through.port}", *reasons):
-            self.assertIn(reason, outcome.err)
+        self.begin("--retry-timeout", 1, *more, uri=uri).wait().expect(
+            support.EXIT_CLUSTER, f"127.0.0.1:{through.port}", *reasons)
+
+    def replying(self, **replies):
+        hostile = Commands(support.port_of(self.uri), **replies)
+        self.addCleanup(hostile.close)
+        return hostile
+
+    def queried(self, query, **replies):
+        """Of such a server. Returns the outcome."""
+        suite = self.file("own.yaml", f"name: own\nqueries:\n  - name: q\n    operation: {query}\n")
+        return self.run_program("shardquery", "run", "--query", "q", "-d", self.database_name, "-c", "c", "--uri",
+                                f"mongodb://127.0.0.1:{self.replying(**replies).port}/", suite)
 
     def answer_hello(self, change):
         """Replaces each reply to a hello of the driver, after the first one of the loader itself, by
@@ -199,8 +208,7 @@ class HostileServer(fault_case.ProxyCase):
             rows = shards(router.port) if callable(shards) else shards
             return {"ok": 1.0, "cursor": {"id": 0, "ns": "config.shards",
                                           "firstBatch": rows if command["find"] == "shards" else []}}
-        router = Commands(support.port_of(self.uri), find=find, **replies)
-        self.addCleanup(router.close)
+        router = self.replying(find=find, **replies)
         router.change_reply = lambda m: m if hello_of(m) is None else with_body(
             m, {**hello_of(m), "msg": "isdbgrid"})
         return self.shardload("doctor", "--json", "--timeout", 1, "--uri", f"mongodb://127.0.0.1:{router.port}/",
@@ -240,66 +248,42 @@ class HostileServer(fault_case.ProxyCase):
         for words in ("find\n    filter: '{}'", "count\n    filter: '{}'", "distinct\n    key: a",
                       "insert\n    document: '{\"a\": 1}'"):
             name = words.partition("\n")[0]
-            suite = self.file("own.yaml", f"name: own\nqueries:\n  - name: q\n    operation: {words}\n")
-            numbers = (1.5,) if name == "count" else (0, 1.5, 7)
-            for reply in ({"ok": 1.0}, {"ok": 1.0, "cursor": {}, "n": -1, "values": 5},
-                          *({"ok": 1.0, "n": number} for number in numbers)):
-                with self.subTest(name, reply=reply):
-                    hostile = Commands(support.port_of(self.uri), **{name: lambda _, reply=reply: reply})
-                    self.addCleanup(hostile.close)
-                    outcome = self.run_program("shardquery", "run", "--query", "q", "-d", self.database.name, "-c", "c",
-                                               "--uri", f"mongodb://127.0.0.1:{hostile.port}/", suite)
-                    self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-                    self.assertIn("q: the server's reply contains no answer", outcome.err)
+            for number in (-1, 1.5) if name == "count" else (-1, 0, 1.5, 7):
+                for reply in {"ok": 1.0}, {"ok": 1.0, "cursor": {}, "n": number, "values": 5}:
+                    with self.subTest(name, reply=reply):
+                        self.assertIn("q: the server's reply contains no answer", self.queried(
+                            words, **{name: lambda _, reply=reply: reply}).expect(support.EXIT_CLUSTER).err)
 
     def test_a_sample_of_a_parameter_that_does_not_end(self):
         """All values were kept: the process grew until it was killed."""
-        for count, value, code, message in ((5, 1, support.EXIT_OK, "q"),
-                                            (500, "x" * MIB, support.EXIT_CLUSTER, "more than 64 MiB: give the sample")):
-            suite = self.file("own.yaml", "name: own\nqueries:\n  - name: q\n    operation: find\n    filter: "
-                              "'{\"v\": {\"$parameter\": \"p\"}}'\n    parameters: {p: {sample: {field: v, count: "
-                              f"{count}}}}}}}\n")
-            batch = {"id": bson.int64.Int64(77), "ns": f"{self.database_name}.c"}
-            counted = {"ok": 1.0, "cursor": {"id": 0, "ns": batch["ns"], "firstBatch": [{"n": 1}]}}
-            hostile = Commands(
-                support.port_of(self.uri), getMore=lambda _: {
-                    "ok": 1.0, "cursor": {**batch, "nextBatch": [{"v": value}] * 4}}, aggregate=lambda command: {
-                    "ok": 1.0, "cursor": {**batch, "firstBatch": []}} if "$sample" in command["pipeline"][0] else counted)
-            self.addCleanup(hostile.close)
-            outcome = self.run_program("shardquery", "run", "-d", self.database_name, "-c", "c", "--uri",
-                                       f"mongodb://127.0.0.1:{hostile.port}/", suite)
-            self.assertIn(message, outcome.expect(code).text)
+        cursor = {"id": bson.int64.Int64(77), "ns": f"{self.database_name}.c"}
+        counted = {"ok": 1.0, "cursor": {"id": 0, "ns": cursor["ns"], "firstBatch": [{"n": 1}]}}
+        begun = {"ok": 1.0, "cursor": {**cursor, "firstBatch": []}}
+        for count, value, code in (5, 1, support.EXIT_OK), (500, "x" * MIB, support.EXIT_CLUSTER):
+            batch = {"ok": 1.0, "cursor": {**cursor, "nextBatch": [{"v": value}] * 4}}
+            outcome = self.queried(
+                "find\n    filter: '{\"v\": {\"$parameter\": \"p\"}}'\n    parameters: {p: {sample: {field: v, "
+                f"count: {count}}}}}}}", getMore=lambda _, batch=batch: batch,
+                aggregate=lambda command: begun if "$sample" in command["pipeline"][0] else counted).expect(code)
+            self.assertEqual("more than 64 MiB: give the sample" in outcome.err, code != support.EXIT_OK)
 
-    def test_an_insert_of_doctor_that_is_not_stored(self):
-        """Its verdict was "ok", without a message of the server beside the failure."""
-        for more in {"writeErrors": [{"index": 0, "code": 11000, "errmsg": "x"}]}, {"writeConcernError": {"code": 64}}:
-            hostile = Commands(support.port_of(self.uri), drop=lambda _: {"ok": 1.0},
-                               insert=lambda _, more=more: {"ok": 1.0, "n": 200, **more})
-            self.addCleanup(hostile.close)
-            outcome = self.shardload("doctor", "--write", "-d", self.database_name, "--uri",
-                                     f"mongodb://127.0.0.1:{hostile.port}/", code=None)
-            self.assertRegex(outcome.out, "problem +inserts ")
-
-    def test_a_drop_of_doctor_after_an_insert_without_a_reply(self):
-        """The collection was left, and the finding did not say so."""
-        refuse = {"ok": 0.0, "code": 13, "errmsg": "not authorized"}
-        hostile = Commands(support.port_of(self.uri), drop=lambda _: refuse, insert=lambda _: {
-            "ok": 0.0, "code": 50, "errmsg": "operation exceeded time limit"})
-        self.addCleanup(hostile.close)
-        outcome = self.shardload("doctor", "--write", "-d", self.database_name, "--uri",
-                                 f"mongodb://127.0.0.1:{hostile.port}/", code=None)
-        self.assertIn("IT COULD NOT BE DROPPED", " ".join(outcome.out.split()))
+    def test_an_insert_of_doctor_that_is_not_stored_or_not_dropped(self):
+        """The verdict was "ok", without a message of the server, and after an error nothing said what is left."""
+        for reply, drop, shown in (
+                ({"writeErrors": [{"index": 0, "code": 11000, "errmsg": "x"}]}, {"ok": 1.0}, "problem +inserts "),
+                ({"writeConcernError": {"code": 64}}, {"ok": 1.0}, "problem +inserts "),
+                ({"ok": 0.0, "code": 50}, {"ok": 0.0, "code": 13}, r"IT\s+COULD\s+NOT\s+BE\s+DROPPED")):
+            hostile = self.replying(drop=lambda _, drop=drop: drop,
+                                    insert=lambda _, reply=reply: {"ok": 1.0, "n": 200, **reply})
+            self.assertRegex(self.shardload("doctor", "--write", "-d", self.database_name, "--uri",
+                                            f"mongodb://127.0.0.1:{hostile.port}/", code=None).out, shown)
 
     def test_a_number_of_documents_that_is_not_one(self):
         """It was shown as 18,446,744,073,709,551,615 documents, and rates were computed from it."""
-        suite = self.file("own.yaml", "name: own\nqueries:\n  - name: q\n    operation: find\n    filter: '{}'\n")
         for number in (-1, float("nan"), 1e300):
-            hostile = Commands(support.port_of(self.uri), aggregate=lambda _, number=number: {
-                "ok": 1.0, "cursor": {"id": 0, "ns": "a.b", "firstBatch": [{"n": number}]}})
-            self.addCleanup(hostile.close)
-            outcome = self.run_program("shardquery", "run", "-d", "a", "-c", "b", "--uri",
-                                       f"mongodb://127.0.0.1:{hostile.port}/", suite)
-            self.assertIn("a.b, ? documents, ", outcome.expect(support.EXIT_OK).out)
+            reply = {"ok": 1.0, "cursor": {"id": 0, "ns": "a.b", "firstBatch": [{"n": number}]}}
+            self.assertIn(".c, ? documents, ", self.queried("find\n    filter: '{}'", aggregate=lambda _, reply=reply:
+                                                            reply).expect(support.EXIT_OK).out)
 
     def test_fields_of_hello_that_the_driver_refuses(self):
         for name in ("lastWrite", "me", "electionId", "tags"):
@@ -325,9 +309,8 @@ class HostileServer(fault_case.ProxyCase):
                             ("maxMessageSizeBytes", 100), ("setName", "a b"),
                             ("hosts", ["a:1/?tlsInsecure=true"])):
             with self.subTest(f"{name}={value}"):
-                hostile = Commands(support.port_of(self.uri), hello=lambda command, to=(name, value): {
+                hostile = self.replying(hello=lambda command, to=(name, value): {
                     "ok": 1.0, "isWritablePrimary": True, to[0]: to[1]})
-                self.addCleanup(hostile.close)
                 self.refused("is refused: its " + name, through=hostile)
 
     def test_the_reason_of_a_refused_message_is_not_that_of_a_later_error(self):
@@ -336,17 +319,15 @@ class HostileServer(fault_case.ProxyCase):
             self.proxy.refuse()
             return bytes(85)
         self.proxy.on_batch(3, proxy.change_reply(vanish))
-        outcome = self.begin("--retry-timeout", 1, uri=f"{self.through}?serverSelectionTimeoutMS=300")
-        outcome = outcome.wait().expect(support.EXIT_CLUSTER, "connection refused")
+        outcome = self.begin("--retry-timeout", 1, uri=f"{self.through}?serverSelectionTimeoutMS=300").wait().expect(
+            support.EXIT_CLUSTER, "connection refused")
         last = [line for line in outcome.err.splitlines() if line.startswith("shardload: ")][-1]
         self.assertIn("connection refused", last)
         self.assertNotIn("is refused:", last)
 
     def test_compressed_and_unusual_replies_that_are_valid_are_accepted(self):
         """Also a compressed reply that was not requested."""
-        def compress(message):
-            return message if hello_of(message) else compressed(message)
-        self.proxy.change_reply = compress
+        self.proxy.change_reply = lambda message: message if hello_of(message) else compressed(message)
         self.assert_nothing_lost(self.begin().wait())
         self.proxy.change_reply = lambda message: message
         self.answer_hello(lambda m, h: with_body(
@@ -362,32 +343,27 @@ class HostileServer(fault_case.ProxyCase):
                      {"ok": 0.0, "code": float("nan")}, {"ok": 0.0, "code": 0.5}, {"code": 0}, {"ok": 1.0, "code": 0},
                      {"ok": 0.0, "code": bson.int64.Int64(1 << 32)}, {"ok": 0.0}):
             with self.subTest(body):
-                hostile = Commands(support.port_of(self.uri), buildInfo=lambda command, body=body: body)
-                self.addCleanup(hostile.close)
-                self.refused("is refused: ", through=hostile)
+                self.refused("is refused: ", through=self.replying(buildInfo=lambda command, body=body: body))
 
     def test_a_server_that_demands_endless_hashing(self):
         """The iterations of SCRAM, in the reply to the handshake or to saslStart."""
-        hostile = Commands(support.port_of(self.uri), saslStart=scram_of(2147483647))
-        self.addCleanup(hostile.close)
-        for mechanism in ("SCRAM-SHA-1", "SCRAM-SHA-256"):
+        hostile = self.replying(saslStart=scram_of(2147483647))
+        for mechanism in "SCRAM-SHA-1", "SCRAM-SHA-256":
             self.refused("more than 1000000 SCRAM iterations", through=hostile, userinfo="a:b@",
                          more=["--authenticationMechanism", mechanism])
 
     def test_a_payload_that_ends_in_an_attribute_without_a_value(self):
         """Of the length of the client's payload without its final "=": the driver found this one after the end of
         its buffer's new text, and read on until the process crashed."""
-        hostile = Commands(support.port_of(self.uri), saslStart=scram_of(4096), saslContinue=lambda message: {
+        hostile = self.replying(saslStart=scram_of(4096), saslContinue=lambda message: {
             "conversationId": 1, "done": True, "ok": 1.0,
             "payload": b"v=" + b"A" * (len(message["payload"]) - 5) + b",v"})
-        self.addCleanup(hostile.close)
         self.refused("ends in an attribute without a value", through=hostile, userinfo="a:b@",
                      more=["--authenticationMechanism", "SCRAM-SHA-1"])
 
     def test_an_error_without_a_reason(self):
-        silent = Commands(support.port_of(self.uri), hello=lambda command: {"ok": 0.0, "errmsg": "", "code": 8000})
-        self.addCleanup(silent.close)
-        self.refused("connecting: the server gives no reason (code 8000)", through=silent)
+        self.refused("connecting: the server gives no reason (code 8000)", through=self.replying(
+            hello=lambda command: {"ok": 0.0, "errmsg": "", "code": 8000}))
 
     def cursors(self, batch):
         """A server whose every cursor is followed by this batch for ever. Finds of one document end."""
@@ -395,9 +371,7 @@ class HostileServer(fault_case.ProxyCase):
             return lambda command: {"ok": 1.0, "cursor": {
                 "id": bson.int64.Int64(0 if command.get("singleBatch") else 77), "ns": f"{self.database_name}.t",
                 field: [] if command.get("singleBatch") else batch}}
-        hostile = Commands(support.port_of(self.uri), find=reply("firstBatch"), getMore=reply("nextBatch"))
-        self.addCleanup(hostile.close)
-        return hostile
+        return self.replying(find=reply("firstBatch"), getMore=reply("nextBatch"))
 
     def test_a_cursor_without_end(self):
         self.refused("sent more than 256 MiB", through=self.cursors(
@@ -406,22 +380,21 @@ class HostileServer(fault_case.ProxyCase):
     def test_a_cursor_of_empty_batches(self):
         self.refused("successive batches without a document", through=self.cursors([]))
 
-    def test_a_reply_whose_bytes_arrive_one_after_the_other(self):
-        """Each byte arrives in time, the reply does not: --timeout is the time of a reply, or of 64 KiB of it."""
-        def drip(link, kind, message):
-            for byte in message if kind == "reply" and self.proxy.batches and b"\x10n\0" in message else b"":
+    def drip(self, is_slow):
+        def observe(link, kind, message):
+            for byte in message if kind == "reply" and is_slow(message) else b"":
                 link.client.send(bytes([byte]))
                 time.sleep(0.2)
-        self.proxy.observe = drip
+        self.proxy.observe = observe
+
+    def test_a_reply_whose_bytes_arrive_one_after_the_other(self):
+        """Each byte arrives in time, the reply does not: --timeout is the time of a reply, or of 64 KiB of it."""
+        self.drip(lambda message: self.proxy.batches and b"\x10n\0" in message)
         self.refused("timeout", more=["--drop", "--timeout", 1])
 
     def test_the_reply_to_a_long_command_whose_bytes_arrive_one_after_the_other(self):
         """Such a reply may begin after hours, but then it has --timeout too. The load waited without end."""
-        def drip(link, kind, message):
-            for byte in message if kind == "reply" and b"numIndexesBefore" in message else b"":
-                link.client.send(bytes([byte]))
-                time.sleep(0.2)
-        self.proxy.observe = drip
+        self.drip(lambda message: b"numIndexesBefore" in message)
         self.refused("createIndexes", more=["--drop", "--timeout", 1, "--index", '{"make": 1}'])
 
     def test_the_end_of_a_load_does_not_wait_for_the_server(self):
@@ -442,11 +415,9 @@ class HostileServer(fault_case.ProxyCase):
         self.assertGreater(len(asked), 0)
 
     def test_documents_in_the_scopes_of_code_in_documents(self):
-        hostile = Commands(support.port_of(self.uri), find=lambda command: bson.encode(
+        self.refused("nested deeper than 250 levels", through=self.replying(find=lambda command: bson.encode(
             {"ok": 1.0, "cursor": {"id": bson.int64.Int64(0), "ns": "a.b", "firstBatch": [
-                bson.raw_bson.RawBSONDocument(support.code_in_scopes(800000))]}}))
-        self.addCleanup(hostile.close)
-        self.refused("nested deeper than 250 levels", through=hostile)
+                bson.raw_bson.RawBSONDocument(support.code_in_scopes(800000))]}})))
 
     def test_malformed_batches_of_a_cursor(self):
         for body in ({"ok": 1.0, "cursor": 5}, {"ok": 1.0, "cursor": {"id": "x", "firstBatch": []}},
@@ -454,9 +425,7 @@ class HostileServer(fault_case.ProxyCase):
                      {"ok": 1.0, "cursor": {"id": bson.int64.Int64(7), "ns": "a", "firstBatch": []}},
                      {"ok": 1.0, "cursor": {"id": bson.int64.Int64(0), "ns": "a.b", "firstBatch": [5]}},
                      bytes(85)):
-            hostile = Commands(support.port_of(self.uri), find=lambda command, body=body: body)
-            self.addCleanup(hostile.close)
-            self.refused("is refused: ", through=hostile)
+            self.refused("is refused: ", through=self.replying(find=lambda command, body=body: body))
 
     def test_bytes_of_tls_that_arrive_one_after_the_other(self):
         """Within a record of TLS each byte renewed the timeout: in a reply, and in the handshake."""
@@ -588,10 +557,8 @@ class Redirected(fault_case.FaultCase):
 
         router = self.closed_later(Router(support.port_of(self.uri)))
         relay = self.closed_later(Relay(self.rightful, router.port))
-        return self.begin("--route", "direct", "--tlsCAFile",
-                          self.ours.certificate, "--retry-timeout", 1,
-                          uri=f"mongodb://{support.HOST}:{relay.port}/"
-                              "?serverSelectionTimeoutMS=2000").wait()
+        return self.begin("--route", "direct", "--tlsCAFile", self.ours.certificate, "--retry-timeout", 1,
+                          uri=f"mongodb://{support.HOST}:{relay.port}/?serverSelectionTimeoutMS=2000").wait()
 
     def test_a_lock_of_the_balancer_without_a_holder(self):
         """The load asked for it again without end."""
@@ -603,9 +570,8 @@ class Redirected(fault_case.FaultCase):
                 return proxy.answer(lambda _: {"ok": 1.0, "value": {"_id": "lock"}}) if lock else action
 
         router = self.closed_later(Router(support.port_of(self.uri)))
-        outcome = self.begin(uri=f"mongodb://{support.HOST}:{router.port}/").wait()
-        self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-        self.assertIn("the lock of the balancer has no holder", outcome.err)
+        self.begin(uri=f"mongodb://{support.HOST}:{router.port}/").wait().expect(
+            support.EXIT_CLUSTER, "the lock of the balancer has no holder")
 
     def test_documents_reach_the_rightful_shards(self):
         relays = self.relays(self.rightful)
@@ -616,18 +582,16 @@ class Redirected(fault_case.FaultCase):
         """The certificate is right, the shard is not: the load does not say that all is well."""
         relays = self.relays(self.rightful)
         names = list(relays)
-        outcome = self.load_to({name: relays[names[n - 1]][0] for n, name in enumerate(names)})
-        self.assertEqual(outcome.code, support.EXIT_VERIFICATION, outcome.text)
-        self.assertIn("documents are missing", outcome.err)
+        self.load_to({name: relays[names[n - 1]][0] for n, name in enumerate(names)}).expect(
+            support.EXIT_VERIFICATION, "documents are missing")
 
     def test_nothing_reaches_a_host_that_turns_off_the_check_of_its_certificate(self):
         relays = self.relays(self.forged)
         for more in ("", "/?tlsInsecure=true", "/?tls=false", "/?tlsAllowInvalidCertificates=true&x=",
                      "&tlsInsecure=true"):
             with self.subTest(more):
-                outcome = self.load_to({name: host + more for name, (host, _) in relays.items()})
-                self.assertEqual(outcome.code, support.EXIT_CLUSTER, outcome.text)
-                self.assertIn("certificate" if not more else "does not have the form", outcome.err)
+                self.load_to({name: host + more for name, (host, _) in relays.items()}).expect(
+                    support.EXIT_CLUSTER, "does not have the form" if more else "certificate")
                 self.assertEqual([relay.received for _, relay in relays.values()], [0] * len(relays))
 
 

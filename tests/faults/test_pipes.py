@@ -139,10 +139,8 @@ class Repeated(PipeCase):
     def assert_refused(self, *more):
         before = sorted(self.stored())
         outcome, batches = self.count_batches(lambda: self.begin(*more).wait())
-        self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-        self.assertIn("1 pipe whose load was not completed", outcome.err)
-        self.assertIn(f"--resume --work-dir {self.first_work.resolve()}", outcome.err)
-        self.assertIn("--another-pipe", outcome.err)
+        outcome.expect(support.EXIT_SOURCE, "1 pipe whose load was not completed", "--another-pipe",
+                       f"--resume --work-dir {self.first_work.resolve()}")
         self.assertEqual(batches, 0)
         self.assertEqual(sorted(self.stored()), before)
 

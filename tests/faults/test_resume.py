@@ -189,9 +189,7 @@ class Refused(ResumeCase):
 
     def test_without_resume_the_work_directory_of_an_incomplete_load_is_refused(self):
         journal = (self.work / "journal").read_bytes()
-        outcome = self.begin(source=self.path).wait()
-        self.assertEqual(outcome.code, support.EXIT_USAGE, outcome.text)
-        self.assertIn("complete it with --resume", outcome.err)
+        self.begin(source=self.path).wait().expect(support.EXIT_USAGE, "complete it with --resume")
         self.assertEqual((self.work / "journal").read_bytes(), journal)
 
     def test_a_work_directory_without_a_journal(self):
@@ -253,9 +251,7 @@ class TwoAtOnce(ResumeCase):
         first = self.begin()
         self.wait_for(lambda: self.proxy.batches >= 10, "the tenth batch")
         for more in ([], ["--resume"]):
-            outcome = self.begin(*more, uri=self.uri).wait()
-            self.assertEqual(outcome.code, support.EXIT_USAGE, outcome.text)
-            self.assertIn("another command", outcome.err)
+            self.begin(*more, uri=self.uri).wait().expect(support.EXIT_USAGE, "another command")
             self.assertFalse((self.work / "run.json").exists(), "written by the second loader")
         gate.set()
         self.assert_nothing_lost(first.wait())

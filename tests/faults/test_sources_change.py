@@ -252,8 +252,7 @@ class Plain(EachChange, Change):
                                      self.database_name, "-c", "t", "-j", 1, *more, self.path)
                 outcome = running.wait()
                 self.proxy.clear_faults()
-                self.assertEqual(outcome.code, support.EXIT_SOURCE, outcome.text)
-                self.assertIn("was modified at", outcome.err)
+                outcome.expect(support.EXIT_SOURCE, "was modified at")
 
 
 class OfAServer(EachChange):

@@ -301,28 +301,18 @@ TEST(words_of_a_shell) {
     assert_string_equal(sl_shell_word("/a path longer than that", word, sizeof word), "...");
 }
 
-/* What a user pastes into mongosh or a shell contains no end of the string. */
 TEST(strings_of_mongosh_are_quoted) {
-    static const char *const pairs[][2] = {
-        {"t", "'t'"},
-        {"été", "'été'"},
-        {"o');db.x.drop();('", "'o\\u0027);db.x.drop();(\\u0027'"},
-        {"a\\'\n\x7f", "'a\\u005c\\u0027\\u000a\\u007f'"},
-        {"\u2028\u202e\u200b", "'\\u2028\\u202e\\u200b'"},
-        {"\U000E0041\xff", "'\\u{e0041}\\u00ff'"}};
-    char text[400];
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
-        assert_string_equal(sl_mongosh_string(pairs[i][0]), pairs[i][1]);
+    char text[400] = "";
+    assert_string_equal(sl_mongosh_string("été o');x('"), "'été o\\u0027);x(\\u0027'");
+    assert_string_equal(sl_mongosh_string("\\\n\x7f\u2028\u202e\u200b\U000E0041\xff"),
+                        "'\\u005c\\u000a\\u007f\\u2028\\u202e\\u200b\\u{e0041}\\u00ff'");
     assert_string_equal(sl_mongosh_collection("d'", "c\""),
                         "db.getSiblingDB('d\\u0027').getCollection('c\"')");
-    memset(text, '\'', sizeof text - 1);
-    text[sizeof text - 1] = '\0';
-    assert_string_equal(sl_mongosh_string(text), "...");
-    assert_string_equal(sl_mongosh_collection(text, "c"),
-                        "db.getSiblingDB(...).getCollection('c')");
-    text[255] = '\0';
+    memset(text, '\'', 255);
     assert_int_equal(strlen(sl_mongosh_string(text)), 2 + 6 * 255);
     assert_string_equal(sl_mongosh_collection(text, text), "...");
+    memset(text, '\'', sizeof text - 1);
+    assert_string_equal(sl_mongosh_string(text), "...");
 }
 
 TEST(connection_strings_are_recognised_by_their_scheme) {
