@@ -95,7 +95,7 @@ class HostileServer(fault_case.ProxyCase):
     def queried(self, query, **replies):
         """Of such a server. Returns the outcome."""
         suite = self.file("own.yaml", f"name: own\nqueries:\n  - name: q\n    operation: {query}\n")
-        return self.run_program("shardquery", "run", "-d", self.database_name, "-c", "c", "--uri",
+        return self.run_program("shardquery", "run", "--query", "q", "-d", self.database_name, "-c", "c", "--uri",
                                 f"mongodb://127.0.0.1:{self.replying(**replies).port}/", suite)
 
     def answer_hello(self, change):
