@@ -792,8 +792,7 @@ static void list_collections(sl_leftovers *left, const char *database, const bso
                       "%s has more collections with such names than one reply holds", database);
 }
 
-/* If it is the registry of a collection that was renamed, reports it. (A load empties the registry of
- * a dropped collection.) */
+/* Reports a registry whose collection was renamed. A load empties that of a dropped collection. */
 static void look_at_registry(sl_leftovers *left, const char *database, const char *name) {
     sl_server_answer counter, found;
     bson_t *command =
