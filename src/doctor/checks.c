@@ -803,8 +803,7 @@ static bool has_collection(sl_leftovers *left, const char *database, const char 
     return has;
 }
 
-/* If it is the registry of a collection that was renamed, reports it. (A load empties the registry
- * of a dropped collection.) */
+/* Reports a registry whose collection was renamed. A load empties that of a dropped collection. */
 static void look_at_registry(sl_leftovers *left, const char *database, const char *name) {
     sl_server_answer counter, found;
     bson_t *command =

@@ -227,10 +227,9 @@ class RestrictedUser(DoctorCase, support.Case):
         self.assertEqual(self.verdict(found, "latency"), "ok")
         load = found["privileges"][0]
         self.assertEqual(load["verdict"], "problem")
-        self.assertEqual(load["values"]["lacking"], [
-            "listCollections on mot", "find on mot.tests", "insert on mot.tests",
-            "find on mot.tests.sources", "insert on mot.tests.sources",
-            "remove on mot.tests.sources", "update on mot.tests.sources"])
+        self.assertEqual(sorted(load["values"]["lacking"]), sorted(
+            f"{action} on {'.'.join(filter(None, privilege['resource'].values()))}"
+            for privilege in documented_roles()["shardloadLoad"]["privileges"] for action in privilege["actions"]))
 
     def test_the_documented_roles_are_recognised(self):
         roles = documented_roles()

@@ -217,7 +217,7 @@ class Embedding(support.ClusterCase):
         self.shardload(*self.words(), code=support.EXIT_REJECTS)
         self.verify("--trim", code=support.EXIT_USAGE).expect(
             support.EXIT_USAGE, "has the records of another --embed")
-        for words in (["--header", "yes"], ["--include", "*.csv"], ["--format", "delimited"]):
+        for words in (["--header", "yes"], ["--format", "delimited"]):
             with self.subTest(words=words):
                 self.verify(*words, code=support.EXIT_OK)
 

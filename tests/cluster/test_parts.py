@@ -232,7 +232,7 @@ class Parts(support.ClusterCase):
                 self.load(*words, second, f"--{option}", *([value] if value else []), *sources,
                           code=support.EXIT_USAGE, message=f"started its part with --{option} ")
             self.load(*words, second, "--include", "*.csv", *sources, code=support.EXIT_USAGE,
-                      message="started its part with --include \"(not given)\"")
+                      message="no source is one of these: leave it out")
             outcome, _ = self.load(*words, second, "--format", "delimited", "--schema", schema,
                                    *sources, code=support.EXIT_USAGE)
             self.assertEqual(self.database.t.count_documents({}), before)

@@ -62,20 +62,14 @@ class SmallBatches:
 
 class FailingFinds(proxy.Proxy):
     """The first time that a find in a registry is sent, it fails as if no primary were known."""
-
-    def __init__(self, target):
-        self.failed = set()
-        super().__init__(target)
+    failed = ()
 
     def action_for(self, message):
-        action = super().action_for(message)
-        name, value = proxy.command_of(message)
-        if name != "find" or not proxy.collection_of(value).endswith(".sources"):
+        action, (name, value) = super().action_for(message), proxy.command_of(message)
+        find = name == "find" and b".sources" in value and str(proxy.body_of(message)["filter"])
+        if not find or find in self.failed:
             return action
-        find = str({key: value for key, value in proxy.body_of(message).items() if key in ("filter", "projection")})
-        if find in self.failed:
-            return action
-        self.failed.add(find)
+        self.failed += (find,)
         return proxy.error_reply(133, "no primary")
 
 
