@@ -14,7 +14,6 @@
 
 #include "job/load_config.h"
 #include "report/json.h"
-#include "source/source.h"
 #include "util/log.h"
 #include "util/private_file.h"
 

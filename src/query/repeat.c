@@ -11,7 +11,6 @@
 
 #include "bson/bson_lookup.h"
 #include "report/json.h"
-#include "report/run_record.h"
 #include "util/clock.h"
 #include "util/context.h"
 #include "util/estimate.h"

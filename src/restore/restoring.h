@@ -11,7 +11,6 @@
 
 #include <bson/bson.h>
 
-#include "cluster/cluster.h"
 #include "ledger/work_directory.h"
 #include "send/rate_limit.h"
 #include "util/text.h"

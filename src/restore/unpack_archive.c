@@ -20,7 +20,6 @@
 #include "util/interrupt.h"
 #include "util/log.h"
 #include "util/private_file.h"
-#include "util/read_file.h"
 #include "util/text.h"
 
 #include "oplog.h"

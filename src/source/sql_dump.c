@@ -12,7 +12,6 @@
 #include "util/hash.h"
 #include "util/text.h"
 
-#include "archive.h"
 #include "source_set.h"
 #include "sql_table.h"
 
