@@ -90,7 +90,7 @@ struct sl_status {
 
 static const char *state_of(const sl_status *status) {
     return !status->ended                                                  ? "running"
-           : status->code == SL_EXIT_OK || status->code == SL_EXIT_REJECTS ? "finished"
+           : sl_exit_is_complete(status->code) ? "finished"
            : status->code == SL_EXIT_INTERRUPTED                           ? "interrupted"
                                                                            : "failed";
 }
@@ -689,7 +689,7 @@ void sl_status_stop(sl_status *status, sl_exit code, const char *message, bool r
     }
     status->ended = true;
     status->code = sl_context_exit(code);
-    bool complete = code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
+    bool complete = sl_exit_is_complete(code);
     copy(status->message, sizeof status->message, complete ? "" : message);
     status->over = true;
     if (complete || !resumable)

@@ -872,10 +872,6 @@ static bool store_empty_timestamps(step *s, sl_error *error) {
     return ok;
 }
 
-static bool is_loaded(sl_exit code) {
-    return code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
-}
-
 /* Appends the documents to an array. False if the load must examine them: damage, a document
  * without an _id, or with values that the server would replace. */
 static bool append_documents(sl_text text, bson_t *documents, uint32_t *count) {
@@ -947,14 +943,14 @@ static bool load_documents(step *s, sl_error *error) {
     if (!ok || stored)
         return ok;
     s->outcome->code = load(s);
-    if (s->outcome->rejected > 0 && is_loaded(s->outcome->code)) {
+    if (s->outcome->rejected > 0 && sl_exit_is_complete(s->outcome->code)) {
         if (!store_empty_timestamps(s, error)) {
             s->outcome->code = error->code;
             return false;
         }
         s->outcome->code = s->outcome->rejected == 0 ? SL_EXIT_OK : SL_EXIT_REJECTS;
     }
-    return is_loaded(s->outcome->code);
+    return sl_exit_is_complete(s->outcome->code);
 }
 
 /* ---- indexes and validator ---- */

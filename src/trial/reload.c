@@ -202,7 +202,7 @@ static sl_exit run_step(sl_drill *drill, double share, const char *collection,
     if (drill->step_count == 1)
         step->seconds[PHASE_START] = sl_seconds_since(drill->start);
     sl_exit code = load(drill, step, work_directory);
-    if (code != SL_EXIT_OK && code != SL_EXIT_REJECTS)
+    if (!sl_exit_is_complete(code))
         return code;
     drill->rejects = drill->rejects || code == SL_EXIT_REJECTS;
     if (!run_queries(drill, step, &error)) {
@@ -715,7 +715,7 @@ sl_exit sl_reload_run(const sl_reload_config *config) {
     }
     if (begun && !write_record(&drill, code, &error)) {
         report_error(&error);
-        code = code == SL_EXIT_OK || code == SL_EXIT_REJECTS ? error.code : code;
+        code = sl_exit_is_complete(code) ? error.code : code;
     }
     sl_error removing = {0};
     if (drill.connection && !sl_throwaway_drop(&drill.throwaway, &removing))
