@@ -770,11 +770,6 @@ static void on_second_signal(void *context) {
 
 /* ---- the work directory ---- */
 
-static char *file_of(const sl_restore *restore, const char *name, char path[600]) {
-    snprintf(path, 600, "%s/%s", restore->directory, name);
-    return path;
-}
-
 bool sl_restore_make_directory(sl_restore *restore, const char *name, sl_error *error) {
     const char *given = restore->config->load->work_directory;
     if (given && strlen(given) >= SL_RESTORE_DIRECTORY_ROOM) /* it will contain other ones */
@@ -791,7 +786,7 @@ bool sl_restore_is_in_place(const sl_restore *restore) {
 /* The file `restore` marks a work directory. It is written last. */
 static bool begin_or_resume(sl_restore *restore, sl_error *error) {
     char path[600];
-    bool begun = access(file_of(restore, SL_WORK_RESTORE, path), F_OK) == 0;
+    bool begun = access(sl_restore_file(restore->directory, SL_WORK_RESTORE, path), F_OK) == 0;
     bool resume = restore->config->load->resume;
     if (resume && !begun)
         return sl_error_set(error, SL_EXIT_USAGE,
@@ -814,12 +809,12 @@ static bool begin_or_resume(sl_restore *restore, sl_error *error) {
 /* Nothing has been changed: the work directory becomes as it was, unless it has an archive. */
 static void abandon(const sl_restore *restore, const sl_error *error) {
     char path[600];
-    sl_private_folder_remove(file_of(restore, SL_WORK_UNPACKED, path));
+    sl_private_folder_remove(sl_restore_file(restore->directory, SL_WORK_UNPACKED, path));
     if (restore->config->load->resume || access(path, F_OK) == 0)
         return;
     sl_status_stop(restore->status, error->code, error->message, false);
-    sl_private_file_remove(file_of(restore, SL_WORK_RESTORE, path));
-    sl_private_file_remove(file_of(restore, SL_WORK_DUMP_FILES, path));
+    sl_private_file_remove(sl_restore_file(restore->directory, SL_WORK_RESTORE, path));
+    sl_private_file_remove(sl_restore_file(restore->directory, SL_WORK_DUMP_FILES, path));
     sl_work_directory_abandon(restore->directory, &restore->lock);
 }
 
@@ -857,7 +852,7 @@ static bool open_archive(sl_restore *restore, sl_error *error) {
     bool found;
     if (config->dry_run)
         return sl_dump_open_archive(&restore->dump, config->dump, NULL, &config->names, error);
-    file_of(restore, SL_WORK_UNPACKED, folder);
+    sl_restore_file(restore->directory, SL_WORK_UNPACKED, folder);
     found = false;
     if (!sl_private_folder_make(folder, NULL, error) ||
         (!restore->verifying &&
@@ -964,7 +959,7 @@ static sl_exit write_record(const sl_restore *restore, int64_t started, sl_exit 
     sl_record_head(&record, "restore", load->program_version, started, load->options);
     restore_append(restore, &record);
     sl_record_tail(&record, code);
-    paths[0] = file_of(restore, SL_WORK_RESTORE_RECORD, path);
+    paths[0] = sl_restore_file(restore->directory, SL_WORK_RESTORE_RECORD, path);
     for (int i = 0; i < 2; i++) {
         if (paths[i] && !sl_json_write_file(paths[i], &record, &error)) {
             sl_log_error(SL_LINES, error.message);
