@@ -89,10 +89,10 @@ struct sl_status {
  * The figures of a restore are the sums of those of its namespaces. */
 
 static const char *state_of(const sl_status *status) {
-    return !status->ended                                                  ? "running"
-           : sl_exit_is_complete(status->code) ? "finished"
-           : status->code == SL_EXIT_INTERRUPTED                           ? "interrupted"
-                                                                           : "failed";
+    return !status->ended                        ? "running"
+           : sl_exit_is_complete(status->code)   ? "finished"
+           : status->code == SL_EXIT_INTERRUPTED ? "interrupted"
+                                                 : "failed";
 }
 
 /* Appends a text that need not be UTF-8, because it may be a path or truncated. */

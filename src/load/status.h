@@ -8,7 +8,6 @@
 #ifndef SHARDLOAD_STATUS_H
 #define SHARDLOAD_STATUS_H
 
-
 #include "job/job.h"
 #include "job/load_config.h"
 #include "run.h"

@@ -711,10 +711,10 @@ static void log_outcomes(const tables *all) {
                 sl_text_table_number(shown, (double)numbers[k]);
         }
         sl_text_table_cell(shown, "%s",
-                           !item->begun              ? "not begun"
-                           : item->loaded_before     ? "loaded before"
+                           !item->begun                      ? "not begun"
+                           : item->loaded_before             ? "loaded before"
                            : sl_exit_is_complete(item->code) ? ""
-                                                     : "incomplete");
+                                                             : "incomplete");
     }
     sl_text_table_log(shown);
 }

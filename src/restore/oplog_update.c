@@ -317,7 +317,8 @@ static void put_document(const bson_t *from, const bson_t *diff, builder *to) {
     sl_look_inside(diff, "i", &inserted);
     for (bool more = bson_iter_init(&at, from); more && bson_iter_next(&at);) {
         const char *key = bson_iter_key(&at);
-        if (bson_iter_init_find(&found, &removed, key) || bson_iter_init_find(&found, &inserted, key))
+        if (bson_iter_init_find(&found, &removed, key) ||
+            bson_iter_init_find(&found, &inserted, key))
             continue;
         if (bson_iter_init_find(&found, &updated, key))
             put_element(to, &found);

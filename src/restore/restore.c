@@ -575,13 +575,13 @@ static void restore_print_outcomes(const sl_restore *restore) {
         const sl_restored *o = &restore->outcomes[i];
         if (item->left_out)
             continue;
-        const char *note = !o->begun                                             ? "not begun"
+        const char *note = !o->begun                       ? "not begun"
                            : !sl_exit_is_complete(o->code) ? "incomplete"
-                           : o->earlier                                          ? "earlier run"
-                           : o->loaded               ? "indexes follow the oplog"
-                           : sl_restored_alone(item) ? sl_kinds[item->kind].name
-                           : o->existed              ? "existed"
-                                                     : "";
+                           : o->earlier                    ? "earlier run"
+                           : o->loaded                     ? "indexes follow the oplog"
+                           : sl_restored_alone(item)       ? sl_kinds[item->kind].name
+                           : o->existed                    ? "existed"
+                                                           : "";
         add_outcome(table, sl_namespace_target(item, name), o,
                     o->earlier || !o->begun ? NAN : o->seconds, note);
         sum.records += o->records;

@@ -354,7 +354,8 @@ static bool name_own(step *s, sl_error *error) {
         return true;
     s->target.database = "admin";
     s->target.collection = s->collection;
-    FILE *file = sl_private_file_stream(sl_restore_file(s->folder, SL_WORK_MERGED, path), O_RDONLY, NULL);
+    FILE *file =
+        sl_private_file_stream(sl_restore_file(s->folder, SL_WORK_MERGED, path), O_RDONLY, NULL);
     bool read = file && fgets(s->collection, SL_MERGED_ROOM, file) && s->collection[0];
     if (file)
         fclose(file);
@@ -434,8 +435,9 @@ static bool check_earlier(const step *s, const bson_t *read, bool loaded, sl_err
 static bool read_earlier(step *s, bool loaded, sl_error *error) {
     char path[600];
     bson_t *read = NULL;
-    if (!sl_json_read_private(sl_restore_file(s->folder, loaded ? SL_WORK_LOADED : SL_WORK_RESTORED, path), &read,
-                              error))
+    if (!sl_json_read_private(
+            sl_restore_file(s->folder, loaded ? SL_WORK_LOADED : SL_WORK_RESTORED, path), &read,
+            error))
         return false;
     if (!check_earlier(s, read, loaded, error) || (!loaded && !drop_merged_collection(s, error))) {
         bson_destroy(read);
@@ -554,7 +556,8 @@ static bool drop(const step *s, sl_error *error) {
     char path[600], now[SL_COLLECTION_IDENTITY_ROOM], was[SL_COLLECTION_IDENTITY_ROOM] = "";
     if (!sl_collection_identity(s->connection, &s->target, now, error))
         return false;
-    FILE *file = sl_private_file_stream(sl_restore_file(s->folder, SL_WORK_DROPPING, path), O_RDONLY, NULL);
+    FILE *file =
+        sl_private_file_stream(sl_restore_file(s->folder, SL_WORK_DROPPING, path), O_RDONLY, NULL);
     if (!file && !sl_private_file_replace(path, now, strlen(now), error))
         return false;
     bool recorded = file && fgets(was, sizeof was, file);
@@ -601,7 +604,8 @@ static bool create_new(step *s, sl_error *error) {
     sl_error ignored;
     char path[600];
     s->at_once = may_be_at_once(s->item);
-    if (!s->at_once && !sl_private_file_replace(sl_restore_file(s->folder, SL_WORK_CREATED, path), "", 0, error))
+    if (!s->at_once &&
+        !sl_private_file_replace(sl_restore_file(s->folder, SL_WORK_CREATED, path), "", 0, error))
         return false;
     s->indexed =
         s->at_once && s->item->index_count > 0 &&
@@ -790,7 +794,8 @@ static sl_exit load(step *s) {
     bson_t *earlier = NULL;
     if (!bson_empty(&record)) {
         take_totals(s, &record);
-    } else if (sl_json_read_private(sl_restore_file(s->folder, SL_WORK_RECORD, path), &earlier, NULL)) {
+    } else if (sl_json_read_private(sl_restore_file(s->folder, SL_WORK_RECORD, path), &earlier,
+                                    NULL)) {
         take_totals(s, earlier); /* the load had been completed by an earlier run */
         bson_destroy(earlier);
     }

@@ -587,10 +587,6 @@ static sl_exit report_error(const sl_error *error) {
     return error->code;
 }
 
-static sl_exit drill_whole(sl_drill *drill) {
-    return run_step(drill, 1, drill->config->load->collection, drill->work_directory);
-}
-
 static sl_exit drill_size(sl_drill *drill, unsigned number, double share, const char *folder) {
     const sl_load_config *load = drill->config->load;
     char name[SL_THROWAWAY_ROOM], path[600];
@@ -705,7 +701,9 @@ sl_exit sl_reload_run(const sl_reload_config *config) {
     if (!begun)
         code = report_error(&error);
     if (begun)
-        code = sl_drill_sampled(&drill) ? drill_sample(&drill) : drill_whole(&drill);
+        code = sl_drill_sampled(&drill)
+                   ? drill_sample(&drill)
+                   : run_step(&drill, 1, config->load->collection, drill.work_directory);
     if (begun && code == SL_EXIT_OK) {
         judge(&drill);
         code = code_of(&drill);
