@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "job/load_config.h"
 #include "report/json.h"
 #include "util/log.h"
 #include "util/private_file.h"

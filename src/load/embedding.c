@@ -15,7 +15,6 @@
 #include "job/embed_store.h"
 #include "job/sources.h"
 #include "job/types.h"
-#include "ledger/ledger.h"
 #include "ledger/rejects.h"
 #include "report/json.h"
 #include "util/hash.h"

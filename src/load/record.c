@@ -9,7 +9,6 @@
 
 #include "bson/bson_lookup.h"
 #include "format/simd.h"
-#include "job/job.h"
 #include "job/sources.h"
 #include "job/types.h"
 #include "report/report.h"
@@ -21,7 +20,6 @@
 #include "util/text_table.h"
 
 #include "embedding.h"
-#include "run.h"
 #include "worker.h"
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))

@@ -17,7 +17,6 @@
 #include "bson/extjson.h"
 #include "format/format.h"
 #include "format/simd.h"
-#include "source/source.h"
 #include "util/grow.h"
 #include "util/hash.h"
 #include "util/interrupt.h"

@@ -13,7 +13,6 @@
 #include "util/text.h"
 
 #include "source_set.h"
-#include "sql_table.h"
 
 #define OUTPUT_BYTES ((size_t)64 << 10)
 #define KINDS_MAX 48u
