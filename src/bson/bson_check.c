@@ -51,18 +51,6 @@ static const uint8_t size_of[256] = {
 #define HIGHS 0x8080808080808080u
 #define ID_KEY 0x0064695Fu /* "_id" with its NUL, as a little-endian number */
 
-static inline uint32_t load_32(const uint8_t *from) {
-    uint32_t value;
-    memcpy(&value, from, sizeof value);
-    return value;
-}
-
-static inline uint64_t load_64(const uint8_t *from) {
-    uint64_t value;
-    memcpy(&value, from, sizeof value);
-    return value;
-}
-
 /* The bytes of a word that belong to a text of `length` bytes, 0 to 8. */
 static inline uint64_t first_bytes(uint64_t word, size_t length) {
     return length >= 8 ? word : word & ((UINT64_C(1) << (8 * length)) - 1);
@@ -71,16 +59,16 @@ static inline uint64_t first_bytes(uint64_t word, size_t length) {
 /* Is the text valid UTF-8? Reads up to 7 bytes after it. */
 static inline bool is_utf8(const uint8_t *text, size_t length) {
     size_t at = 0;
-    if (length <= 8 && (first_bytes(load_64(text), length) & HIGHS) == 0)
+    if (length <= 8 && (first_bytes(sl_load_8(text), length) & HIGHS) == 0)
         return true;
     for (; length - at >= 32; at += 32) {
-        uint64_t any = load_64(text + at) | load_64(text + at + 8) | load_64(text + at + 16) |
-                       load_64(text + at + 24);
+        uint64_t any = sl_load_8(text + at) | sl_load_8(text + at + 8) | sl_load_8(text + at + 16) |
+                       sl_load_8(text + at + 24);
         if (__builtin_expect((any & HIGHS) != 0, 0))
             return sl_utf8_valid((const char *)text + at, length - at, NULL);
     }
     for (; at < length; at += 8) {
-        if (first_bytes(load_64(text + at), length - at) & HIGHS)
+        if (first_bytes(sl_load_8(text + at), length - at) & HIGHS)
             return sl_utf8_valid((const char *)text + at, length - at, NULL);
     }
     return true;
@@ -135,7 +123,7 @@ static uint64_t skip_string(const walk *w, uint64_t at, sl_bson_verdict *verdict
         *verdict = crossed(w, at, at + 4);
         return at;
     }
-    uint32_t length = load_32(w->document + at);
+    uint32_t length = sl_bson_length(w->document + at);
     uint64_t next = at + 4 + length;
     if (length == 0 || length > INT32_MAX)
         *verdict = wrong(w, at, "a string has an impossible length");
@@ -159,7 +147,7 @@ static inline uint32_t high_bytes(const uint8_t *text) {
 #else
     uint32_t bits = 0;
     for (unsigned i = 0; i < SHORT_BYTES; i += 8)
-        bits |= (uint32_t)((load_64(text + i) & HIGHS) / 0x80 * 0x0102040810204080u >> 56) << i;
+        bits |= (uint32_t)((sl_load_8(text + i) & HIGHS) / 0x80 * 0x0102040810204080u >> 56) << i;
     return bits;
 #endif
 }
@@ -170,7 +158,7 @@ static inline bool skip_short_string(const uint8_t *document, uint64_t stop, uin
                                      uint64_t *next) {
     if (__builtin_expect(at + 5 > stop, 0))
         return false;
-    uint64_t length = (uint64_t)load_32(document + at) - 1; /* without the NUL */
+    uint64_t length = (uint64_t)sl_bson_length(document + at) - 1; /* without the NUL */
     *next = at + 5 + length;
     return length < SHORT_BYTES && *next <= stop && document[*next - 1] == 0 &&
            (high_bytes(document + at + 4) & ((UINT32_C(1) << length) - 1)) == 0;
@@ -181,14 +169,14 @@ static uint64_t skip_binary(const walk *w, uint64_t at, sl_bson_verdict *verdict
         *verdict = crossed(w, at, at + 5);
         return at;
     }
-    uint32_t length = load_32(w->document + at);
+    uint32_t length = sl_bson_length(w->document + at);
     uint64_t next = at + 5 + length;
     if (length > INT32_MAX)
         *verdict = wrong(w, at, "binary data has an impossible length");
     else if (next > w->stop)
         *verdict = crossed(w, at, next);
     else if (w->document[at + 4] == 2 &&
-             (length < 4 || load_32(w->document + at + 5) != length - 4))
+             (length < 4 || sl_bson_length(w->document + at + 5) != length - 4))
         w->facts->old_binary = true;
     return next;
 }
@@ -200,7 +188,7 @@ static inline uint64_t enter(const walk *w, uint64_t at, sl_bson_verdict *verdic
         *verdict = crossed(w, at, at + 4);
         return at;
     }
-    uint32_t length = load_32(w->document + at);
+    uint32_t length = sl_bson_length(w->document + at);
     uint64_t next = at + length;
     if (length < SL_BSON_DOCUMENT_MIN || next > w->end - 1)
         *verdict = wrong(w, at, "an embedded document or array has an impossible length");
@@ -213,7 +201,7 @@ static uint64_t enter_scope(const walk *w, uint64_t at, uint64_t *scope, sl_bson
         *verdict = crossed(w, at, at + 4);
         return at;
     }
-    uint64_t next = at + load_32(w->document + at);
+    uint64_t next = at + sl_bson_length(w->document + at);
     if (next > w->end - 1) {
         *verdict = wrong(w, at, "code with scope has an impossible length");
         return at;
@@ -225,7 +213,7 @@ static uint64_t enter_scope(const walk *w, uint64_t at, uint64_t *scope, sl_bson
         *verdict = crossed(w, *scope, *scope + 4);
         return at;
     }
-    uint32_t length = load_32(w->document + *scope);
+    uint32_t length = sl_bson_length(w->document + *scope);
     if (length < SL_BSON_DOCUMENT_MIN || *scope + length != next)
         *verdict = wrong(w, *scope, "the scope of code has an impossible length");
     return next;
@@ -271,7 +259,7 @@ static uint64_t skip_timestamp(const walk *w, uint64_t element, uint64_t at,
                                sl_bson_verdict *verdict) {
     if (at + 8 > w->stop)
         *verdict = crossed(w, at, at + 8);
-    else if (element > 0 && load_64(w->document + at) == 0)
+    else if (element > 0 && sl_load_8(w->document + at) == 0)
         w->facts->empty_timestamp = (uint32_t)element;
     return at + 8;
 }
@@ -330,7 +318,7 @@ static inline bool predictions_help(const sl_bson_headers *headers) {
 static sl_bson_header *read_header(const walk *w, uint64_t at, sl_bson_verdict *verdict) {
     sl_bson_header *header = &w->headers->other;
     const uint8_t *from = w->document + at;
-    uint64_t key = load_64(from + 1), nul = (key - ONES) & ~key & HIGHS;
+    uint64_t key = sl_load_8(from + 1), nul = (key - ONES) & ~key & HIGHS;
     header->is_id = (uint32_t)key == ID_KEY;
     header->size = size_of[*from];
     if (header->is_id && header->size != NO_TYPE)
@@ -452,7 +440,7 @@ sl_bson_verdict sl_bson_check_next(sl_bson_headers *headers, const uint8_t *docu
     walk w = {.document = document, .available = available, .facts = facts, .headers = headers};
     if (available < 4)
         return SL_BSON_MORE;
-    facts->length = load_32(document);
+    facts->length = sl_bson_length(document);
     if (facts->length < SL_BSON_DOCUMENT_MIN || facts->length > SL_BSON_DOCUMENT_MAX)
         return wrong(&w, 0,
                      facts->length > SL_BSON_DOCUMENT_MAX && facts->length <= INT32_MAX
@@ -485,7 +473,7 @@ sl_bson_verdict sl_bson_check_alone(const uint8_t *document, size_t length, sl_b
 }
 
 bool sl_bson_may_begin(const uint8_t *bytes) {
-    uint32_t length = load_32(bytes);
+    uint32_t length = sl_bson_length(bytes);
     return length >= SL_BSON_DOCUMENT_MIN && length <= SL_BSON_DOCUMENT_MAX &&
            (length == SL_BSON_DOCUMENT_MIN ? bytes[4] == 0 : size_of[bytes[4]] != NO_TYPE);
 }

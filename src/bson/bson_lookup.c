@@ -62,7 +62,7 @@ double sl_value_number(const bson_iter_t *at) {
     double value = NAN;
     if (BSON_ITER_HOLDS_DOUBLE(at))
         value = bson_iter_double(at);
-    else if (BSON_ITER_HOLDS_INT32(at) || BSON_ITER_HOLDS_INT64(at))
+    else if (BSON_ITER_HOLDS_INT(at))
         value = (double)bson_iter_as_int64(at);
     else if (BSON_ITER_HOLDS_DATE_TIME(at))
         value = (double)bson_iter_date_time(at);

@@ -38,11 +38,17 @@ typedef enum sl_bson_type {
 /* Bytes of a document's length field and its int64 `_id`. */
 #define SL_BSON_HEAD_BYTES 17
 
-/* The length in bytes of the BSON document at `document`. */
-static inline uint32_t sl_bson_length(const uint8_t *document) {
+/* The length in bytes of the BSON document, or the text, at `at`. */
+static inline uint32_t sl_bson_length(const uint8_t *at) {
     uint32_t length;
-    memcpy(&length, document, sizeof length);
+    memcpy(&length, at, sizeof length);
     return length;
+}
+
+static inline uint64_t sl_load_8(const void *bytes) {
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return word;
 }
 
 /* The address after a key or another text that ends with a NUL. */

@@ -128,22 +128,16 @@ bool sl_extjson_keys_grow(sl_extjson *x);
 sl_bson_header *sl_extjson_find_key(sl_extjson *x, uint8_t *key, size_t length, bool escaped,
                                     const sl_bson_header *parent);
 
-static inline uint64_t extjson_word(const uint8_t *bytes) {
-    uint64_t word;
-    memcpy(&word, bytes, sizeof word);
-    return word;
-}
-
 /* The hash of a key in a document; up to 8 bytes after the key are read. */
 static inline uint64_t extjson_key_hash(const sl_extjson *x, const uint8_t *key, size_t length,
                                         uint32_t serial) {
     uint64_t hash = x->seed ^ ((uint64_t)serial << 32 | (uint32_t)length), last;
     if (length < 8) {
-        last = extjson_word(key) << (56 - 8 * length) << 8;
+        last = sl_load_8(key) << (56 - 8 * length) << 8;
     } else {
         for (size_t at = 0; at + 8 < length; at += 8)
-            hash = sl_hash_mix(hash ^ SL_HASH_B, extjson_word(key + at) ^ x->seed);
-        last = extjson_word(key + length - 8);
+            hash = sl_hash_mix(hash ^ SL_HASH_B, sl_load_8(key + at) ^ x->seed);
+        last = sl_load_8(key + length - 8);
     }
     return sl_hash_mix(last ^ x->seed ^ SL_HASH_A, hash);
 }

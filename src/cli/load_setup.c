@@ -20,7 +20,6 @@
 #include "commands.h"
 #include "connection_string.h"
 #include "option_checks.h"
-#include "secrets.h"
 
 #define SCHEMA_BYTES_MAX ((size_t)1 << 20)
 

@@ -8,7 +8,6 @@
 #include "report/json.h"
 #include "report/report.h"
 #include "util/clock.h"
-#include "util/context.h"
 #include "util/log.h"
 #include "util/memory_stream.h"
 #include "util/print.h"
@@ -17,7 +16,6 @@
 
 #include "connection_string.h"
 #include "query_session.h"
-#include "secrets.h"
 
 #define SUITE_BYTES_MAX ((size_t)16 << 20) /* of a suite that is read from standard input */
 

@@ -7,8 +7,6 @@
  *   list     lists the built-in suites
  *
  * The measurements are in src/query/. */
-#include "util/context.h"
-#include "util/log.h"
 
 #include <signal.h>
 #include <stdatomic.h>

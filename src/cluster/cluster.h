@@ -721,6 +721,11 @@ void sl_storage_engine_read(sl_connection *connection, sl_storage_engine *engine
 
 /* A time-series collection X is a view of the collection "system.buckets.X". */
 #define SL_BUCKETS "system.buckets."
+/* X of "system.buckets.X"; every other name itself. */
+static inline const char *sl_without_buckets(const char *name) {
+    const size_t prefix = strlen(SL_BUCKETS);
+    return strncmp(name, SL_BUCKETS, prefix) == 0 ? name + prefix : name;
+}
 
 /* The collection or view that the server has under a name. Clear it in any case. */
 typedef struct sl_collection_facts {

@@ -855,12 +855,7 @@ static bool same_value(const bson_iter_t *a, const bson_iter_t *b) {
         return false;
     if (BSON_ITER_HOLDS_DOCUMENT(a) || BSON_ITER_HOLDS_ARRAY(a))
         return includes(a, b) && includes(b, a);
-    bson_t one = BSON_INITIALIZER, other = BSON_INITIALIZER;
-    const bool same = bson_append_iter(&one, "", 0, a) && bson_append_iter(&other, "", 0, b) &&
-                      bson_equal(&one, &other);
-    bson_destroy(&one);
-    bson_destroy(&other);
-    return same;
+    return sl_values_equal(a, b);
 }
 
 static bool is_false(const bson_iter_t *option) {

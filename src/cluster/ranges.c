@@ -15,6 +15,7 @@
 #include "util/clock.h"
 #include "util/context.h"
 #include "util/grow.h"
+#include "util/hash.h"
 #include "util/interrupt.h"
 #include "util/log.h"
 
@@ -421,13 +422,6 @@ size_t sl_key_sample_count(const sl_key_sample *sample) {
     return sample->count;
 }
 
-static uint64_t draw(sl_key_sample *sample) {
-    sample->random ^= sample->random << 13;
-    sample->random ^= sample->random >> 7;
-    sample->random ^= sample->random << 17;
-    return sample->random;
-}
-
 /* The key of a document. `*known`: all of its values can be compared. */
 static bson_t *key_of(const sl_key_sample *sample, const uint8_t *document, bool *known) {
     bson_t *made = bson_new();
@@ -447,7 +441,7 @@ bool sl_key_sample_offer(sl_key_sample *sample, const uint8_t *document) {
     size_t slot = sample->count;
     sample->offered++;
     if (sample->count == SAMPLE_MOST) {
-        uint64_t drawn = draw(sample) % sample->offered;
+        uint64_t drawn = sl_random_next(&sample->random) % sample->offered;
         if (drawn >= SAMPLE_MOST)
             return true;
         slot = (size_t)drawn;

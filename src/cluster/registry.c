@@ -42,7 +42,6 @@
 #include "util/document_id.h"
 #include "util/grow.h"
 #include "util/interrupt.h"
-#include "util/log.h"
 #include "util/text.h"
 
 bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_registry **registry,

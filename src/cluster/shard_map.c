@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bson/bson_writer.h"
 #include "util/grow.h"
 #include "util/hash.h"
 
@@ -230,12 +231,6 @@ int64_t sl_value_hash(const bson_value_t *value, sl_owner_cache *cache) {
  * checks at each step cost more than all other routing. The documents were encoded by the loader,
  * so their lengths are not checked. */
 
-static uint32_t length_at(const uint8_t *bytes) {
-    uint32_t length;
-    memcpy(&length, bytes, sizeof length);
-    return BSON_UINT32_FROM_LE(length);
-}
-
 /* The size of a value in bytes. False for types that no format writes. */
 static bool length_of(bson_type_t type, const uint8_t *value, size_t *length) {
     static const struct {
@@ -254,7 +249,7 @@ static bool length_of(bson_type_t type, const uint8_t *value, size_t *length) {
     };
     *length = sizes[(uint8_t)type].fixed;
     if (sizes[(uint8_t)type].counted)
-        *length += length_at(value);
+        *length += sl_bson_length(value);
     return sizes[(uint8_t)type].written;
 }
 
@@ -265,7 +260,7 @@ static bool take_value(bson_type_t type, const uint8_t *bytes, bson_value_t *val
     value->value_type = type;
     switch (type) {
     case BSON_TYPE_INT32:
-        value->value.v_int32 = (int32_t)length_at(bytes);
+        value->value.v_int32 = (int32_t)sl_bson_length(bytes);
         break;
     case BSON_TYPE_DOUBLE:
     case BSON_TYPE_DATE_TIME:
@@ -274,8 +269,8 @@ static bool take_value(bson_type_t type, const uint8_t *bytes, bson_value_t *val
         value->value.v_int64 = (int64_t)BSON_UINT64_FROM_LE(number);
         break;
     case BSON_TYPE_TIMESTAMP:
-        value->value.v_timestamp.increment = length_at(bytes);
-        value->value.v_timestamp.timestamp = length_at(bytes + 4);
+        value->value.v_timestamp.increment = sl_bson_length(bytes);
+        value->value.v_timestamp.timestamp = sl_bson_length(bytes + 4);
         break;
     case BSON_TYPE_BOOL:
         value->value.v_bool = *bytes != 0;
@@ -284,11 +279,11 @@ static bool take_value(bson_type_t type, const uint8_t *bytes, bson_value_t *val
         memcpy(value->value.v_oid.bytes, bytes, sizeof value->value.v_oid.bytes);
         break;
     case BSON_TYPE_UTF8:
-        value->value.v_utf8.len = length_at(bytes) - 1;
+        value->value.v_utf8.len = sl_bson_length(bytes) - 1;
         value->value.v_utf8.str = (char *)bytes + 4;
         break;
     case BSON_TYPE_BINARY:
-        value->value.v_binary.data_len = length_at(bytes);
+        value->value.v_binary.data_len = sl_bson_length(bytes);
         value->value.v_binary.subtype = (bson_subtype_t)bytes[4];
         value->value.v_binary.data = (uint8_t *)bytes + 5;
         break;
@@ -302,7 +297,7 @@ static bool take_value(bson_type_t type, const uint8_t *bytes, bson_value_t *val
  * an unknown type, whose length is not known either, comes before it. */
 static bool find_name(const uint8_t *document, const char *name, size_t name_length,
                       bson_type_t *type, const uint8_t **value) {
-    const uint8_t *at = document + 4, *end = document + length_at(document) - 1;
+    const uint8_t *at = document + 4, *end = document + sl_bson_length(document) - 1;
     while (at < end) {
         const char *here = (const char *)at + 1;
         size_t same = 0; /* common bytes; names are too short for strlen and memcmp to pay off */

@@ -898,10 +898,6 @@ static int patient_flush(mongoc_stream_t *stream) {
     return 0;
 }
 
-static void patient_failed(mongoc_stream_t *stream) {
-    mongoc_stream_destroy(stream);
-}
-
 static int patient_setsockopt(mongoc_stream_t *stream, int level, int option, void *value,
                               mongoc_socklen_t length) {
     return setsockopt(((patient_stream *)stream)->socket, level, option, value, length);
@@ -1110,7 +1106,7 @@ static patient_stream *make_stream(sl_streams *owner, const mongoc_host_list_t *
                                         .setsockopt = patient_setsockopt,
                                         .check_closed = patient_check_closed,
                                         .poll = patient_poll,
-                                        .failed = patient_failed,
+                                        .failed = mongoc_stream_destroy,
                                         .timed_out = patient_timed_out,
                                         .should_retry = patient_timed_out},
                              .next = owner->first,

@@ -10,6 +10,7 @@
 #include "report/run_record.h"
 #include "util/clock.h"
 #include "util/estimate.h"
+#include "util/hash.h"
 #include "util/text.h"
 
 #include "examine.h"
@@ -1007,13 +1008,11 @@ static void check_latency(const sl_examined_server *server, sl_check_findings *f
     BSON_APPEND_DOUBLE(finding->values, "p95Ms", high);
 }
 
-/* xorshift: fast, and not compressible. */
+/* Not compressible. */
 static void fill_random(uint8_t *bytes, size_t length) {
     uint64_t state = (uint64_t)sl_clock_ns() | 1;
     for (size_t i = 0; i + 8 <= length; i += 8) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
+        sl_random_next(&state);
         memcpy(bytes + i, &state, 8);
     }
 }

@@ -10,7 +10,6 @@
 #include "convert.h"
 #include "declared.h"
 #include "delimited.h"
-#include "dialects.h"
 #include "fields.h"
 #include "key_fields.h"
 #include "nesting.h"

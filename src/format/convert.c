@@ -3,8 +3,6 @@
  * for refused fields. */
 #include "convert.h"
 
-#include "util/text.h"
-
 #include "encoding.h"
 
 #include <float.h>
@@ -12,7 +10,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 const uint16_t sl_month_starts[3][101] = {
     {0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, [13 ... 100] = 365},

@@ -26,12 +26,6 @@ extern const int32_t sl_years[10000];
  * year 0. Invalid months have no days. */
 extern const uint16_t sl_month_starts[3][101];
 
-static inline uint64_t sl_load_8(const char *bytes) {
-    uint64_t word;
-    memcpy(&word, bytes, sizeof word);
-    return word;
-}
-
 /* Are all eight bytes at most 9? The bytes are those of a field, each XOR '0'. */
 static inline bool sl_swar_digits(uint64_t digits) {
     return (((digits + 0x7676767676767676u) | digits) & 0x8080808080808080u) == 0;

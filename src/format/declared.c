@@ -4,7 +4,6 @@
 #include "column_types.h"
 #include "convert.h"
 #include "delimited.h"
-#include "fields.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Comparison of a load's delimited texts; see dialects.h. */
 #include "dialects.h"
-#include "delimited.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -3,7 +3,6 @@
  * the type that is given at the parameter. */
 #include "schema.h"
 #include "column_types.h"
-#include "convert.h"
 #include "notation.h"
 #include "util/yaml_reader.h"
 

@@ -13,7 +13,6 @@
  * Years as names (country,2019,2020) make a header although they are numbers. */
 #include "table.h"
 #include "column_types.h"
-#include "delimited.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,6 @@
 /* The types of a load's columns; see typing.h. */
 #include "typing.h"
 #include "convert.h"
-#include "delimited.h"
 #include "fields.h"
 #include "util/grow.h"
 #include "util/log.h"

@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "format.h"
-#include "util/error.h"
 
 /* The maximum size of the documents of a block, in bytes of BSON. It determines the number of
  * source bytes that a record counts as (document_id.h). Blocks must be small because a load repeats

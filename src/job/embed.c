@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "bson/bson_writer.h"
-#include "embed_store.h"
 #include "format/key_fields.h"
 #include "util/interrupt.h"
 #include "util/private_file.h"

@@ -112,12 +112,6 @@ size_t sl_join_key_of(const bson_t *document, const char *const *names, size_t c
 
 /* ---- reading keys ---- */
 
-static uint32_t get_length(const uint8_t *at) {
-    uint32_t length;
-    memcpy(&length, at, sizeof length);
-    return length;
-}
-
 /* The type of a letter in a key. */
 static const struct key_type *type_of(char letter) {
     size_t i = 0;
@@ -129,7 +123,7 @@ static const struct key_type *type_of(char letter) {
 /* The number of bytes of a value after its letter. */
 static size_t size_of(const uint8_t *at) {
     bool counted = *at == 's' || *at == 'x';
-    return type_of((char)*at)->size + (counted ? get_length(at + 1) : 0);
+    return type_of((char)*at)->size + (counted ? sl_bson_length(at + 1) : 0);
 }
 
 static void append_value(const uint8_t *at, const char *name, bson_t *to) {
@@ -137,10 +131,10 @@ static void append_value(const uint8_t *at, const char *name, bson_t *to) {
     bson_value_t value = {.value_type = type->type};
     if (type->type == BSON_TYPE_UTF8) {
         value.value.v_utf8.str = (char *)at + 4;
-        value.value.v_utf8.len = get_length(at);
+        value.value.v_utf8.len = sl_bson_length(at);
     } else if (type->type == BSON_TYPE_BINARY) {
         value.value.v_binary.data = (uint8_t *)at + 5;
-        value.value.v_binary.data_len = get_length(at);
+        value.value.v_binary.data_len = sl_bson_length(at);
         value.value.v_binary.subtype = (bson_subtype_t)at[4];
     } else {
         memcpy(&value.value, at, type->size);

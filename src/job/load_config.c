@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "cluster/cluster.h"
-#include "source/source.h"
 #include "util/private_file.h"
 
 #define BATCH_BYTES_LEAST ((size_t)1 << 20)

@@ -11,7 +11,6 @@
 
 #include "decision.h"
 #include "document_sample.h"
-#include "job.h"
 #include "numbers.h"
 #include "sources.h"
 #include "types.h"

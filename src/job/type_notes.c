@@ -4,12 +4,10 @@
 #include "sources.h"
 #include "types.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "format/declared.h"
 #include "format/delimited.h"
-#include "report/run_record.h"
 #include "util/log.h"
 
 /* Writes NAME=TYPE as --types takes it; nothing if that is not possible. */

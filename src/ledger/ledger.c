@@ -25,7 +25,6 @@
 #include "ledger.h"
 
 #include <limits.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

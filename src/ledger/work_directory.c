@@ -12,9 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "job/load_config.h"
 #include "report/json.h"
-#include "source/source.h"
 #include "util/log.h"
 #include "util/private_file.h"
 

@@ -146,7 +146,7 @@ static int run_command(void *argument, sl_error *error) {
     int code = c->run(options, &record);
     if (c->json && !bson_empty(&record)) {
         *c->json = sl_json_line(&record);
-        if (!*c->json && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS))
+        if (!*c->json && sl_exit_is_complete(code))
             code = SL_EXIT_RESOURCES, sl_error_memory(error, "making the record");
     }
     bson_destroy(&record);

@@ -15,7 +15,6 @@
 #include "job/embed_store.h"
 #include "job/sources.h"
 #include "job/types.h"
-#include "ledger/ledger.h"
 #include "ledger/rejects.h"
 #include "report/json.h"
 #include "util/hash.h"
@@ -404,7 +403,7 @@ static bool read_records(sl_preparation *preparation, sl_store_facts *facts) {
     bool ok = sl_log_open_file(log, error);
     if (ok && code == SL_EXIT_INTERRUPTED)
         ok = sl_error_set(error, code, "interrupted before anything was loaded");
-    else if (ok && code != SL_EXIT_OK && code != SL_EXIT_REJECTS)
+    else if (ok && !sl_exit_is_complete(code))
         ok = sl_error_set(error, code, "--embed: the records of %s could not be read (see above)",
                           config->embed_path);
     ok = ok && sources_were_read(&preparation->embed->records, &record, error);

@@ -1065,7 +1065,7 @@ sl_exit sl_load_run(const sl_load_config *config) {
     if (load.destination.registry && (nothing || unused[0] || is_of_rejects(&load)))
         (void)sl_registry_withdraw_lists(load.destination.registry, &ignored);
     /* The last step: once a load is marked as finished, --resume does not write run.json again. */
-    if (!finished && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS || nothing) &&
+    if (!finished && (sl_exit_is_complete(code) || nothing) &&
         !sl_resume_finish(&load.ledger, rejects_of(&load), nothing, &error)) {
         sl_log_error(SL_LINES, error.message);
         code = error.code;

@@ -9,7 +9,6 @@
 
 #include "bson/bson_lookup.h"
 #include "format/simd.h"
-#include "job/job.h"
 #include "job/sources.h"
 #include "job/types.h"
 #include "report/report.h"
@@ -21,7 +20,6 @@
 #include "util/text_table.h"
 
 #include "embedding.h"
-#include "run.h"
 #include "worker.h"
 
 #define INT64(document, key, value) BSON_APPEND_INT64(document, key, (int64_t)(value))
@@ -345,7 +343,7 @@ static sl_exit write_html(sl_load *load, sl_exit code) {
         sl_log_result("HTML report: %s", load->html);
     else
         sl_log_error(SL_LINES, error.message);
-    return written || (code != SL_EXIT_OK && code != SL_EXIT_REJECTS) ? code : error.code;
+    return written || !sl_exit_is_complete(code) ? code : error.code;
 }
 
 /* Writes the finished record to the work directory and to the --report file. */
@@ -362,7 +360,7 @@ static sl_exit write_record(sl_load *load, sl_exit code) {
             continue;
         if (paths[i] && !sl_run_record_write(load->record, paths[i], &error)) {
             sl_log_error(SL_LINES, error.message);
-            if (code == SL_EXIT_OK || code == SL_EXIT_REJECTS)
+            if (sl_exit_is_complete(code))
                 code = error.code;
         } else if (paths[i]) {
             sl_log_result("run record: %s", paths[i]);
@@ -594,7 +592,7 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
         sl_reject_summary_log(record, load->job.embed ? embedding_sources(load) : NULL);
         sl_embedding_log_rejects(&load->job, load->ledger.work_directory);
         if (code != SL_EXIT_CLUSTER) /* a failed cluster is not queried again */
-            shard_table(load, code == SL_EXIT_OK || code == SL_EXIT_REJECTS);
+            shard_table(load, sl_exit_is_complete(code));
         if (sl_context_is_long())
             sl_run_record_log_phases(load->record);
     }

@@ -89,10 +89,10 @@ struct sl_status {
  * The figures of a restore are the sums of those of its namespaces. */
 
 static const char *state_of(const sl_status *status) {
-    return !status->ended                                                  ? "running"
-           : status->code == SL_EXIT_OK || status->code == SL_EXIT_REJECTS ? "finished"
-           : status->code == SL_EXIT_INTERRUPTED                           ? "interrupted"
-                                                                           : "failed";
+    return !status->ended                        ? "running"
+           : sl_exit_is_complete(status->code)   ? "finished"
+           : status->code == SL_EXIT_INTERRUPTED ? "interrupted"
+                                                 : "failed";
 }
 
 /* Appends a text that need not be UTF-8, because it may be a path or truncated. */
@@ -689,7 +689,7 @@ void sl_status_stop(sl_status *status, sl_exit code, const char *message, bool r
     }
     status->ended = true;
     status->code = sl_context_exit(code);
-    bool complete = code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
+    bool complete = sl_exit_is_complete(code);
     copy(status->message, sizeof status->message, complete ? "" : message);
     status->over = true;
     if (complete || !resumable)

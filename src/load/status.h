@@ -8,8 +8,6 @@
 #ifndef SHARDLOAD_STATUS_H
 #define SHARDLOAD_STATUS_H
 
-#include <bson/bson.h>
-
 #include "job/job.h"
 #include "job/load_config.h"
 #include "run.h"

@@ -568,10 +568,6 @@ static bool check_unchanged(const table *item, sl_error *error) {
                         item->path, item->name);
 }
 
-static bool is_complete(sl_exit code) {
-    return code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
-}
-
 /* The configuration of a table's load. */
 static sl_load_config config_of(const tables *all, const table *item) {
     sl_load_config config = *all->config;
@@ -664,7 +660,7 @@ static sl_exit run_one(tables *all, size_t index, sl_table_run *run, void *conte
     config.loaded_before = &all->loaded_before;
     const unsigned before = all->loaded_before;
     sl_exit code = run(&config, context);
-    if (!is_complete(code) && !check_unchanged(item, &error))
+    if (!sl_exit_is_complete(code) && !check_unchanged(item, &error))
         item->no_resume = true; /* nor its other tables */
     item->loaded_before = all->loaded_before > before;
     snprintf(file, sizeof file, "%s/" SL_WORK_RECORD, folder);
@@ -715,10 +711,10 @@ static void log_outcomes(const tables *all) {
                 sl_text_table_number(shown, (double)numbers[k]);
         }
         sl_text_table_cell(shown, "%s",
-                           !item->begun              ? "not begun"
-                           : item->loaded_before     ? "loaded before"
-                           : is_complete(item->code) ? ""
-                                                     : "incomplete");
+                           !item->begun                      ? "not begun"
+                           : item->loaded_before             ? "loaded before"
+                           : sl_exit_is_complete(item->code) ? ""
+                                                             : "incomplete");
     }
     sl_text_table_log(shown);
 }
@@ -745,9 +741,9 @@ static sl_exit run_all(tables *all, bool loads, sl_table_run *run, void *context
                      all->loaded_before, all->count);
     bool resume = false;
     for (size_t i = 0; i < all->count; i++)
-        resume = resume || (!is_complete(all->items[i].code) && !all->items[i].no_resume) ||
+        resume = resume || (!sl_exit_is_complete(all->items[i].code) && !all->items[i].no_resume) ||
                  !all->items[i].begun;
-    if (is_complete(code) || !all->directory[0])
+    if (sl_exit_is_complete(code) || !all->directory[0])
         return code;
     if (!resume) {
         sl_log_warning("--resume cannot complete this load: give the command with the changes that "

@@ -276,7 +276,7 @@ static bool read_again(const sl_job *job, sl_id_search *search) {
     config.part_of_trial = true;
     sl_exit code = sl_load_run(&config);
     snprintf(path, sizeof path, "%s/" SL_WORK_LOG, search->ledger->work_directory);
-    return sl_log_open_file(path, NULL) && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS);
+    return sl_log_open_file(path, NULL) && sl_exit_is_complete(code);
 }
 
 static void sort_ids(sl_id_search *search) {

@@ -23,13 +23,11 @@
 #include "bson/bson_writer.h"
 #include "format/head.h"
 #include "job/sources.h"
-#include "ledger/ledger.h"
 #include "send/writer.h"
 #include "util/clock.h"
 #include "util/context.h"
 
 #include "embedding.h"
-#include "run.h"
 
 /* ==== open blocks ====
  *

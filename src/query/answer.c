@@ -37,12 +37,8 @@ __attribute__((format(printf, 2, 3))) static void add_difference(sl_differences 
 
 /* ---- values ---- */
 
-static bool is_integer(const bson_iter_t *value) {
-    return BSON_ITER_HOLDS_INT32(value) || BSON_ITER_HOLDS_INT64(value);
-}
-
 static bool is_number(const bson_iter_t *value) {
-    return is_integer(value) || BSON_ITER_HOLDS_DOUBLE(value) || BSON_ITER_HOLDS_DECIMAL128(value);
+    return BSON_ITER_HOLDS_NUMBER(value) || BSON_ITER_HOLDS_DECIMAL128(value);
 }
 
 static double number(const bson_iter_t *value) {
@@ -55,7 +51,7 @@ static double number(const bson_iter_t *value) {
 }
 
 static bool numbers_equal(const bson_iter_t *a, const bson_iter_t *b) {
-    if (is_integer(a) && is_integer(b))
+    if (BSON_ITER_HOLDS_INT(a) && BSON_ITER_HOLDS_INT(b))
         return bson_iter_as_int64(a) == bson_iter_as_int64(b);
     double x = number(a);
     double y = number(b);

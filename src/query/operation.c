@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "bson/bson_lookup.h"
-#include "report/run_record.h"
 #include "util/clock.h"
 
 /* A server is selected again after this time. */

@@ -11,7 +11,6 @@
 
 #include "bson/bson_lookup.h"
 #include "report/json.h"
-#include "report/run_record.h"
 #include "util/clock.h"
 #include "util/context.h"
 #include "util/estimate.h"
@@ -365,11 +364,6 @@ static field *field_at(fields *all, const char *path) {
     return added;
 }
 
-static bool is_number(const bson_iter_t *value) {
-    return BSON_ITER_HOLDS_INT32(value) || BSON_ITER_HOLDS_INT64(value) ||
-           BSON_ITER_HOLDS_DOUBLE(value);
-}
-
 /* Two decimals, or as many (up to 8) as show two significant digits of a small value. */
 static int decimals_for(double value) {
     if (value == 0 || !isfinite(value))
@@ -399,7 +393,7 @@ static void read_fields(fields *all, const bson_iter_t *document, const char *pr
             continue;
         cell->value = value;
         cell->present = true;
-        if (!is_number(&value) && !BSON_ITER_HOLDS_NULL(&value))
+        if (!BSON_ITER_HOLDS_NUMBER(&value) && !BSON_ITER_HOLDS_NULL(&value))
             cell->numbers = false;
         if (BSON_ITER_HOLDS_DOUBLE(&value)) {
             int decimals = decimals_for(bson_iter_double(&value));
@@ -440,7 +434,7 @@ static void put_value(sl_text_table *table, const field *cell) {
     const bson_iter_t *value = &cell->value;
     if (!cell->present)
         sl_text_table_cell(table, "%s", "");
-    else if (BSON_ITER_HOLDS_INT32(value) || BSON_ITER_HOLDS_INT64(value))
+    else if (BSON_ITER_HOLDS_INT(value))
         put_integer(table, bson_iter_as_int64(value), in_id);
     else if (BSON_ITER_HOLDS_DOUBLE(value) && in_id)
         sl_text_table_cell(table, "%.15g", bson_iter_double(value));

@@ -1040,10 +1040,6 @@ static void compare_options(sl_page *page, const sl_records *records) {
         sl_page_add_text(page, SL_BLOCK_TEXT, SL_TONE_PLAIN, "All runs had the same options.");
 }
 
-static const char *started_cell(sl_page *page, const bson_t *record, const char *path) {
-    return sl_section_time(page, record, path);
-}
-
 static const char *server_cell(sl_page *page, const bson_t *record, const char *path) {
     (void)path;
     return sl_page_text(page, "%.40s %.80s", sl_look_string(record, "server.deployment"),
@@ -1052,7 +1048,7 @@ static const char *server_cell(sl_page *page, const bson_t *record, const char *
 
 static void list_endings(sl_page *page, const sl_records *records) {
     static const sl_figure columns[] = {
-        {"started (UTC)", "startedAt", .left = started_cell},
+        {"started (UTC)", "startedAt", .left = sl_section_time},
         {"host", "client.host", .left = sl_cell_text},
         {"server", .left = server_cell},
         {"exit", "exitCode", .unit = SL_UNIT_COUNT},

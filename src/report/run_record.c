@@ -12,7 +12,6 @@
 #include "json.h"
 #include "util/clock.h"
 #include "util/context.h"
-#include "util/log.h"
 #include "util/text_table.h"
 
 #define POINTS_MAX 7200

@@ -71,7 +71,7 @@ static const char *scalar_text(sl_page *page, const bson_iter_t *value) {
         return bson_iter_bool(value) ? "yes" : "no";
     if (BSON_ITER_HOLDS_DOUBLE(value))
         return sl_page_text(page, "%.6g", bson_iter_double(value));
-    if (BSON_ITER_HOLDS_INT32(value) || BSON_ITER_HOLDS_INT64(value))
+    if (BSON_ITER_HOLDS_INT(value))
         return sl_page_text(page, "%" PRId64, bson_iter_as_int64(value));
     return NULL;
 }

@@ -17,7 +17,6 @@
 #include "bson/extjson.h"
 #include "format/format.h"
 #include "format/simd.h"
-#include "source/source.h"
 #include "util/grow.h"
 #include "util/hash.h"
 #include "util/interrupt.h"
@@ -916,9 +915,7 @@ static void sweep(sl_dump *dump) {
 /* The same for a time-series collection and the collection of its buckets: a dump may contain
  * the buckets under either name. */
 static uint64_t hash_of(const char *database, const char *collection) {
-    const size_t prefix = strlen(SL_BUCKETS);
-    return sl_name_hash(database,
-                        collection + (strncmp(collection, SL_BUCKETS, prefix) == 0 ? prefix : 0));
+    return sl_name_hash(database, sl_without_buckets(collection));
 }
 
 static bool list_names(sl_dump *dump, sl_error *error) {
@@ -1137,9 +1134,8 @@ static bool visit(walk *w, const char *folder, sl_error *error) {
 static bool name_series(sl_namespace *buckets, sl_error *error) {
     bson_t options = BSON_INITIALIZER;
     bson_iter_t iter;
-    size_t prefix = strlen(SL_BUCKETS);
-    memmove(buckets->collection, buckets->collection + prefix,
-            strlen(buckets->collection + prefix) + 1);
+    const char *series = buckets->collection + strlen(SL_BUCKETS);
+    memmove(buckets->collection, series, strlen(series) + 1);
     bool ok = (bson_iter_init_find(&iter, buckets->options, "timeseries") &&
                bson_append_iter(&options, "timeseries", -1, &iter)) ||
               sl_error_memory(error, "listing the dump");
@@ -1159,12 +1155,11 @@ static bool name_series(sl_namespace *buckets, sl_error *error) {
 static bool join_buckets(sl_dump *dump, sl_error *error) {
     for (size_t i = dump->count; i-- > 0;) {
         sl_namespace *buckets = &dump->items[i];
-        size_t prefix = strlen(SL_BUCKETS);
-        if (strncmp(buckets->collection, SL_BUCKETS, prefix) != 0 || !buckets->data)
+        const char *series = sl_without_buckets(buckets->collection);
+        if (series == buckets->collection || !buckets->data)
             continue;
         size_t count = dump->count;
-        sl_namespace *item =
-            sl_dump_get(dump, buckets->database, buckets->collection + prefix, error);
+        sl_namespace *item = sl_dump_get(dump, buckets->database, series, error);
         if (!item)
             return false;
         buckets = &dump->items[i];
@@ -1307,8 +1302,7 @@ static bool add_files(sl_dump *dump, const char *path, const sl_name_options *na
         return sl_error_errno(error, SL_EXIT_SOURCE, "%s", path);
     if (!add_file(dump, names, database, name, path, (uint64_t)facts.st_size, error))
         return false;
-    snprintf(beside, sizeof beside, "%s",
-             strncmp(name, SL_BUCKETS, strlen(SL_BUCKETS)) == 0 ? name + strlen(SL_BUCKETS) : name);
+    snprintf(beside, sizeof beside, "%s", sl_without_buckets(name));
     cut(beside, ".gz");
     cut(beside, ".bson");
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {

@@ -16,7 +16,6 @@
 #include "source/source.h"
 #include "util/grow.h"
 #include "util/hash.h"
-#include "util/interrupt.h"
 #include "util/name_index.h"
 #include "util/text.h"
 

@@ -30,9 +30,9 @@ typedef struct planning {
 
 sl_namespace *sl_oplog_namespace(const sl_dump *dump, const char *database,
                                  const char *collection) {
-    size_t prefix = strlen(SL_BUCKETS);
-    if (strncmp(collection, SL_BUCKETS, prefix) == 0) {
-        sl_namespace *series = sl_dump_find(dump, database, collection + prefix);
+    const char *name = sl_without_buckets(collection);
+    if (name != collection) {
+        sl_namespace *series = sl_dump_find(dump, database, name);
         if (series && series->kind == SL_NAMESPACE_TIME_SERIES)
             return series;
     }
@@ -228,10 +228,9 @@ bool sl_oplog_create_options(const sl_name_options *names, const sl_oplog_operat
 
 static bool plan_create(planning *p, const sl_oplog_operation *o, const char *database,
                         const char *collection, sl_error *error) {
-    size_t prefix = strlen(SL_BUCKETS);
     bool series = bson_has_field(&o->object, "timeseries");
-    if (series && strncmp(collection, SL_BUCKETS, prefix) == 0)
-        collection += prefix;
+    if (series)
+        collection = sl_without_buckets(collection);
     sl_namespace *item = get(p, database, collection, error);
     const bool first = item && item->oplog_only && !item->after;
     sl_namespace *state = item ? after(p, item, error) : NULL;

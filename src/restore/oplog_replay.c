@@ -75,14 +75,9 @@ typedef struct replay {
 
 /* ---- the position ---- */
 
-static char *position_file(const sl_restore *restore, char path[600]) {
-    snprintf(path, 600, "%s/" SL_WORK_OPLOG_POSITION, restore->directory);
-    return path;
-}
-
 bool sl_oplog_is_begun(const sl_restore *restore) {
     char path[600];
-    return access(position_file(restore, path), F_OK) == 0;
+    return access(sl_restore_file(restore->directory, SL_WORK_OPLOG_POSITION, path), F_OK) == 0;
 }
 
 bool sl_oplog_is_same(const sl_restore *restore, const bson_t *was, sl_error *error) {
@@ -158,8 +153,9 @@ static bool write_position(replay *r, uint64_t done, bool moved, sl_error *error
     }
     bool ok =
         bson_append_array_end(&position, &array) || sl_error_memory(error, "replaying the oplog");
-    ok = ok && sl_private_file_replace(position_file(r->restore, path),
-                                       (const char *)bson_get_data(&position), position.len, error);
+    ok = ok && sl_private_file_replace(
+                   sl_restore_file(r->restore->directory, SL_WORK_OPLOG_POSITION, path),
+                   (const char *)bson_get_data(&position), position.len, error);
     bson_destroy(&position);
     r->written = done;
     return ok;
@@ -681,8 +677,8 @@ static bool resume(replay *r, sl_error *error) {
     bson_t position;
     if (!sl_oplog_is_begun(r->restore))
         return write_position(r, 0, false, error);
-    if (!sl_private_file_read(position_file(r->restore, path), POSITION_BYTES_MAX, SL_EXIT_SOURCE,
-                              &text, error))
+    if (!sl_private_file_read(sl_restore_file(r->restore->directory, SL_WORK_OPLOG_POSITION, path),
+                              POSITION_BYTES_MAX, SL_EXIT_SOURCE, &text, error))
         return false;
     bool ok = bson_init_static(&position, (const uint8_t *)text.bytes, text.length) &&
               sl_document_is_sound(&position);

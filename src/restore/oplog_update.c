@@ -300,15 +300,11 @@ static void put_changed(const bson_iter_t *at, const bson_t *diff, builder *to) 
     put_diff(&inner, diff, to);
 }
 
-static bool has(const bson_t *document, const char *key, bson_iter_t *at) {
-    return bson_iter_init_find(at, document, key);
-}
-
 /* Appends the fields that `unless` (NULL: none) does not have. */
 static void put_fields(const bson_t *fields, const bson_t *unless, builder *to) {
     bson_iter_t at, found;
     for (bool more = bson_iter_init(&at, fields); more && bson_iter_next(&at);) {
-        if (!unless || !has(unless, bson_iter_key(&at), &found))
+        if (!unless || !bson_iter_init_find(&found, unless, bson_iter_key(&at)))
             put_element(to, &at);
     }
 }
@@ -321,9 +317,10 @@ static void put_document(const bson_t *from, const bson_t *diff, builder *to) {
     sl_look_inside(diff, "i", &inserted);
     for (bool more = bson_iter_init(&at, from); more && bson_iter_next(&at);) {
         const char *key = bson_iter_key(&at);
-        if (has(&removed, key, &found) || has(&inserted, key, &found))
+        if (bson_iter_init_find(&found, &removed, key) ||
+            bson_iter_init_find(&found, &inserted, key))
             continue;
-        if (has(&updated, key, &found))
+        if (bson_iter_init_find(&found, &updated, key))
             put_element(to, &found);
         else if (find_sub_diff(diff, key, &sub))
             put_changed(&at, &sub, to);

@@ -312,8 +312,7 @@ static void end_status(sl_restore *restore, size_t index) {
     const sl_status_outcome ended = {.records = outcome->records,
                                      .documents = outcome->inserted + outcome->already_stored,
                                      .rejects = outcome->rejected,
-                                     .completed = outcome->code == SL_EXIT_OK ||
-                                                  outcome->code == SL_EXIT_REJECTS};
+                                     .completed = sl_exit_is_complete(outcome->code)};
     sl_status_namespace_end(restore->status, index, &ended);
 }
 
@@ -422,7 +421,7 @@ static bool replay(sl_restore *restore) {
     sl_error error = {0};
     for (size_t i = 0; i < restore->dump.count; i++) {
         sl_exit code = restore->outcomes[i].code;
-        if (code != SL_EXIT_OK && code != SL_EXIT_REJECTS) {
+        if (!sl_exit_is_complete(code)) {
             sl_log_error("the oplog is not replayed, because not all namespaces are restored");
             return false;
         }
@@ -576,13 +575,13 @@ static void restore_print_outcomes(const sl_restore *restore) {
         const sl_restored *o = &restore->outcomes[i];
         if (item->left_out)
             continue;
-        const char *note = !o->begun                                             ? "not begun"
-                           : o->code != SL_EXIT_OK && o->code != SL_EXIT_REJECTS ? "incomplete"
-                           : o->earlier                                          ? "earlier run"
-                           : o->loaded               ? "indexes follow the oplog"
-                           : sl_restored_alone(item) ? sl_kinds[item->kind].name
-                           : o->existed              ? "existed"
-                                                     : "";
+        const char *note = !o->begun                       ? "not begun"
+                           : !sl_exit_is_complete(o->code) ? "incomplete"
+                           : o->earlier                    ? "earlier run"
+                           : o->loaded                     ? "indexes follow the oplog"
+                           : sl_restored_alone(item)       ? sl_kinds[item->kind].name
+                           : o->existed                    ? "existed"
+                                                           : "";
         add_outcome(table, sl_namespace_target(item, name), o,
                     o->earlier || !o->begun ? NAN : o->seconds, note);
         sum.records += o->records;
@@ -616,7 +615,7 @@ static void restore_print_missing(const sl_restore *restore) {
     const char *before = "not restored: ";
     for (size_t i = 0; i < dump->count; i++) {
         const sl_restored *o = &restore->outcomes[i];
-        bool failed = o->code != SL_EXIT_OK && o->code != SL_EXIT_REJECTS;
+        bool failed = !sl_exit_is_complete(o->code);
         incomplete += !dump->items[i].left_out && o->begun && failed;
         not_begun += !dump->items[i].left_out && !o->begun;
     }
@@ -744,7 +743,7 @@ static bool may_be_resumed(const sl_restore *restore) {
     size_t failed = 0, lost = 0;
     for (size_t i = 0; restore->outcomes && i < restore->dump.count; i++) {
         const sl_restored *outcome = &restore->outcomes[i];
-        const bool complete = outcome->code == SL_EXIT_OK || outcome->code == SL_EXIT_REJECTS;
+        const bool complete = sl_exit_is_complete(outcome->code);
         failed += restore->dump.items[i].left_out ? 0 : !outcome->begun || !complete;
         lost += !complete && outcome->no_resume;
     }
@@ -771,11 +770,6 @@ static void on_second_signal(void *context) {
 
 /* ---- the work directory ---- */
 
-static char *file_of(const sl_restore *restore, const char *name, char path[600]) {
-    snprintf(path, 600, "%s/%s", restore->directory, name);
-    return path;
-}
-
 bool sl_restore_make_directory(sl_restore *restore, const char *name, sl_error *error) {
     const char *given = restore->config->load->work_directory;
     if (given && strlen(given) >= SL_RESTORE_DIRECTORY_ROOM) /* it will contain other ones */
@@ -792,7 +786,7 @@ bool sl_restore_is_in_place(const sl_restore *restore) {
 /* The file `restore` marks a work directory. It is written last. */
 static bool begin_or_resume(sl_restore *restore, sl_error *error) {
     char path[600];
-    bool begun = access(file_of(restore, SL_WORK_RESTORE, path), F_OK) == 0;
+    bool begun = access(sl_restore_file(restore->directory, SL_WORK_RESTORE, path), F_OK) == 0;
     bool resume = restore->config->load->resume;
     if (resume && !begun)
         return sl_error_set(error, SL_EXIT_USAGE,
@@ -815,12 +809,12 @@ static bool begin_or_resume(sl_restore *restore, sl_error *error) {
 /* Nothing has been changed: the work directory becomes as it was, unless it has an archive. */
 static void abandon(const sl_restore *restore, const sl_error *error) {
     char path[600];
-    sl_private_folder_remove(file_of(restore, SL_WORK_UNPACKED, path));
+    sl_private_folder_remove(sl_restore_file(restore->directory, SL_WORK_UNPACKED, path));
     if (restore->config->load->resume || access(path, F_OK) == 0)
         return;
     sl_status_stop(restore->status, error->code, error->message, false);
-    sl_private_file_remove(file_of(restore, SL_WORK_RESTORE, path));
-    sl_private_file_remove(file_of(restore, SL_WORK_DUMP_FILES, path));
+    sl_private_file_remove(sl_restore_file(restore->directory, SL_WORK_RESTORE, path));
+    sl_private_file_remove(sl_restore_file(restore->directory, SL_WORK_DUMP_FILES, path));
     sl_work_directory_abandon(restore->directory, &restore->lock);
 }
 
@@ -858,7 +852,7 @@ static bool open_archive(sl_restore *restore, sl_error *error) {
     bool found;
     if (config->dry_run)
         return sl_dump_open_archive(&restore->dump, config->dump, NULL, &config->names, error);
-    file_of(restore, SL_WORK_UNPACKED, folder);
+    sl_restore_file(restore->directory, SL_WORK_UNPACKED, folder);
     found = false;
     if (!sl_private_folder_make(folder, NULL, error) ||
         (!restore->verifying &&
@@ -951,7 +945,7 @@ static sl_exit restore_all(sl_restore *restore) {
     bool going = restore_at_once(restore);
     restore->seconds = sl_seconds_since(start);
     sl_exit code = code_of(restore);
-    if (!going && (code == SL_EXIT_OK || code == SL_EXIT_REJECTS))
+    if (!going && sl_exit_is_complete(code))
         code = restore->oplog_code ? restore->oplog_code : SL_EXIT_INTERRUPTED;
     return code;
 }
@@ -965,11 +959,11 @@ static sl_exit write_record(const sl_restore *restore, int64_t started, sl_exit 
     sl_record_head(&record, "restore", load->program_version, started, load->options);
     restore_append(restore, &record);
     sl_record_tail(&record, code);
-    paths[0] = file_of(restore, SL_WORK_RESTORE_RECORD, path);
+    paths[0] = sl_restore_file(restore->directory, SL_WORK_RESTORE_RECORD, path);
     for (int i = 0; i < 2; i++) {
         if (paths[i] && !sl_json_write_file(paths[i], &record, &error)) {
             sl_log_error(SL_LINES, error.message);
-            code = code == SL_EXIT_OK || code == SL_EXIT_REJECTS ? error.code : code;
+            code = sl_exit_is_complete(code) ? error.code : code;
         }
     }
     if (load->run_record)
@@ -1107,7 +1101,7 @@ static sl_exit run(sl_restore *restore) {
     restore_print_outcomes(restore);
     restore_print_missing(restore);
     restore_log_rejects(restore);
-    bool complete = code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
+    bool complete = sl_exit_is_complete(code);
     if (!complete)
         log_how_to_complete(restore);
     if (!sl_restore_all_known(restore, &error)) {
@@ -1140,7 +1134,7 @@ sl_exit sl_restore_run(const sl_restore_config *config) {
         code = error.code;
     }
     char message[600] = "";
-    if (code != SL_EXIT_OK && code != SL_EXIT_REJECTS && sl_context_current())
+    if (!sl_exit_is_complete(code) && sl_context_current())
         sl_context_first_error(sl_context_current(), message, sizeof message);
     sl_status_end(restore.status, code, message, may_be_resumed(&restore));
     sl_restore_clear(&restore);

@@ -19,7 +19,6 @@
 #include "util/interrupt.h"
 #include "util/log.h"
 #include "util/private_file.h"
-#include "util/read_file.h"
 #include "util/text.h"
 #include "util/yaml_reader.h"
 
@@ -320,14 +319,9 @@ uint64_t sl_namespace_folder(const char *directory, const sl_namespace *item, ch
     return hash;
 }
 
-static char *file_of(const step *s, const char *name, char path[600]) {
-    snprintf(path, 600, "%s/%s", s->folder, name);
-    return path;
-}
-
 static bool has_file(const step *s, const char *name) {
     char path[600];
-    return access(file_of(s, name, path), F_OK) == 0;
+    return access(sl_restore_file(s->folder, name, path), F_OK) == 0;
 }
 
 static void begin(step *s, sl_restore *restore, sl_connection *connection, size_t index) {
@@ -360,7 +354,8 @@ static bool name_own(step *s, sl_error *error) {
         return true;
     s->target.database = "admin";
     s->target.collection = s->collection;
-    FILE *file = sl_private_file_stream(file_of(s, SL_WORK_MERGED, path), O_RDONLY, NULL);
+    FILE *file =
+        sl_private_file_stream(sl_restore_file(s->folder, SL_WORK_MERGED, path), O_RDONLY, NULL);
     bool read = file && fgets(s->collection, SL_MERGED_ROOM, file) && s->collection[0];
     if (file)
         fclose(file);
@@ -440,8 +435,9 @@ static bool check_earlier(const step *s, const bson_t *read, bool loaded, sl_err
 static bool read_earlier(step *s, bool loaded, sl_error *error) {
     char path[600];
     bson_t *read = NULL;
-    if (!sl_json_read_private(file_of(s, loaded ? SL_WORK_LOADED : SL_WORK_RESTORED, path), &read,
-                              error))
+    if (!sl_json_read_private(
+            sl_restore_file(s->folder, loaded ? SL_WORK_LOADED : SL_WORK_RESTORED, path), &read,
+            error))
         return false;
     if (!check_earlier(s, read, loaded, error) || (!loaded && !drop_merged_collection(s, error))) {
         bson_destroy(read);
@@ -478,7 +474,7 @@ static bool write_outcome(const step *s, const char *name, sl_error *error) {
                              "--resume",
                              s->name);
     sl_collection_facts_clear(&facts);
-    bool ok = known && sl_json_write_file(file_of(s, name, path), record, error);
+    bool ok = known && sl_json_write_file(sl_restore_file(s->folder, name, path), record, error);
     if (ok && s->item->unpacked && s->item->data)
         sl_private_file_remove(s->item->data);
     bson_destroy(record);
@@ -560,7 +556,8 @@ static bool drop(const step *s, sl_error *error) {
     char path[600], now[SL_COLLECTION_IDENTITY_ROOM], was[SL_COLLECTION_IDENTITY_ROOM] = "";
     if (!sl_collection_identity(s->connection, &s->target, now, error))
         return false;
-    FILE *file = sl_private_file_stream(file_of(s, SL_WORK_DROPPING, path), O_RDONLY, NULL);
+    FILE *file =
+        sl_private_file_stream(sl_restore_file(s->folder, SL_WORK_DROPPING, path), O_RDONLY, NULL);
     if (!file && !sl_private_file_replace(path, now, strlen(now), error))
         return false;
     bool recorded = file && fgets(was, sizeof was, file);
@@ -607,7 +604,8 @@ static bool create_new(step *s, sl_error *error) {
     sl_error ignored;
     char path[600];
     s->at_once = may_be_at_once(s->item);
-    if (!s->at_once && !sl_private_file_replace(file_of(s, SL_WORK_CREATED, path), "", 0, error))
+    if (!s->at_once &&
+        !sl_private_file_replace(sl_restore_file(s->folder, SL_WORK_CREATED, path), "", 0, error))
         return false;
     s->indexed =
         s->at_once && s->item->index_count > 0 &&
@@ -796,7 +794,8 @@ static sl_exit load(step *s) {
     bson_t *earlier = NULL;
     if (!bson_empty(&record)) {
         take_totals(s, &record);
-    } else if (sl_json_read_private(file_of(s, SL_WORK_RECORD, path), &earlier, NULL)) {
+    } else if (sl_json_read_private(sl_restore_file(s->folder, SL_WORK_RECORD, path), &earlier,
+                                    NULL)) {
         take_totals(s, earlier); /* the load had been completed by an earlier run */
         bson_destroy(earlier);
     }
@@ -873,10 +872,6 @@ static bool store_empty_timestamps(step *s, sl_error *error) {
     return ok;
 }
 
-static bool is_loaded(sl_exit code) {
-    return code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
-}
-
 /* Appends the documents to an array. False if the load must examine them: damage, a document
  * without an _id, or with values that the server would replace. */
 static bool append_documents(sl_text text, bson_t *documents, uint32_t *count) {
@@ -948,14 +943,14 @@ static bool load_documents(step *s, sl_error *error) {
     if (!ok || stored)
         return ok;
     s->outcome->code = load(s);
-    if (s->outcome->rejected > 0 && is_loaded(s->outcome->code)) {
+    if (s->outcome->rejected > 0 && sl_exit_is_complete(s->outcome->code)) {
         if (!store_empty_timestamps(s, error)) {
             s->outcome->code = error->code;
             return false;
         }
         s->outcome->code = s->outcome->rejected == 0 ? SL_EXIT_OK : SL_EXIT_REJECTS;
     }
-    return is_loaded(s->outcome->code);
+    return sl_exit_is_complete(s->outcome->code);
 }
 
 /* ---- indexes and validator ---- */

@@ -8,10 +8,10 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <bson/bson.h>
 
-#include "cluster/cluster.h"
 #include "ledger/work_directory.h"
 #include "send/rate_limit.h"
 #include "util/text.h"
@@ -143,6 +143,12 @@ bool sl_compare_options(const sl_namespace *item, const bson_t *server,
                         sl_difference_handler handler, void *context, sl_error *error);
 
 /* ---- restore.c ---- */
+
+/* Writes the path of a file in a work directory; returns `path`. */
+static inline char *sl_restore_file(const char *folder, const char *name, char path[600]) {
+    snprintf(path, 600, "%s/%s", folder, name);
+    return path;
+}
 
 /* May a command of the restore be repeated? For sl_connection_set_retry_check. */
 bool sl_restore_keep_trying(void *context);

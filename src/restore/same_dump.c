@@ -36,11 +36,6 @@
 /* Marks of the namespaces of the dump. */
 enum { LISTED = 1, COPIED = 2 };
 
-static char *list_of(const sl_restore *restore, char path[600]) {
-    snprintf(path, 600, "%s/" SL_WORK_DUMP_FILES, restore->directory);
-    return path;
-}
-
 /* ---- files ---- */
 
 /* A hash of the first and last bytes of a file, or of all; 0: not readable. The restore of its
@@ -131,8 +126,8 @@ bool sl_restore_write_list(sl_restore *restore, sl_error *error) {
     }
     bool ok = (!folder || bson_append_array_end(&list, &array) ||
                sl_error_memory(error, "listing the dump")) &&
-              sl_private_file_replace(list_of(restore, path), (const char *)bson_get_data(&list),
-                                      list.len, error);
+              sl_private_file_replace(sl_restore_file(restore->directory, SL_WORK_DUMP_FILES, path),
+                                      (const char *)bson_get_data(&list), list.len, error);
     bson_destroy(&list);
     return ok;
 }
@@ -323,7 +318,8 @@ static bool same_texts(const sl_restore *restore, const unsigned char *marks, sl
 static uint8_t *read_list(const sl_restore *restore, bson_t *list, sl_error *error) {
     char path[600];
     sl_text text = {NULL, 0};
-    if (sl_private_file_read(list_of(restore, path), INT32_MAX, SL_EXIT_SOURCE, &text, NULL) &&
+    if (sl_private_file_read(sl_restore_file(restore->directory, SL_WORK_DUMP_FILES, path),
+                             INT32_MAX, SL_EXIT_SOURCE, &text, NULL) &&
         bson_init_static(list, (const uint8_t *)text.bytes, text.length) &&
         sl_document_is_sound(list) && bson_has_field(list, "hash"))
         return (uint8_t *)text.bytes;
@@ -348,7 +344,8 @@ static bool same_kind(const sl_restore *restore, const bson_t *list, sl_error *e
 bool sl_restore_same_dump(sl_restore *restore, sl_error *error) {
     bson_t list;
     char path[600];
-    if (!sl_restore_is_in_place(restore) && access(list_of(restore, path), F_OK) != 0)
+    if (!sl_restore_is_in_place(restore) &&
+        access(sl_restore_file(restore->directory, SL_WORK_DUMP_FILES, path), F_OK) != 0)
         return true;
     uint8_t *bytes = read_list(restore, &list, error);
     if (!bytes)

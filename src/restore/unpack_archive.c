@@ -20,7 +20,6 @@
 #include "util/interrupt.h"
 #include "util/log.h"
 #include "util/private_file.h"
-#include "util/read_file.h"
 #include "util/text.h"
 
 #include "oplog.h"
@@ -48,10 +47,9 @@ static bool dump_add_item(sl_dump *dump, const char *database, const char *colle
     if (length > 0 && (!sl_metadata_parse(item, name, text, length, error) ||
                        !sl_dump_keep_metadata(dump, item, error)))
         return false;
-    size_t prefix = strlen(SL_BUCKETS);
-    if (item->kind == SL_NAMESPACE_TIME_SERIES &&
-        strncmp(item->collection, SL_BUCKETS, prefix) == 0)
-        memmove(item->collection, item->collection + prefix, strlen(item->collection + prefix) + 1);
+    const char *series = sl_without_buckets(item->collection);
+    if (item->kind == SL_NAMESPACE_TIME_SERIES)
+        memmove(item->collection, series, strlen(series) + 1);
     return true;
 }
 

@@ -11,7 +11,6 @@
 
 #include <bson/bson.h>
 
-#include "bson/bson_writer.h"
 #include "cluster/cluster.h"
 
 typedef struct sl_duplicates {

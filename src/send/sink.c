@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "bson/bson_writer.h"
-#include "format/format.h"
 #include "util/clock.h"
 #include "util/context.h"
 #include "util/grow.h"

@@ -13,7 +13,6 @@
 #include "util/hash.h"
 #include "util/read_file.h"
 
-#include "archive.h"
 #include "source_set.h"
 
 /* ---- blocks of sequential sources ---- */

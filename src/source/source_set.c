@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <inttypes.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +26,6 @@
 #include "util/read_file.h"
 #include "util/text.h"
 
-#include "source.h"
 #include "sql_dump.h"
 
 #define CHUNK_BYTES ((size_t)64 << 10)

@@ -12,9 +12,7 @@
 #include "util/hash.h"
 #include "util/text.h"
 
-#include "archive.h"
 #include "source_set.h"
-#include "sql_table.h"
 
 #define OUTPUT_BYTES ((size_t)64 << 10)
 #define KINDS_MAX 48u

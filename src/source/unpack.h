@@ -6,7 +6,6 @@
 #define SHARDLOAD_SOURCE_UNPACK_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "stream.h"

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "bson/bson_lookup.h"
-#include "query/query.h"
 #include "report/json.h"
 #include "report/lookup.h"
 #include "report/report.h"

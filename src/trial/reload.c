@@ -202,7 +202,7 @@ static sl_exit run_step(sl_drill *drill, double share, const char *collection,
     if (drill->step_count == 1)
         step->seconds[PHASE_START] = sl_seconds_since(drill->start);
     sl_exit code = load(drill, step, work_directory);
-    if (code != SL_EXIT_OK && code != SL_EXIT_REJECTS)
+    if (!sl_exit_is_complete(code))
         return code;
     drill->rejects = drill->rejects || code == SL_EXIT_REJECTS;
     if (!run_queries(drill, step, &error)) {
@@ -587,10 +587,6 @@ static sl_exit report_error(const sl_error *error) {
     return error->code;
 }
 
-static sl_exit drill_whole(sl_drill *drill) {
-    return run_step(drill, 1, drill->config->load->collection, drill->work_directory);
-}
-
 static sl_exit drill_size(sl_drill *drill, unsigned number, double share, const char *folder) {
     const sl_load_config *load = drill->config->load;
     char name[SL_THROWAWAY_ROOM], path[600];
@@ -705,7 +701,9 @@ sl_exit sl_reload_run(const sl_reload_config *config) {
     if (!begun)
         code = report_error(&error);
     if (begun)
-        code = sl_drill_sampled(&drill) ? drill_sample(&drill) : drill_whole(&drill);
+        code = sl_drill_sampled(&drill)
+                   ? drill_sample(&drill)
+                   : run_step(&drill, 1, config->load->collection, drill.work_directory);
     if (begun && code == SL_EXIT_OK) {
         judge(&drill);
         code = code_of(&drill);
@@ -715,7 +713,7 @@ sl_exit sl_reload_run(const sl_reload_config *config) {
     }
     if (begun && !write_record(&drill, code, &error)) {
         report_error(&error);
-        code = code == SL_EXIT_OK || code == SL_EXIT_REJECTS ? error.code : code;
+        code = sl_exit_is_complete(code) ? error.code : code;
     }
     sl_error removing = {0};
     if (drill.connection && !sl_throwaway_drop(&drill.throwaway, &removing))

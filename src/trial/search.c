@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "util/estimate.h"
+#include "util/hash.h"
 
 /* ---- the surface ----
  *
@@ -554,13 +555,6 @@ static size_t next_for_the_cheapest(const search_state *run) {
 
 /* ---- trials ---- */
 
-static uint64_t draw(search_state *run, uint64_t below) {
-    run->random ^= run->random << 13;
-    run->random ^= run->random >> 7;
-    run->random ^= run->random << 17;
-    return run->random % below;
-}
-
 static bool may_go_on(const search_state *run) {
     return !run->stopped && run->search->trials < run->allowance;
 }
@@ -593,7 +587,7 @@ static bool search_grid(search_state *run, sl_error *error) {
         order[i] = i;
     for (unsigned repeat = 0; repeat < run->plan->repeats && may_go_on(run); repeat++) {
         for (size_t i = count; i > 1; i--) { /* shuffle, so that a disturbance hits other cells */
-            size_t other = (size_t)draw(run, i), kept = order[i - 1];
+            size_t other = (size_t)(sl_random_next(&run->random) % i), kept = order[i - 1];
             order[i - 1] = order[other];
             order[other] = kept;
         }

@@ -202,7 +202,7 @@ static bool run_load(sl_tune *tune, const sl_load_config *load, const bson_t *ac
         tune->interrupted = true;
         return false;
     }
-    if (code == SL_EXIT_OK || code == SL_EXIT_REJECTS)
+    if (sl_exit_is_complete(code))
         return true;
     tune->load_failed = true;
     return sl_error_set(&tune->failure, code, "the trial in %s failed", load->work_directory);

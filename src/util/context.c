@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -14,7 +13,6 @@
 
 #include "clock.h"
 #include "interrupt.h"
-#include "log.h"
 #include "print.h"
 #include "private_file.h"
 

@@ -5,8 +5,6 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "print.h"
-
 bool sl_error_set(sl_error *error, sl_exit code, const char *format, ...) {
     if (!error)
         return false;

@@ -37,6 +37,11 @@
 typedef enum sl_exit { SL_EXITS(SL_EXIT_NAME) } sl_exit;
 #undef SL_EXIT_NAME
 
+/* Is the work complete, perhaps with rejects? */
+static inline bool sl_exit_is_complete(sl_exit code) {
+    return code == SL_EXIT_OK || code == SL_EXIT_REJECTS;
+}
+
 typedef struct sl_error {
     sl_exit code;       /* SL_EXIT_OK: no error */
     char message[1200]; /* a few lines: what failed, where, why, what to do. NUL-terminated */

@@ -57,6 +57,13 @@ static inline uint64_t sl_process_hash(const char *text) {
     return sl_seeded_hash(text, strlen(text), sl_process_seed());
 }
 
+/* The next number of a fast random sequence (xorshift), not for secrets; *state is not 0. */
+static inline uint64_t sl_random_next(uint64_t *state) {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    return *state ^= *state << 17;
+}
+
 /* ---- MD5 ---- */
 
 #define SL_MD5_BYTES 16

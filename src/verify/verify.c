@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bson/bson_lookup.h"
 #include "job/decision.h"
 #include "job/job.h"
 #include "job/numbers.h"
