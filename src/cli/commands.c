@@ -542,7 +542,8 @@ static void set_up_trials(sl_tune_config *config, const sl_options *options, sl_
  * without an expected one, so a misspelt name would go unnoticed. */
 static void check_answers(const bson_t *answers, sl_suite *suite, sl_error *error) {
     sl_error why = {0};
-    if (answers && !sl_answers_check(answers, &suite, 1, &why))
+    if (answers && !sl_answers_check(answers, &suite, suite ? 1 : 0, &why) &&
+        (suite || !bson_has_field(answers, "answers")))
         sl_option_failed(error, "--answers: ", &why);
 }
 
@@ -624,6 +625,8 @@ int sl_command_reload(const sl_options *options) {
     /* Files are read first: setting up the load asks for a password, unless a problem was found. */
     read_json(options, "answers", &answers, &error);
     sl_suite *suite = open_only_suite(options, answers, &error);
+    if (!suite)
+        check_answers(answers, NULL, &error);
     read_json(options, "compare", &last, &error);
     if (sl_option_given(options, "objective") && sl_option_seconds(options, "objective") <= 0)
         sl_option_problem(&error, "--objective must be more than 0; write it like 90s, 15m or 4h");
