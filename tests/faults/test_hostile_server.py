@@ -284,7 +284,7 @@ class HostileServer(fault_case.ProxyCase):
         for reply, drop, shown in (
                 ({"writeErrors": [{"index": 0, "code": 11000, "errmsg": "x"}]}, {"ok": 1.0}, "problem +inserts "),
                 ({"writeConcernError": {"code": 64}}, {"ok": 1.0}, "problem +inserts "),
-                ({"ok": 0.0, "code": 50}, {"ok": 0.0, "code": 13}, r"IT\s+COULD\s+NOT\s+BE\s+DROPPED")):
+                ({"ok": 0.0, "code": 50}, {"ok": 0.0, "code": 13}, r"AND\s+COULD\s+NOT\s+BE\s+DROPPED")):
             hostile = self.replying(drop=lambda _, drop=drop: drop,
                                     insert=lambda _, reply=reply: {"ok": 1.0, "n": 200, **reply})
             self.assertRegex(self.shardload("doctor", "--write", "-d", self.database_name, "--uri",
