@@ -174,10 +174,10 @@ bool sl_option_failed(sl_error *error, const char *prefix, const sl_error *why);
  * returns false. */
 bool sl_option_memory(sl_error *error, const char *activity);
 
-/* Adds a problem for each option whose name or group is among the words ("a|b"), and whose value is
- * of the origin `least` or a later one: its name, then `why`. A value of a file or of the
- * environment may be meant for other commands: SL_FROM_COMMAND_LINE accepts it. A word that is
- * neither a name nor a group aborts. */
+/* Refuses options: adds a problem, the option's name and `why`, for each option whose name or group
+ * is among the words ("a|b"). Only values from `least` or a later origin are refused; with
+ * SL_FROM_COMMAND_LINE, those of files and of the environment are accepted, since they may be meant
+ * for other commands. A word that is neither a name nor a group aborts. */
 void sl_options_refuse(const sl_options *options, sl_option_origin least, const char *words,
                        const char *why, sl_error *error);
 

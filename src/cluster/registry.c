@@ -11,6 +11,7 @@
  *    layout: {shards, shardNames, pieces, leading}, options: {<name>: <text>}}
  *   {_id: "counter", last: <the last number assigned>, collection: <the UUID of the collection that
  *    the registry belongs to>, types: [{column, type}, ...],
+ *    existed: <was the collection there before its first load?>,
  *    ids: [{from}, ...], begun: {types, ids: <a token of the last load that has confirmed it>}}
  *
  * A source's number is part of the ids of its documents, so two sources must never have the same

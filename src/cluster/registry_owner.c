@@ -8,7 +8,8 @@
  * collection has this UUID any more, the collection was dropped, and another one may have its name;
  * or it was restored, resharded or copied (convertToCapped, movePrimary), which keeps the
  * documents. Its documents decide: if the target has documents whose _ids have numbers of the
- * registry, it is the same collection. If not, the registry reads as empty, and the next load
+ * registry, and not fewer documents than the registry lists, it is the same collection. If it has
+ * fewer, the user decides (--again). If it has none, the registry reads as empty, and the next load
  * removes its sources.
  *
  * Each loader of a load settles the registry before it registers a source. Each source has the UUID
@@ -26,15 +27,15 @@
 #define REGISTRIES_MOST 1000u /* that are searched for a collection's */
 
 typedef struct claims {
-    bool any;                 /* there is a registry */
-    uint32_t last;            /* its last number */
-    uint64_t has, lists;      /* documents of the collection, and of the registry; 0: not counted */
-    char owner[SL_UUID_ROOM]; /* of the collection that it belongs to; "": not recorded */
-    char name[256];           /* the name of that collection, if it is another one; "" */
-    bool taken;               /* that name has the registry of a third collection */
-    char left[SL_UUID_ROOM];  /* or of this one, which no longer exists; "" */
-    char other[256];          /* the registry of the target, under another name; "" */
-    uint32_t other_last;      /* its last number */
+    bool any;                    /* there is a registry */
+    uint32_t last;               /* its last number */
+    uint64_t stored, registered; /* documents, if they were counted */
+    char owner[SL_UUID_ROOM];    /* of the collection that it belongs to; "": not recorded */
+    char name[256];              /* the name of that collection, if it is another one; "" */
+    bool taken;                  /* that name has the registry of a third collection */
+    char left[SL_UUID_ROOM];     /* or of this one, which no longer exists; "" */
+    char other[256];             /* the registry of the target, under another name; "" */
+    uint32_t other_last;         /* its last number */
 } claims;
 
 /* Reads from a registry to which collection it belongs. */
@@ -151,9 +152,9 @@ static bool find_documents(sl_registry *registry, claims *c, bool counts, bool *
     if (ok && *found && counts) {
         const bson_t all = BSON_INITIALIZER;
         bool complete;
-        ok = sl_count_matching(registry->connection, &target, &all, &c->has, error) &&
-             sl_registry_total(registry, NULL, false, &c->lists, &complete, error);
-        *doubt = ok && c->has < c->lists;
+        ok = sl_count_matching(registry->connection, &target, &all, &c->stored, error) &&
+             sl_registry_total(registry, NULL, false, &c->registered, &complete, error);
+        *doubt = ok && c->stored < c->registered;
         *found = !*doubt;
     }
     return ok;
@@ -195,11 +196,11 @@ static bool take_over(sl_registry *registry, bool any, bool keep, bool created, 
 
 static bool refuse_doubt(const sl_registry *registry, const claims *c, sl_error *error) {
     char fewer[200] = "";
-    if (c->lists > 0)
+    if (c->registered > 0)
         snprintf(fewer, sizeof fewer,
                  " It holds %" PRIu64 " documents, and their loads have stored %" PRIu64
                  ": `shardload verify` then shows which sources --again must complete.",
-                 c->has, c->lists);
+                 c->stored, c->registered);
     return sl_error_set(
         error, SL_EXIT_CLUSTER,
         "%s.%s has another UUID than the collection whose sources its registry %s.%s lists. If it "
@@ -246,9 +247,9 @@ static bool settle_read(sl_registry *registry, const claims *c, bool documents, 
     return true;
 }
 
-/* The collection of the registry has another name now. An empty target takes the registry, as when
- * each night a new collection is loaded, and then gets another name. `*done`: another loader has
- * taken it meanwhile. */
+/* The collection that the registry belongs to was renamed, and the target has its old name. An
+ * empty target takes the registry: each night a collection may be loaded, and then renamed.
+ * `*done`: another loader has taken it meanwhile. */
 static bool take_name(const sl_registry *registry, const sl_target *target, sl_settling how,
                       bool first, claims *c, bool *done, sl_error *error) {
     char followed[SL_NAMESPACE_ROOM];

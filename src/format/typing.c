@@ -534,10 +534,10 @@ static char separator_in(const sl_schema_column *type) {
     return form ? form->decimal : type->type == SL_TYPE_INT ? 0 : '.';
 }
 
-static char separator_of(const sl_typed_column *column) {
+static bool has_separator(const sl_typed_column *column, char separator) {
     sl_schema_column type = {0};
     sl_column_guess_decide(&column->guess, &type);
-    return column->guess.values > 0 ? separator_in(&type) : 0;
+    return column->guess.values > 0 && separator_in(&type) == separator;
 }
 
 /* Finds the columns whose numbers have points between commas, while those of the same name between
@@ -552,10 +552,11 @@ static void divide_forms(sl_typing *typing) {
                 const sl_typed_column *first = typed_layout_column(other, column->name);
                 if (!first || first->first != j)
                     continue;
-                const bool commas = layout->delimiter == ',';
-                const char one = separator_of(first), two = separator_of(column);
-                const bool differs = layout->delimiter != other->delimiter && one && two &&
-                                     one != two && (commas ? two : one) == '.';
+                const bool differs =
+                    layout->delimiter != other->delimiter &&
+                    (layout->delimiter == ','
+                         ? has_separator(column, '.') && has_separator(first, ',')
+                         : has_separator(first, '.') && has_separator(column, ','));
                 column->first = differs ? k : j;
                 column->other = differs ? first : NULL;
                 if (!differs)

@@ -576,8 +576,8 @@ static bool may_be_dropped(const sl_job *job, const sl_destination *destination,
                         "--drop would remove %s.%s, which other programs have set up, with what "
                         "this command does not name: %s%s. To keep it, remove its documents "
                         "(deleteMany in mongosh), and load with --again instead of --drop; or add "
-                        "the options of "
-                        "this list that begin with --. If nothing of it is needed any more, give "
+                        "the options of this list that begin with --. If nothing of it is needed "
+                        "any more, give "
                         "mongosh %s.drop()",
                         target->database, target->collection, list, more,
                         sl_mongosh_collection(target->database, target->collection));
@@ -601,35 +601,6 @@ static void warn_of_lost(const sl_job *job, const sl_destination *destination) {
     bson_destroy(&l.items);
 }
 
-/* Records that have matched stored documents must not be inserted beside them, with their positions
- * as _ids; --again does not help. */
-static bool refuse_matched(sl_job *job, const sl_destination *destination, sl_error *error) {
-    const sl_target *target = &destination->target;
-    size_t count;
-    if (job->resumed || target->drop || job->config->format_options.mode != SL_MODE_INSERT)
-        return true;
-    sl_registry_entry *entries = sl_sources_entries(job, &count, error);
-    bool ok = entries && sl_registry_look_up(destination->registry, entries, count, error);
-    for (size_t i = 0; ok && i < count; i++) {
-        const sl_registry_entry *one = &entries[i];
-        if (one->matched == 0 ||
-            (job->own_ids && (job->keys || sl_documents_type(job, OWN_ID, NULL))))
-            continue;
-        ok = sl_error_set(
-            error, SL_EXIT_SOURCE,
-            "%s: %s of its records have matched documents of %s.%s in a load with --mode. --mode "
-            "insert would store these records a second time, beside the documents%s%s. To store "
-            "all of its records nevertheless, load a copy under another name with --again",
-            one->name, sl_number_text(one->matched), target->database, target->collection,
-            one->rejected_in[0] ? ". Records that matched none are in the folder rejected/ in "
-                                : "",
-            one->rejected_in);
-        error->loaded_before = false;
-    }
-    free(entries);
-    return ok;
-}
-
 bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, sl_error *error) {
     sl_connection *connection = destination->connection;
     const sl_target *target = &destination->target;
@@ -650,7 +621,6 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
            sl_parts_find_shards(job, destination, error) && may_match(job, destination, error) &&
            sl_indexes_may_be_built(connection, target, view->exists, config->indexes,
                                    config->index_count, error) &&
-           refuse_matched(job, destination, error) &&
            sl_sources_refuse_loaded(job, destination, error);
 }
 

@@ -89,7 +89,8 @@ typedef struct sl_job {
     uint64_t rejected; /* records of these sources that earlier loads have rejected, and the
                               first work directory that lists some; verify only */
     char rejected_in[300];
-    uint64_t left; /* documents that these loads have left under the _ids of their records */
+    uint64_t registered; /* documents that these sources must have, by the registry; UINT64_MAX:
+                            not known, since a load has not ended, or was one of parts */
     sl_not_loaded not_loaded;
     struct sl_embed *embed; /* --embed (embed.h); NULL without it. Owned */
 

@@ -382,6 +382,26 @@ static bool refuse_loaded(const sl_job *job, const sl_destination *destination,
     return false;
 }
 
+/* Refuses records that have matched stored documents: --mode insert would store them beside these,
+ * with their positions as _ids. --again does not help. */
+static bool refuse_beside_matched(sl_job *job, const sl_target *target,
+                                  const sl_registry_entry *entries, size_t count, sl_error *error) {
+    const sl_registry_entry *one = entries;
+    while (one < entries + count && one->matched == 0)
+        one++;
+    return one == entries + count || !takes_positions(job) ||
+           sl_error_set(
+               error, SL_EXIT_SOURCE,
+               "%s: %s of its records have matched documents of %s.%s in a load with "
+               "--mode. --mode insert would store these records a second time, beside the "
+               "documents%s%s. To store all of its records nevertheless, load a copy "
+               "under another name with --again",
+               one->name, sl_number_text(one->matched), target->database, target->collection,
+               one->rejected_in[0] ? ". Records that matched none are in the folder rejected/ in "
+                                   : "",
+               one->rejected_in);
+}
+
 /* Checks the registry for one of this loader's parts, before anything is changed. */
 static bool may_be_loaded(const sl_job *job, const sl_destination *destination, const void *context,
                           uint32_t part, sl_registry_entry *entries, size_t count,
@@ -389,6 +409,8 @@ static bool may_be_loaded(const sl_job *job, const sl_destination *destination, 
     (void)context, (void)part;
     bool repeats = !sl_load_mode(job->config)->matches; /* loaded again, stored again */
     bool ok = sl_registry_look_up(destination->registry, entries, count, error) &&
+              (!repeats ||
+               refuse_beside_matched((sl_job *)job, &destination->target, entries, count, error)) &&
               (job->config->again || job->resumed || !repeats ||
                refuse_loaded(job, destination, entries, count, error));
     for (size_t i = 0; ok && i < count; i++)
@@ -1092,9 +1114,11 @@ bool sl_sources_number_as_loaded(sl_job *job, const sl_destination *destination,
         take_numbers(job, entries);
     for (size_t i = 0; ok && i < count; i++) {
         job->rejected += entries[i].rejected;
-        if (entries[i].state == SL_SOURCE_LOADED && !entries[i].in_parts)
-            job->left += entries[i].in_range > 0 ? entries[i].in_range
-                                                 : entries[i].stored + entries[i].matched;
+        if (entries[i].state != SL_SOURCE_LOADED || entries[i].in_parts)
+            job->registered = UINT64_MAX;
+        else if (job->registered != UINT64_MAX)
+            job->registered += entries[i].in_range > 0 ? entries[i].in_range
+                                                       : entries[i].stored + entries[i].matched;
         matched += entries[i].matched;
         if (entries[i].foreign > job->foreign)
             job->foreign = entries[i].foreign;

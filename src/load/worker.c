@@ -327,7 +327,8 @@ static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code
                         .record = sl_text_of(json ? json : "")};
     const sl_text text = text_of(state->worker, open_block);
     const uint64_t at = offset - open_block->block.offset;
-    /* Under another _id, a record whose document is another version would be stored beside it. */
+    /* A stored document with this position as its _id is another version of this record. Loaded
+     * from rejected/, the record would have another position, and be stored beside it. */
     const bool versions = fate == FATE_ID_TAKEN && !state->worker->job->own_ids;
     if (at < text.length && !versions && is_kept(state->worker, open_block))
         reject.text = sl_sources_record(state->worker->job, open_block->block.source,

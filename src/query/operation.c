@@ -245,9 +245,9 @@ static bool read_array(const answer_reader *reader, const bson_t *reply, const c
  * than that of the only document that an insert has. */
 static bool read_number(const answer_reader *reader, const bson_t *reply, bool insert) {
     const double n = sl_look_amount(reply, "n", -1);
-    const int64_t number = (int64_t)n;
+    const int64_t number = n >= 0 && n < 0x1p63 ? (int64_t)n : -1;
     bson_t document = BSON_INITIALIZER;
-    if (n < 0 || n > (double)number || (insert && number != 1))
+    if (number < 0 || n > (double)number || (insert && number != 1))
         return false;
     BSON_APPEND_INT64(&document, "n", number);
     read_document(reader, &document);

@@ -90,7 +90,7 @@ bool sl_oplog_is_same(const sl_restore *restore, const bson_t *was, sl_error *er
                         restore->oplog);
 }
 
-/* Appends the values that a document has of a shard key, except _id. */
+/* Appends the fields of the shard key `pattern`, except _id, with their values in the document. */
 static void append_key_values(const bson_t *pattern, const bson_t *document, bson_t *key) {
     bson_iter_t field, value;
     for (bool more = bson_iter_init(&field, pattern); more && bson_iter_next(&field);) {

@@ -115,8 +115,9 @@ bool sl_restore_write_list(sl_restore *restore, sl_error *error);
  * a file that differs, and another oplog are errors (SL_EXIT_SOURCE). An archive has no list before
  * it has been unpacked. */
 bool sl_restore_same_dump(sl_restore *restore, sl_error *error);
-/* Is this still the file with which the restore began? `was`: all zero, if that is not known. If
- * not, error->no_resume says whether --resume would refuse it, too. */
+/* Is the file the same as when the restore began? `was`: its identity then; all zero: not known, so
+ * every file is accepted. If it is another one, error->no_resume says whether --resume would refuse
+ * it, too. */
 bool sl_restore_same_file(const char *path, const sl_source_identity *was, sl_error *error);
 
 /* ---- oplog_replay.c ---- */

@@ -405,28 +405,12 @@ static bool compare_ids(const sl_verification *verification, uint64_t *all, uint
     return result == SL_SCAN_DONE;
 }
 
-/* The documents that loads of these sources stored or found; UINT64_MAX: not ended, or in parts. */
-static bool read_registered(const sl_verification *verification, uint64_t *documents,
-                            sl_error *error) {
-    size_t count;
-    sl_registry_entry *entries = sl_sources_entries(&verification->job, &count, error);
-    const bool ok =
-        entries && sl_registry_look_up(verification->destination.registry, entries, count, error);
-    *documents = 0;
-    for (size_t i = 0; ok && i < count && *documents != UINT64_MAX; i++)
-        *documents = entries[i].state != SL_SOURCE_LOADED || entries[i].in_parts
-                         ? UINT64_MAX
-                         : *documents + entries[i].stored + entries[i].matched;
-    free(entries);
-    return ok;
-}
-
 /* Compares the number of stored documents with those found; without `content`, those expected. */
 static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
     const sl_job *job = &verification->job;
     const sl_destination *destination = &verification->destination;
     sl_range_totals *outside = &verification->ranges[job->range_count];
-    uint64_t found = 0, all = 0, others = 0, own = UINT64_MAX, repeated = 0, different = 0;
+    uint64_t found = 0, all = 0, others = 0, repeated = 0, different = 0;
     bool complete = true;
     const bson_t everything = BSON_INITIALIZER;
     if (sl_interrupt_requested())
@@ -464,12 +448,12 @@ static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
     /* `others` is the most that the other sources may have stored: two sources may have records
      * with the same _id. Beside them, a record that repeats an _id is not seen in the sums. */
     if (!job->config->unregistered &&
-        (!sl_sources_others(job, destination, false, &others, &complete, error) ||
-         !read_registered(verification, &own, error)))
+        !sl_sources_others(job, destination, false, &others, &complete, error))
         return false;
     if (!complete)
         others = UINT64_MAX;
-    found = own < found ? own : found;
+    if (!job->config->unregistered && job->registered < found)
+        found = job->registered;
     uint64_t more = all - found, extra = more > others ? more - others : 0;
     extra = without_foreign(verification, extra);
     atomic_store(&outside->found, extra);
@@ -1219,9 +1203,10 @@ static bool verify_report(sl_verification *verification) {
     BSON_APPEND_UTF8(&section, "compared", verification->content ? "content" : "counts");
     sl_verified_figures sum = report_ranges(verification, &section, table);
     sl_verified_figures outside = add(&sum, &verification->ranges[job->range_count]);
-    const bool ok =
-        sum.extra == 0 && sum.different == 0 && /* missing: those that a load rejected */
-        (sum.missing == 0 || (job->rejected == rejects + sum.missing && sum.found >= job->left));
+    const bool ok = sum.extra == 0 &&
+                    sum.different == 0 && /* missing: those that a load rejected */
+                    (sum.missing == 0 ||
+                     (job->rejected == rejects + sum.missing && sum.found >= job->registered));
     if (outside.found > 0)
         add_row(table, verification, "outside all ranges", "", &outside);
     add_row(table, verification, "total", "", &sum);

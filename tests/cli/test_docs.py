@@ -25,6 +25,7 @@ LIMITS = [
     ("security", "a `setName` of at most {} bytes", "cluster/internal.h", "SL_SET_NAME_MAX", 1),
     ("security", "after {} silent ones, or as long", "cluster/streams.c", "SILENT_MAX", 1),
     ("security", "at most {} iterations", "cluster/streams.c", "ITERATIONS_MAX", 1),
+    ("security", "a parameter's sample {} MiB", "query/query.h", "SL_RESULT_BYTES_MAX", MIB),
     ("security", "the registry) | at most {} MiB; 10,000 shards", "cluster/connection.h", "SL_CURSOR_KEPT_MAX", MIB),
     ("security", "the registry) | at most 256 MiB; {} shards", "cluster/topology.c", "SHARDS_MAX", 1),
     ("security", "{} entries of a list in the registry", "cluster/registry.c", "LIST_MOST", 1),
