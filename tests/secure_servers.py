@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Certificates and servers for the tests of secure connections: a certificate authority, created with
 the openssl program, and real servers that require TLS or users."""
+import contextlib
+import itertools
 import os
 import pathlib
 import shutil
@@ -72,20 +74,30 @@ class Server(servers.Servers):
 
 class Impostor:
     """A TLS server with a certificate with which mongod would not start. After the handshake it
-    answers nothing."""
+    answers nothing. It stands before a `real` server: its first `relayed` connections go there."""
 
-    def __init__(self, certificate):
+    def __init__(self, certificate, real=None, relayed=0):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate)
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
 
+        def relay(source, sink):
+            with contextlib.suppress(OSError), sink:
+                while data := source.recv(65536):
+                    sink.sendall(data)
+
         def serve():
-            while True:
+            for count in itertools.count(1):
                 try:
                     connection, _ = self.listener.accept()
                 except OSError:
                     return
+                if count <= relayed:
+                    server = socket.create_connection(("127.0.0.1", real.port))
+                    for ends in ((connection, server), (server, connection)):
+                        threading.Thread(target=relay, args=ends, daemon=True).start()
+                    continue
                 try:
                     with context.wrap_socket(connection, server_side=True) as secured:
                         secured.recv(1)

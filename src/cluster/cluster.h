@@ -414,8 +414,9 @@ void sl_direct_return(sl_direct *direct, uint32_t shard, mongoc_client_t *client
  * UUID; with `required`, also that it exists. Without `required`, nothing is read when the server
  * accepts the UUID in commands, since it then refuses inserts into another collection.
  * (identity.c) */
-bool sl_target_check_shard(sl_direct *direct, uint32_t shard, const char *name,
-                           const sl_target *target, bool required, sl_error *error);
+bool sl_target_check_shard(sl_connection *connection, sl_direct *direct, uint32_t shard,
+                           const char *name, const sl_target *target, bool required,
+                           sl_error *error);
 
 /* Reads the chunk map while no chunk is being moved. sl_direct_check detects later changes of the
  * map. */

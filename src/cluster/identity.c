@@ -199,8 +199,9 @@ static bool check_shard(mongoc_client_t *client, const sl_target *target, bool r
     return ok || !*same;
 }
 
-bool sl_target_check_shard(sl_direct *direct, uint32_t shard, const char *name,
-                           const sl_target *target, bool required, sl_error *error) {
+bool sl_target_check_shard(sl_connection *connection, sl_direct *direct, uint32_t shard,
+                           const char *name, const sl_target *target, bool required,
+                           sl_error *error) {
     bson_error_t why = {0};
     char uuid[SL_UUID_ROOM], was[40], is[40];
     bool same = true;
@@ -218,10 +219,11 @@ bool sl_target_check_shard(sl_direct *direct, uint32_t shard, const char *name,
                            name, target->database, target->collection);
             return true;
         }
-        if (!sl_backoff(attempt, NULL, NULL)) {
-            sl_error_from_driver(error, "reading the collection's UUID", &why);
+        sl_error_from_driver(error, "reading the collection's UUID", &why);
+        if (!sl_connection_backoff(connection, attempt, error))
             return sl_error_prefix(error, "shard %s", name);
-        }
+        if (error)
+            error->code = SL_EXIT_OK; /* not a failure while the wait continues */
     }
     return sl_error_set(
         error, SL_EXIT_CLUSTER,

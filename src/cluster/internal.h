@@ -150,9 +150,9 @@ bool sl_message_check(const uint8_t *message, size_t length, char why[SL_MESSAGE
 bool sl_message_answers(const uint8_t *message, uint32_t request, uint32_t expected,
                         char why[SL_MESSAGE_WHY]);
 
-/* ---- streams.c: refused messages ---- */
+/* ---- streams.c: refused messages and certificates ---- */
 
-/* Why this thread refused a message, for the error of the command that received it; "" if it
+/* Why this thread refused a message or a certificate, for the error of the command; "" if it
  * refused none. */
 const char *sl_message_refusal(void);
 void sl_message_forget_refusal(void);

@@ -560,7 +560,8 @@ typedef struct checked_stream {
     char host[BSON_HOST_NAME_MAX + 8];
 } checked_stream;
 
-/* The reason why this thread refused a message, and its server; empty if there is none. */
+/* The reason why this thread refused a message or a certificate, and its server; empty if there is
+ * none. */
 static _Thread_local struct {
     char text[BSON_HOST_NAME_MAX + SL_MESSAGE_WHY + 64];
     char host[BSON_HOST_NAME_MAX + 8];
@@ -572,6 +573,17 @@ const char *sl_message_refusal(void) {
 
 void sl_message_forget_refusal(void) {
     refusal.text[0] = '\0';
+}
+
+static void note_refusal(const char *host, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void note_refusal(const char *host, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    sl_print_text_v(refusal.text, sizeof refusal.text, format, arguments);
+    va_end(arguments);
+    snprintf(refusal.host, sizeof refusal.host, "%s", host);
 }
 
 static void forget_refusal_of(const char *host) {
@@ -623,11 +635,13 @@ static void note_request(checked_stream *self, const mongoc_iovec_t *parts, size
 static ssize_t checked_writev(mongoc_stream_t *stream, mongoc_iovec_t *parts, size_t count,
                               int32_t timeout_ms) {
     checked_stream *self = of(stream);
-    forget_refusal_of(self->host);
     if (self->unsent == 0)
         note_request(self, parts, count);
     ssize_t sent = mongoc_stream_writev(self->inner, parts, count, timeout_ms);
-    self->unsent -= sent > 0 ? (size_t)sent : 0;
+    if (sent > 0) {
+        forget_refusal_of(self->host);
+        self->unsent -= (size_t)sent;
+    }
     return sent;
 }
 
@@ -767,9 +781,7 @@ static ssize_t next_message(checked_stream *self, int32_t timeout_ms) {
         sl_message_forget_refusal();
         return 1;
     }
-    sl_print_text(refusal.text, sizeof refusal.text, "a message of %s is refused: %s", self->host,
-                  why);
-    snprintf(refusal.host, sizeof refusal.host, "%s", self->host);
+    note_refusal(self->host, "a message of %s is refused: %s", self->host, why);
     errno = EPROTO;
     return -1;
 }
@@ -1176,6 +1188,8 @@ static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_l
         stream = &made->vtable;
     }
     made->outermost = checked_stream_new(stream, owner, &made->deadline, host->host_and_port);
+    if (socket >= 0 && made->socket < 0)
+        note_refusal(host->host_and_port, "%s: %s", host->host_and_port, error->message);
     if (made->outermost)
         return made->outermost;
     mongoc_stream_destroy(stream);

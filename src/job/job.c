@@ -254,8 +254,9 @@ bool sl_target_check_shards(const sl_destination *destination, const _Atomic uin
                             sl_error *error) {
     for (uint32_t i = 0; destination->direct && i < destination->topology->count; i++) {
         bool required = sent && atomic_load(&sent[i]) > 0;
-        if (!sl_target_check_shard(destination->direct, i, destination->topology->shards[i].name,
-                                   &destination->target, required, error))
+        if (!sl_target_check_shard(destination->connection, destination->direct, i,
+                                   destination->topology->shards[i].name, &destination->target,
+                                   required, error))
             return false;
     }
     return true;

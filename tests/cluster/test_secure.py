@@ -311,6 +311,16 @@ class Tls(SecureCase):
             self.load("--uri", self.uri(impostor), "--tlsCAFile", self.ours.certificate, code=None),
             "the server's certificate expired on Jan  1 00:00:00 2002")
 
+    def test_a_certificate_that_is_exchanged_later_is_named(self):
+        """The message said "connection refused; is the server running" once the first connections were made."""
+        other = Authority(self.scratch / "exchanged", "Other").issue("server", "/O=servers/CN=localhost", ALTERNATIVE)
+        for relayed in (2, 3):
+            impostor = Impostor(other, self.tls, relayed)
+            self.addCleanup(impostor.close)
+            self.assert_refused(
+                self.load("--uri", f"mongodb://127.0.0.1:{impostor.port}/?serverSelectionTimeoutMS=1000", "--tlsCAFile",
+                          self.ours.certificate, "--retry-timeout", 1, "-u", "sha-1", "-p", PASSWORD, code=None), "certificate verify failed")
+
     def test_a_name_that_looks_like_the_address_does_not_count(self):
         impostor = Impostor(self.ours.issue("named", "/O=servers/CN=127.0.0.1", "DNS:127.0.0.1"))
         self.addCleanup(impostor.close)
