@@ -24,12 +24,14 @@ def encoded(name):
     return b"".join(bytes([len(part)]) + part.encode() for part in name.split(".")) + b"\0"
 
 
-def reply(query, host, options):
-    """The reply to a query about the domain: one server with this name, and options in a TXT record. The host
-    "many" has hundreds of addresses; names "late..." are resolved slowly, and those with a 0 do not exist."""
+def reply(query, hosts, options):
+    """The reply to a query about the domain: one server with the first of these names (with the next one, if the
+    query is repeated), and options in a TXT record. The host "many" has hundreds of addresses; names "late..." are
+    resolved slowly, and those with a 0 do not exist."""
     end = query.index(0, 12)
     kind, = struct.unpack_from(">H", query, end + 1)
     count = ADDRESSES if query[13:].startswith(b"many") else 1
+    host = hosts.pop(0) if kind == SRV and len(hosts) > 1 else hosts[0]
     data = {SRV: [struct.pack(">HHH", 0, 0, PORT if host[:4] != "zero" else 0) + encoded(host)],
             ADDRESS: [bytes([127, n >> 8, n & 255, 1]) for n in range(count)],
             TXT: [bytes([len(options)]) + options.encode()] if options else []}.get(kind, [])
@@ -40,8 +42,13 @@ def reply(query, host, options):
     return query[:2] + struct.pack(">HHHHH", 0x8180, 1, len(data), 0, 0) + query[12:end + 5] + records
 
 
-def serve(host, options, seen, certificate):
+def serve(hosts, options, seen, folder):
     names, server, *clients = socket.socket(type=socket.SOCK_DGRAM), *(socket.socket() for _ in range(4))
+    certificate, local = os.path.join(folder, "ca", "server.pem"), socket.socket(socket.AF_UNIX)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(folder, "s.example.net"))
+    local.bind(os.path.join(folder, "s.example.net"))
+    local.listen()
     names.bind((HOST, 53))
     server.bind((HOST, PORT))
     server.listen()
@@ -56,7 +63,11 @@ def serve(host, options, seen, certificate):
             query, sender = names.recvfrom(4096)
             if query[13:].startswith(b"late"):
                 seen.append(query[13:13 + query[12]].decode())
-            names.sendto(reply(query, host, options), sender)
+            names.sendto(reply(query, hosts, options), sender)
+
+    def accept_local():
+        local.accept()
+        seen.append("a socket of this machine")
 
     def accept():
         while True:
@@ -70,7 +81,7 @@ def serve(host, options, seen, certificate):
             elif seen[-1] != TLS_HANDSHAKE:
                 connection.sendall(struct.pack("<iiii", 16, 0, 0, 2013))    # as if a MongoDB server answered
             connection.close()
-    for work in (answer, accept):
+    for work in (answer, accept, accept_local):
         threading.Thread(target=work, daemon=True).start()
     return full, clients
 
@@ -84,7 +95,7 @@ def inside(folder, host, options, *command):
     with open(path, "w", encoding="ascii") as file:
         file.write(f"nameserver {HOST}\n")
     subprocess.run(["mount", "--bind", path, "/etc/resolv.conf"], check=True)
-    kept_open = serve(host, options, seen, os.path.join(folder, "ca", "server.pem"))
+    kept_open = serve(host.split(" "), options, seen, folder)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     del kept_open
     print(json.dumps([done.returncode, done.stderr, seen]))
@@ -127,6 +138,12 @@ class Srv(support.Case):
                 self.assertEqual((code, seen), (support.EXIT_CLUSTER, []), message)
                 self.assertIn(said, message)
                 self.assertIn("DNS", message)
+
+    def test_dns_that_is_asked_again_cannot_name_a_socket(self):
+        """The driver asks again, after the check of the first reply."""
+        code, message, seen = self.connect(f"a.example.net {self.scratch}/s.example.net", uri_options="&tls=false")
+        self.assertEqual((code, "s.example.net" in message), (support.EXIT_CLUSTER, True), message)
+        self.assertNotIn("a socket of this machine", seen)
 
     def test_tls_is_used_unless_the_user_turns_it_off(self):
         code, message, seen = self.connect("a.example.net", "authSource=x")
