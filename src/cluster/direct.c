@@ -75,6 +75,7 @@ static bool refused(const sl_shard *shard, const bson_error_t *why, sl_error *er
              shard->host);
     sl_error_from_driver(error, doing, &plain);
     size_t used = strlen(error->message);
+    used -= used > 0 && error->message[used - 1] == '.' && advice[0] == '.';
     snprintf(error->message + used, sizeof error->message - used, "%s", advice);
     return false;
 }

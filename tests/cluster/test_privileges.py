@@ -205,6 +205,18 @@ class Privileges(support.Case):
                     elif command != "doctor":
                         self.assertEqual(re.findall(r"privilege (?!dbStats|inprog).*", outcome.text), [])
 
+    def test_comparing_compressors_needs_the_documented_role(self):
+        roles = documented_roles()
+        actions = {action for name in ("shardloadLoad", "shardloadPrepare") for privilege in roles[name]["privileges"]
+                   for action in privilege["actions"]}
+        self.root.admin.command(roles["shardloadFlush"])
+        for inherited, warned in ([], ["fsync"]), (["shardloadFlush"], []):
+            who = self.allow({"createRole": f"wide{len(inherited)}", "roles": inherited, "privileges": [
+                {"resource": {"db": DATABASE, "collection": ""}, "actions": sorted(actions)}]})
+            outcome = self.shardload("tune", *who, "--search", "grid", "--trial-bytes", "1MiB", "--try-compressors",
+                                     "none,zlib", "--work-dir", f"work-{len(inherited)}", self.source)
+            self.assertEqual(re.findall(r"may be out of date: .*lacks\s+the\s+privilege (\w+)", outcome.text)[:1], warned)
+
     def test_without_a_user_the_message_asks_for_one(self):
         outcome = self.shardload(*self.load_args(
             ["--uri", self.server.uri, "-d", DATABASE, "-c", COLLECTION]), code=EXIT_CLUSTER)
@@ -225,11 +237,12 @@ class RealCluster(support.Case):
             self.skipTest("needs --servers mongos")
         key = self.file("key", "a key for the tests alone")
         key.chmod(0o600)
-        router = self.file("mongos", f'#!/bin/sh\n[ "$1" = --version ] || set -- "$@" --keyFile {key}\n'
-                                     f'exec {os.environ["SHARDLOAD_MONGOS"]} "$@"\n')
-        router.chmod(0o700)
-        cluster = servers.Servers(self.scratch / "cluster", "--shards", 2, "--mongos", router, *servers.SAVING,
-                                  f"--mongod-option=--keyFile={key}", "--mongod-option=--transitionToAuth")
+        open_to_all, programs = self.file("transition", "--transitionToAuth"), []
+        for name, more in (("mongos", ""), ("mongod", f"$(cat {open_to_all})")):
+            programs += [f"--{name}", self.file(name, f'#!/bin/sh\n[ "$1" = --version ] || set -- "$@" --keyFile {key} '
+                                                      f'{more}\nexec {os.environ["SHARDLOAD_" + name.upper()]} "$@"\n')]
+            programs[-1].chmod(0o700)
+        cluster = servers.Servers(self.scratch / "cluster", "--shards", 2, *programs, *servers.SAVING)
         self.addCleanup(cluster.down)
         secure_servers.first_user(cluster.uri)
         with secure_servers.as_root(cluster.uri) as root:
@@ -254,3 +267,25 @@ class RealCluster(support.Case):
             self.assertEqual(root.config.collections.find_one({"_id": f"{DATABASE}.{COLLECTION}"})["key"], {"_id": 1})
             self.assertEqual(root[DATABASE][COLLECTION].count_documents({}), 499)
             self.assertEqual(root.admin.command("balancerStatus")["mode"], "full")
+            shards = [name for name in cluster.names() if name.startswith("s")]
+            for name in shards:     # users on the shards; then these require users, too
+                with support.pymongo.MongoClient(port=cluster.port(name), directConnection=True) as shard:
+                    shard.admin.command(roles["shardloadShard"])
+                    shard.admin.command("createUser", "sharded", pwd=PASSWORD, roles=["shardloadShard"])
+                    shard.admin.command("createUser", "root", pwd=secure_servers.ROOT_PASSWORD, roles=["root"],
+                                        writeConcern={"j": True})
+                cluster.kill(name)
+            open_to_all.write_text("")
+            cluster.start_again()
+            words = ["load", *who, "--progress", "none", "--route", "direct", "--again", "--drop", source]
+            outcome = self.shardload(*words, "--work-dir", self.scratch / "direct")
+            self.assertEqual(re.findall("lacks the privilege (?!listCollections on|.*inprog).*", outcome.text), [])
+            self.assertEqual(root[DATABASE][COLLECTION].count_documents({}), 499)
+            for missing in ("insert", "find"):
+                for name in shards:
+                    with secure_servers.as_root(f"mongodb://127.0.0.1:{cluster.port(name)}") as shard:
+                        shard.admin.command("updateRole", "shardloadShard", privileges=[
+                            {**each, "actions": [action for action in each["actions"] if action != missing] or ["dbStats"]}
+                            for each in roles["shardloadShard"]["privileges"]])
+                self.shardload(*words, "--work-dir", self.scratch / missing, code=EXIT_CLUSTER,
+                               message=f"lacks the privilege {missing} on")
