@@ -319,7 +319,8 @@ class Tls(SecureCase):
             self.addCleanup(impostor.close)
             self.assert_refused(
                 self.load("--uri", f"mongodb://127.0.0.1:{impostor.port}/?serverSelectionTimeoutMS=1000", "--tlsCAFile",
-                          self.ours.certificate, "--retry-timeout", 1, "-u", "sha-1", "-p", PASSWORD, code=None), "certificate verify failed")
+                          self.ours.certificate, "--retry-timeout", 1, "-u", "sha-1", "-p", PASSWORD, code=None),
+                "certificate verify failed")
 
     def test_a_name_that_looks_like_the_address_does_not_count(self):
         impostor = Impostor(self.ours.issue("named", "/O=servers/CN=127.0.0.1", "DNS:127.0.0.1"))
