@@ -687,7 +687,8 @@ static char *file_of_record(const char *path) {
         free(file);
         if (asprintf(&file, "%.*s/%s", length, path, common[i]) < 0)
             return NULL;
-        if (access(file, F_OK) == 0)
+        struct stat facts;
+        if (stat(file, &facts) == 0 && S_ISREG(facts.st_mode))
             return file;
     }
     free(file);

@@ -45,7 +45,7 @@ static bool add_report(reports *list, const char *path, sl_error *error) {
 
 static int is_json(const struct dirent *entry) {
     size_t length = strlen(entry->d_name);
-    return entry->d_name[0] != '.' && length > 5 &&
+    return entry->d_name[0] != '.' && entry->d_type != DT_FIFO && length > 5 &&
            strcmp(entry->d_name + length - 5, ".json") == 0;
 }
 

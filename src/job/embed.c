@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bson/bson_check.h"
 #include "bson/bson_writer.h"
 #include "format/key_fields.h"
 #include "util/interrupt.h"
@@ -334,6 +335,7 @@ static bool write_apart(sl_unmatched *unmatched, FILE *from, const char *path) {
     uint8_t *record = NULL;
     size_t room = 0;
     sl_partition_head head;
+    sl_bson_facts unused;
     bool ok = true;
     while (ok && fread(&head, sizeof head, 1, from) == 1) {
         size_t rest = head.length - sizeof head;
@@ -353,7 +355,10 @@ static bool write_apart(sl_unmatched *unmatched, FILE *from, const char *path) {
         bson_t document, array = BSON_INITIALIZER;
         ok = fread(record, rest, 1, from) == 1 || cannot(unmatched, "read", path);
         ok = ok &&
-             (bson_init_static(&document, record + head.key_length, rest - head.key_length) ||
+             ((sl_join_key_is_sound(record, head.key_length) &&
+               sl_bson_check_alone(record + head.key_length, rest - head.key_length, &unused) ==
+                   SL_BSON_VALID &&
+               bson_init_static(&document, record + head.key_length, rest - head.key_length)) ||
               damaged(unmatched, path)) &&
              BSON_APPEND_DOCUMENT(&array, "0", &document) &&
              write_group(unmatched, record, head.key_length, &array, 1);

@@ -126,6 +126,14 @@ static size_t size_of(const uint8_t *at) {
     return type_of((char)*at)->size + (counted ? sl_bson_length(at + 1) : 0);
 }
 
+bool sl_join_key_is_sound(const uint8_t *key, size_t length) {
+    const uint8_t *at = key, *end = key + length;
+    while (at < end && *at == (uint8_t)type_of((char)*at)->letter &&
+           (size_t)(end - at) > type_of((char)*at)->size && size_of(at) < (size_t)(end - at))
+        at += 1 + size_of(at);
+    return at == end;
+}
+
 static void append_value(const uint8_t *at, const char *name, bson_t *to) {
     const struct key_type *type = type_of((char)*at++);
     bson_value_t value = {.value_type = type->type};
@@ -480,7 +488,8 @@ static bool is_sound(const sl_store *store) {
     while (at < facts->group_bytes) {
         const uint64_t left = facts->group_bytes - at;
         const sl_group *group = group_at(store, at);
-        if (left < sizeof *group || bytes_of(group) > left || group->ordinal != ordinal++)
+        if (left < sizeof *group || bytes_of(group) > left || group->ordinal != ordinal++ ||
+            !sl_join_key_is_sound(sl_group_key(group), group->key_length))
             return false;
         const uint32_t length = group->array_length;
         if (length > 0 &&

@@ -38,6 +38,9 @@ size_t sl_join_key_of(const bson_t *document, const char *const *names, size_t c
 void sl_join_key_append(const uint8_t *key, size_t length, const char *const *names, size_t count,
                         bson_t *to);
 
+/* Are its values complete? */
+bool sl_join_key_is_sound(const uint8_t *key, size_t length);
+
 /* The letters of a key's values, such as "is", into `out` (SL_JOIN_FIELDS_MAX + 1 bytes). Returns
  * out. */
 const char *sl_join_key_letters(const uint8_t *key, size_t length, char *out);

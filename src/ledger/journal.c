@@ -22,7 +22,6 @@
 #include "work_directory.h"
 
 #define HEAD_BYTES 12u
-#define DOCUMENT_BYTES_MAX ((uint32_t)512 << 20)
 #define JOURNAL_BYTES_MAX ((off_t)4 << 30) /* 22 million entries: blocks of 22 TB */
 #define WINDOW_BYTES ((size_t)1 << 20)     /* of the journal in memory while it is read */
 
@@ -146,7 +145,7 @@ static bool take_record(uint32_t type, const uint8_t *payload, uint32_t length,
 
 /* Is there a complete record at the beginning of these bytes, with the right checksum? */
 static bool is_record(const uint8_t *bytes, size_t length) {
-    return length >= HEAD_BYTES && get32(bytes) <= DOCUMENT_BYTES_MAX &&
+    return length >= HEAD_BYTES && get32(bytes) <= SL_JOURNAL_DOCUMENTS_MAX &&
            get32(bytes) <= length - HEAD_BYTES &&
            get32(bytes + 8) == checksum(bytes, bytes + HEAD_BYTES, get32(bytes));
 }
@@ -206,7 +205,7 @@ static bool read_on(const sl_journal *journal, window *w, size_t used, sl_error 
     w->at += (off_t)used;
     if (used > 0)
         memmove(text->bytes, text->bytes + used, text->used);
-    if (text->used >= HEAD_BYTES && get32(text->bytes) <= DOCUMENT_BYTES_MAX &&
+    if (text->used >= HEAD_BYTES && get32(text->bytes) <= SL_JOURNAL_DOCUMENTS_MAX &&
         get32(text->bytes) <= text->used - HEAD_BYTES + w->left)
         need = HEAD_BYTES + get32(text->bytes);
     need = need < WINDOW_BYTES ? WINDOW_BYTES : need;
@@ -239,7 +238,7 @@ static bool is_torn_record(const sl_journal *journal, window *w, bool *torn, sl_
     const sl_bytes *text = &w->text;
     uint32_t type = text->used < HEAD_BYTES ? 0 : get32(text->bytes + 4);
     *torn = text->used < HEAD_BYTES || ((type == RECORD_DOCUMENT || type == RECORD_FORMAT) &&
-                                        get32(text->bytes) <= DOCUMENT_BYTES_MAX &&
+                                        get32(text->bytes) <= SL_JOURNAL_DOCUMENTS_MAX &&
                                         get32(text->bytes) > text->used - HEAD_BYTES + w->left);
     if (*torn)
         return true;
@@ -388,7 +387,7 @@ static bool append_to_file(sl_journal *journal, const sl_bytes *records, sl_erro
 
 bool sl_journal_write(sl_journal *journal, const bson_t *document, sl_error *error) {
     sl_bytes record = {0};
-    if (document->len > DOCUMENT_BYTES_MAX)
+    if (document->len > SL_JOURNAL_DOCUMENTS_MAX)
         return sl_error_set(error, SL_EXIT_USAGE,
                             "%s: a list of %u bytes is too long for a journal: load the sources "
                             "in several loads, of fewer sources each",

@@ -77,6 +77,8 @@ void sl_journal_close(sl_journal *journal); /* NULL is fine */
 /* Empties the journal for a new load. */
 bool sl_journal_begin(sl_journal *journal, sl_error *error);
 
+#define SL_JOURNAL_DOCUMENTS_MAX ((uint32_t)256 << 20) /* bytes of all documents of a journal */
+
 /* Appends a document and waits until it is on the disk. Writes the file's first record with the
  * first document. */
 bool sl_journal_write(sl_journal *journal, const bson_t *document, sl_error *error);

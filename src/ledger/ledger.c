@@ -51,6 +51,7 @@ typedef struct sl_earlier_run {
     bson_t *begun, *dropping, *target, *finished; /* NULL until read */
     sl_journal_entry *entries; /* sorted by source and sequence when all are read */
     size_t count, room;
+    size_t document_bytes;
     bool no_memory;
 } sl_earlier_run;
 
@@ -61,6 +62,9 @@ static bool on_document(void *context, const bson_t *document) {
     static const char *const names[] = {"begun", "dropping", "target", "finished"};
     bson_t **places[] = {&earlier->begun, &earlier->dropping, &earlier->target, &earlier->finished};
     static const int before[] = {-1, 0, 0, 2}; /* the document that must have been read */
+    earlier->document_bytes += document->len;
+    if (earlier->document_bytes > SL_JOURNAL_DOCUMENTS_MAX)
+        return false;
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
         if (bson_has_field(document, names[i]) && !*places[i] && (i == 0 || *places[before[i]]) &&
             !(i == 1 && earlier->target)) {

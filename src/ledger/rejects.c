@@ -860,6 +860,7 @@ bool sl_reject_kinds_add(sl_reject_kinds *kinds, sl_text reason, sl_text column,
 
 /* The cells of a row: source, line, offset, column, reason, record. */
 enum { SOURCE, LINE, OFFSET, COLUMN, REASON, CELLS };
+#define ROW_ROOM (128 << 10)
 
 static void place_of_row(const void *context, char *out, size_t room) {
     const sl_text *cells = context;
@@ -874,11 +875,12 @@ static void place_of_row(const void *context, char *out, size_t room) {
 
 void sl_reject_kinds_read(sl_reject_kinds *kinds, const char *path, uint64_t bytes) {
     FILE *file = bytes > 0 ? sl_private_file_stream(path, O_RDONLY, NULL) : NULL;
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t length;
-    uint64_t at = 0;
-    while (file && at < bytes && (length = getline(&line, &room, file)) > 0) {
+    char *line = malloc(ROW_ROOM);
+    size_t length;
+    /* A line that is longer than a row, which no program of ours writes, ends the reading. */
+    for (uint64_t at = 0; line && file && at < bytes && fgets(line, ROW_ROOM, file) &&
+                          (length = strlen(line)) > 0 && line[length - 1] == '\n';
+         at += length) {
         sl_text cells[CELLS] = {{0}};
         const char *from = line, *end = line + length;
         size_t count = 0;
@@ -891,7 +893,6 @@ void sl_reject_kinds_read(sl_reject_kinds *kinds, const char *path, uint64_t byt
         }
         if (count == CELLS && at > 0) /* after the header */
             sl_reject_kinds_add(kinds, cells[REASON], cells[COLUMN], place_of_row, cells);
-        at += (uint64_t)length;
     }
     free(line);
     if (file)

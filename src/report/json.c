@@ -13,7 +13,7 @@
 #include "util/text.h"
 
 #define LINE_COLUMNS 100
-#define FILE_BYTES_MAX ((size_t)256 << 20)
+#define TEXT_BYTES_MAX ((size_t)64 << 20) /* as BSON at most 0.5 GiB; libbson aborts at 1 GiB */
 
 /* The bytes of the string that begins at `at`, with both quotes. */
 static size_t string_length(const char *at) {
@@ -216,6 +216,11 @@ static size_t container_end(const char *text, size_t length) {
 }
 
 bson_t *sl_json_parse(const char *text, size_t length, bson_error_t *wrong) {
+    if (length > TEXT_BYTES_MAX) {
+        bson_set_error(wrong, BSON_ERROR_JSON, BSON_JSON_ERROR_READ_INVALID_PARAM,
+                       "larger than %zu MiB", TEXT_BYTES_MAX >> 20);
+        return NULL;
+    }
     bson_t *document = bson_new_from_json((const uint8_t *)text, (ssize_t)length, wrong);
     if (!document)
         return NULL;
@@ -243,7 +248,7 @@ static bool parse_file(const char *path, sl_text text, bson_t **document, sl_err
 bool sl_json_read_file(const char *path, bson_t **document, sl_error *error) {
     sl_text text;
     *document = NULL;
-    if (!sl_read_file(path, FILE_BYTES_MAX, SL_EXIT_USAGE, &text, error))
+    if (!sl_read_file(path, TEXT_BYTES_MAX, SL_EXIT_USAGE, &text, error))
         return sl_error_prefix(error, "%s", path);
     return parse_file(path, text, document, error);
 }
@@ -251,6 +256,6 @@ bool sl_json_read_file(const char *path, bson_t **document, sl_error *error) {
 bool sl_json_read_private(const char *path, bson_t **document, sl_error *error) {
     sl_text text;
     *document = NULL;
-    return sl_private_file_read(path, FILE_BYTES_MAX, SL_EXIT_USAGE, &text, error) &&
+    return sl_private_file_read(path, TEXT_BYTES_MAX, SL_EXIT_USAGE, &text, error) &&
            parse_file(path, text, document, error);
 }

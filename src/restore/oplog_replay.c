@@ -688,6 +688,11 @@ static bool resume(replay *r, sl_error *error) {
     ok = ok && sl_oplog_is_same(r->restore, &position, error);
     if (ok)
         r->next = r->written = (uint64_t)sl_look_int64(&position, "done", 0);
+    if (ok && r->written > r->restore->oplog_totals.operations)
+        ok = sl_error_set(error, SL_EXIT_SOURCE,
+                          "%s names more operations than the oplog has: start again with another "
+                          "--work-dir",
+                          path);
     for (sl_walk walk = sl_walk_start(&position, "moved"); ok && sl_walk_next(&walk);)
         ok = restore_moved(r, &walk.item, error);
     ok = ok && flush(r, error);

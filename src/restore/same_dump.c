@@ -319,7 +319,7 @@ static uint8_t *read_list(const sl_restore *restore, bson_t *list, sl_error *err
     char path[600];
     sl_text text = {NULL, 0};
     if (sl_private_file_read(sl_restore_file(restore->directory, SL_WORK_DUMP_FILES, path),
-                             INT32_MAX, SL_EXIT_SOURCE, &text, NULL) &&
+                             SL_DUMP_KEPT_MAX, SL_EXIT_SOURCE, &text, NULL) &&
         bson_init_static(list, (const uint8_t *)text.bytes, text.length) &&
         sl_document_is_sound(list) && bson_has_field(list, "hash"))
         return (uint8_t *)text.bytes;

@@ -125,7 +125,10 @@ static bool take_item(sl_dump *dump, const char *folder, const bson_t *one, sl_e
         return false;
     sl_namespace *item = dump_find_item(dump, database, collection);
     if (!item)
-        return sl_error_memory(error, "reading the list");
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s/" LIST " is damaged: the metadata of %s.%s have another name; "
+                            "start again with another --work-dir",
+                            folder, database, collection);
     if (data[0] && !set_data(item, folder, data, error))
         return false;
     item->data_bytes = (uint64_t)sl_look_int64(one, "bytes", (int64_t)item->data_bytes);
@@ -161,9 +164,18 @@ static bool apply_names(sl_dump *dump, const sl_name_options *names, sl_error *e
     bool *left_out = calloc(dump->count + 1, sizeof *left_out);
     if (!left_out)
         return sl_error_memory(error, "listing the dump");
-    for (size_t i = 0; i < dump->count; i++)
-        left_out[i] = dump->items[i].left_out;
-    bool ok = sl_names_apply(names, dump, error);
+    bool ok = true;
+    for (size_t i = 0; ok && i < dump->count; i++) {
+        const sl_namespace *item = &dump->items[i];
+        left_out[i] = item->left_out;
+        ok =
+            !sl_dump_not_restored(names, item->database, item->collection) ||
+            sl_error_set(error, SL_EXIT_SOURCE,
+                         "--resume: the list of unpacked files names %s.%s, which is not restored: "
+                         "start again with another --work-dir",
+                         item->database, item->collection);
+    }
+    ok = ok && sl_names_apply(names, dump, error);
     for (size_t i = 0; ok && i < dump->count; i++) {
         const sl_namespace *item = &dump->items[i];
         if (left_out[i] && !item->left_out)
@@ -185,7 +197,7 @@ bool sl_dump_read_list(sl_dump *dump, const char *folder, const sl_name_options 
     *found = access(path, F_OK) == 0;
     if (!*found)
         return errno == ENOENT || sl_error_errno(error, SL_EXIT_SOURCE, "%s", path);
-    if (!sl_private_file_read(path, INT32_MAX, SL_EXIT_SOURCE, &text, error))
+    if (!sl_private_file_read(path, SL_DUMP_KEPT_MAX, SL_EXIT_SOURCE, &text, error))
         return false;
     bool valid = bson_init_static(&list, (const uint8_t *)text.bytes, text.length) &&
                  sl_document_is_sound(&list);

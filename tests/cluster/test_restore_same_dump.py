@@ -220,6 +220,9 @@ class Standalone(Restoring):
                 {**one, "data": str(precious)} if one is item else one for one in written["items"]]}))
             self.restore(archive, "--resume", work=self.work, code=support.EXIT_SOURCE, message=name)
             self.assertTrue(precious.exists())
+        path.write_bytes(bson.encode({**written, "items": [
+            {**item, "db": "config", "collection": "settings", "metadata": ""}]}))
+        self.restore(archive, "--resume", work=self.work, code=support.EXIT_SOURCE, message="names config.settings")
         path.write_bytes(support.code_in_scopes(400000))
         self.restore(archive, "--resume", work=self.work, code=support.EXIT_SOURCE, message="list.bson cannot be read")
         path.write_bytes(bson.encode(written))

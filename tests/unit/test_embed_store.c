@@ -316,5 +316,10 @@ TEST(values_are_written_back_as_they_were) {
         assert_int_not_equal(length, 0);
         sl_join_key_append(key, length, names, 2, back);
         assert_string_equal(unit_json_of(back), rows[i]);
+        assert_true(sl_join_key_is_sound(key, length));
+        assert_false(sl_join_key_is_sound(key, length - 1)); /* a file that another program wrote */
+        key[0] = 's';
+        key[2] = key[3] = 0x7f;
+        assert_false(sl_join_key_is_sound(key, length));
     }
 }

@@ -112,6 +112,10 @@ TEST(rejects_of_an_earlier_run) {
     assert_kind(0, 2, "\"...\" is bad", "n", "a.txt, line 2", "\"x\" is bad");
     assert_kind(1, 1, "damaged", "", "b.txt, byte 5", "damaged");
     sl_reject_kinds_clear(&kinds);
+    char *long_row = unit_keep(calloc(1, 1 << 20));
+    memset(long_row, 'x', (1 << 20) - 1); /* no program of ours writes such a row */
+    unit_write(path, long_row, 1 << 20);
+    sl_reject_kinds_read(&kinds, path, 1 << 20);
     sl_reject_kinds_read(&kinds, "/nonexistent", 100);
     assert_int_equal(sl_reject_kinds_sum(&kinds), 0);
 }
