@@ -313,7 +313,7 @@ static void put_cells(const screen_out *screen, const sl_grid *grid, size_t labe
         }
         fputs("\n", screen->out);
     }
-    fputs("  > recommended, * the fastest\n", screen->out);
+    fputs("  > recommended, * expected to be the fastest\n", screen->out);
 }
 
 static void terminal_grid(const screen_out *screen, const sl_grid *grid) {

@@ -139,8 +139,8 @@ static const char *spread_of(sl_page *page, const setting *one) {
 static const char *mark_of(const settings *all, const setting *one) {
     bool best = all->best == (double)one->index;
     if (all->recommended == (double)one->index)
-        return best ? "best, recommended" : "recommended";
-    return best ? "best" : NULL;
+        return best ? "expected fastest, recommended" : "recommended";
+    return best ? "expected fastest" : NULL;
 }
 
 static void show_grid(sl_page *page, const settings *all, const char *combination) {
@@ -302,7 +302,7 @@ static void add_recommendation(sl_page *page, const settings *all) {
     }
     const char *against = "";
     if (best && best != chosen && chosen->rate >= 0 && chosen->rate < best->rate)
-        against = sl_page_text(page, ", %s of the best",
+        against = sl_page_text(page, ", %s of the one that is expected to be the fastest",
                                sl_section_number(page, chosen->rate / best->rate, SL_UNIT_SHARE));
     sl_page_add_text(
         page, SL_BLOCK_VERDICT, SL_TONE_GOOD,

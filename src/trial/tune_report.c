@@ -202,7 +202,7 @@ static bool same_kind(const size_t *at, const size_t *other) {
     return true;
 }
 
-/* "152k", with its marks: * for the fastest, > for the recommended. */
+/* "152k", with its marks: * for the one that is expected to be the fastest, > recommended. */
 static void show_cell(const sl_tune *tune, sl_text_table *table, size_t index) {
     const sl_search_cell *cell = &tune->search.cells[index];
     if (cell->trials == 0) {
@@ -236,8 +236,9 @@ static void show_map(const sl_tune *tune) {
             show_cell(tune, table, sl_tune_cell(tune, at));
         }
     }
-    sl_print("\ndocuments/s by threads and documents per batch (median; * fastest, > recommended, "
-             ". not tried, x failed, - sample too small)\n\n");
+    sl_print(
+        "\ndocuments/s by threads and documents per batch (median; * expected to be the fastest, > "
+        "recommended, . not tried, x failed, - sample too small)\n\n");
     sl_text_table_print(table, sl_output(), 2);
 }
 
@@ -352,8 +353,8 @@ static void show_recommendation(const sl_tune *tune) {
         sl_print(", between %s and %s (90 %%)\n", sl_human_count((uint64_t)chosen->low, low),
                  sl_human_count((uint64_t)chosen->high, high));
     if (chosen != best)
-        sl_print("  the fastest, %s, had %s; according to all trials it is expected to be at most "
-                 "2 %% faster, and it needs more resources\n",
+        sl_print("  %s had %s; according to all trials together it is expected to be the fastest, "
+                 "by at most 2 %%, and it needs more resources\n",
                  sl_tune_describe(tune, best->at, text, sizeof text),
                  sl_human_count((uint64_t)best->rate, rate));
     if (search->noise > NOISE_REPORTED && search->noise_measured)
