@@ -2,6 +2,7 @@
 /* Comparison of a load's delimited texts; see dialects.h. */
 #include "dialects.h"
 
+#include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,11 +29,13 @@ typedef struct text_kind {
     bool shown;                  /* fields of a text show the quote */
     const sl_notation *notation; /* of the first text, or of the first one that shows it */
     bool notation_shown;
-    bool superseded;        /* its texts are read again in the notation of another kind */
-    bool late;              /* texts were added before one that shows the quote */
-    bool fixed;             /* known before the load began */
-    unsigned warnings;      /* about quotes of its texts */
-    bool entry;             /* the first text is an entry of an archive */
+    bool superseded;   /* its texts are read again in the notation of another kind */
+    bool late;         /* texts were added before one that shows the quote */
+    bool fixed;        /* known before the load began */
+    unsigned warnings; /* about quotes of its texts */
+    bool entry;        /* the first text is an entry of an archive */
+    uint64_t unread;   /* hash of the line that a header would be; 0: see unread_line */
+    char unread_text[60];
     char *first;            /* name of the first text, or of the first one that shows the quote */
     char names[NAMES_ROOM]; /* of the columns, for messages */
 } text_kind;
@@ -316,6 +319,55 @@ bool sl_dialects_are_alike(sl_dialects *dialects, const sl_plan *plan, const cha
     return alike || named;
 }
 
+/* ---- lines that are not read ---- */
+
+/* The line before the records, if the options name the columns instead of it: by --columns, or by a
+ * schema. Length 0: there is none, or it has not the fields of the records, such as a title. */
+static sl_text unread_line(const sl_plan *plan, const sl_dialect *d, sl_text head) {
+    const bool skips =
+        plan->schema_count > 0 ? plan->schemas[0]->skip_lines > 0 : d->skip_lines > 0;
+    const bool unread = plan->options.columns || (d->header_length == 0 && skips);
+    size_t end = (size_t)d->body_offset, fields = 1;
+    bool quoted = false;
+    if (!unread || d->body_offset > head.length)
+        return (sl_text){"", 0};
+    while (end > 0 && strchr("\r\n", head.bytes[end - 1]))
+        end--;
+    size_t start = end;
+    while (start > 0 && head.bytes[start - 1] != '\n')
+        start--;
+    for (size_t i = start; i < end; i++) {
+        quoted = quoted != (d->quote && head.bytes[i] == d->quote);
+        fields += !quoted && head.bytes[i] == d->delimiter;
+    }
+    return (sl_text){head.bytes + start, d->blanks || fields == d->column_count ? end - start : 0};
+}
+
+/* Notes this line. If files of one load have others, their columns may be others, or the line is a
+ * record of a file without header. Letters may differ in case. */
+static bool check_unread(const sl_dialects *dialects, const sl_plan *plan, const sl_dialect *d,
+                         sl_text head, const char *name, text_kind *kind, sl_error *error) {
+    const sl_text line = unread_line(plan, d, head);
+    for (size_t i = 0; i < line.length; i++) {
+        const uint8_t byte = (uint8_t)line.bytes[i];
+        const uint8_t letter = (uint8_t)(byte < 0x80 ? tolower(byte) : 0);
+        kind->unread = (kind->unread ^ letter) * UINT64_C(0x100000001b3) + 1;
+    }
+    sl_text_printable(line, kind->unread_text, sizeof kind->unread_text);
+    for (size_t i = 0; kind->unread && i < dialects->count; i++) {
+        const text_kind *one = &dialects->kinds[i];
+        if (one->unread && one->unread != kind->unread)
+            return sl_error_set(
+                error, SL_EXIT_SOURCE,
+                "the columns are named by their position, and the lines before the records differ: "
+                "`%s` in %s, `%s` in %s. If a file has no such line, this is a record: load these "
+                "files separately, with --header no. If they are headers of other columns, load "
+                "the files separately, each with its names",
+                one->unread_text, one->first, kind->unread_text, name);
+    }
+    return true;
+}
+
 /* ---- quotes ---- */
 
 static const char *quote_text(char quote, char room[2]) {
@@ -453,7 +505,11 @@ static void show_doubts(const sl_plan *plan, const sl_dialect *d, const char *na
                        name, (int)strcspn(numbered, ";"), numbered);
     char header[60];
     sl_text_printable((sl_text){d->header, strcspn(d->header, "\r\n")}, header, sizeof header);
-    if (d->header_assumed)
+    if (d->header_assumed && d->header_length == 0)
+        sl_log_warning("%s: the first line is loaded as a record, as --columns is given without "
+                       "--header; if it is a header, give --header yes",
+                       name);
+    else if (d->header_assumed)
         sl_log_info("%s: the first line is assumed to be a header: `" SL_LINES "`; if it is a "
                     "record, give --header no",
                     name, header);
@@ -515,8 +571,13 @@ bool sl_dialects_add(sl_dialects *dialects, const sl_plan *plan, const char *nam
                     (!kind.notation_shown || supersede(dialects, &kind, name, error)));
     kind.entry = entry;
     kind.shown = ok && sl_quoted_begins(*dialect, head);
-    ok = ok && check_pieces(dialects, plan, &kind, name, error);
+    ok = ok && check_pieces(dialects, plan, &kind, name, error) &&
+         check_unread(dialects, plan, *dialect, head, name, &kind, error);
     text_kind *known = ok ? find(dialects, &kind) : NULL;
+    if (known && !known->unread) {
+        known->unread = kind.unread;
+        memcpy(known->unread_text, kind.unread_text, sizeof known->unread_text);
+    }
     if (ok && known && plan->schema_count == 0 && plan->options.quote == SL_QUOTE_AUTO)
         ok = match_quotes(dialects, known, &kind, name, &adopts, error);
     else if (ok && !known && dialects->count < KINDS_MAX)

@@ -857,6 +857,9 @@ static bool complete(const sl_format_options *options, sl_table *table, sl_text 
                      !(table->notation->header_rare && (!found->contrast || found->missing)));
     if (options->columns) {
         table->header = options->header == SL_HEADER_YES;
+        table->header_assumed =
+            options->header == SL_HEADER_AUTO && options->skip_lines == 0 &&
+            (evidence_of_header(table, fields, found) || is_usual_header(table, fields));
         if (cut && table->first.delimiter == 0)
             table->first.delimiter = options->delimiter;
         return set_given_names(table, options->columns, cut && !table->header, error);

@@ -328,6 +328,22 @@ class Types(support.Case):
                                 stdin=first.read_bytes() + second.read_bytes())
         self.assertRegex(joined.text, r"records +40\n")
 
+    def test_lines_that_are_replaced_or_skipped_are_compared(self):
+        """A record of each piece without header was lost, and values of columns in another order were exchanged."""
+        head, piece = self.file("p/1.csv", "id,name\n1,a\n2,b\n"), self.file("p/2.csv", "3,c\n4,d\n")
+        other, capitals = self.file("name.csv", "name,id\na,1\n"), self.file("capitals.csv", "ID,NAME\n5,e\n")
+        schema = self.file("s.yaml", 'name: t\nheader: false\nskip_lines: 1\ndelimiter: ","\ncolumns:\n'
+                                     "  - {name: id, type: int}\n  - {name: name, type: text}\n")
+        named = ["--columns", "nr,person"]
+        for words in (["--header", "yes", *named], ["--skip-lines", 1, *named], ["--skip-lines", 1, "--header", "no"],
+                      ["--schema", schema]):
+            for sources in ([head, piece], [head.parent], [self.tar([head.read_text(), piece.read_text()])], [head, other]):
+                self.shardload("load", "--sink", "null", *words, *sources, code=support.EXIT_SOURCE,
+                               message=("the lines before the records differ: `id,name`",))
+            self.shardload("load", "--sink", "null", *words, head, capitals)
+        self.shardload("load", "--sink", "null", *named, other,
+                       message="the first line is loaded as a record, as --columns is given")
+
     def test_pieces_of_one_file_beside_other_tables_and_in_archives(self):
         """Each text, a file or an entry, is compared with all others, not only with the first one."""
         rows = [f"a{n},b{n},c{n}\n" for n in range(40)]
