@@ -58,8 +58,7 @@ def unlzip(data):
             raise Refused(error) from error
         remaining = coder.unused_data
         length = len(data) - len(remaining)
-        if not coder.eof or remaining[:20] != struct.pack("<IQQ", zlib.crc32(part), len(part),
-                                                          length + 20):
+        if not coder.eof or remaining[:20] != struct.pack("<IQQ", zlib.crc32(part), len(part), length + 20):
             raise Refused("trailer")
         text += part
         data = remaining[20:]
@@ -147,8 +146,7 @@ def unxz(data):
 # ---- archives ----
 
 def is_hidden(name):
-    return any((part.startswith(".") and part not in (".", "..")) or part == "__MACOSX"
-               for part in name.split("/"))
+    return any((part.startswith(".") and part not in (".", "..")) or part == "__MACOSX" for part in name.split("/"))
 
 
 def joined(entries):
@@ -206,8 +204,7 @@ def write_many(tar_path, zip_path, count, text):
     with open(zip_path, "wb") as file:
         for name in names:
             # The fields that the local header and the entry in the central directory share.
-            shared = struct.pack("<HHHHHIIIHH", 20, 0, 0, 0, 33, crc, len(text), len(text),
-                                 len(name), 0)
+            shared = struct.pack("<HHHHHIIIHH", 20, 0, 0, 0, 33, crc, len(text), len(text), len(name), 0)
             file.write(b"PK\3\4" + shared + name + text)
             table.append(b"PK\1\2\x14\0" + shared + struct.pack("<HHHII", 0, 0, 0, 0, at) + name)
             at += 30 + len(name) + len(text)

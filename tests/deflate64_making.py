@@ -59,8 +59,7 @@ def skewed(symbols):
     return {**lengths, **balanced(symbols[some:], some)}
 
 
-FIXED = {symbol: 8 if symbol < 144 else 9 if symbol < 256 else 7 if symbol < 280 else 8
-         for symbol in range(288)}
+FIXED = {symbol: 8 if symbol < 144 else 9 if symbol < 256 else 7 if symbol < 280 else 8 for symbol in range(288)}
 
 
 def code_of(table, value, start=0):
@@ -91,8 +90,7 @@ def describe_codes(bits, literals, distances):
     """Writes the lengths of two codes, with repetitions."""
     count = max(literals) + 1
     distance_count = max(distances, default=0) + 1
-    row = ([literals.get(i, 0) for i in range(count)] +
-           [distances.get(i, 0) for i in range(distance_count)])
+    row = ([literals.get(i, 0) for i in range(count)] + [distances.get(i, 0) for i in range(distance_count)])
     pieces, at = [], 0
     while at < len(row):
         run = 1
@@ -173,5 +171,4 @@ def zip_of(entries, descriptors=False):
         out += (b"PK\3\4" + start + (bytes(12) if described else facts) + sizes + name + data +
                 (b"PK\7\10" + facts if described else b""))
     count = len(entries)
-    return out + table + b"PK\5\6" + struct.pack("<HHHHIIH", 0, 0, count, count, len(table),
-                                                len(out), 0)
+    return out + table + b"PK\5\6" + struct.pack("<HHHHIIH", 0, 0, count, count, len(table), len(out), 0)

@@ -5,7 +5,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "util/text.h"
+
 #define NUMBER_MAX 1e18
+#define JSON_LEVELS 200u /* BSON_MAX_RECURSION of libbson */
 
 /* Keys of run.json, and their names in the records of earlier programs. */
 static const struct {
@@ -180,6 +183,38 @@ static bool is_shallow(const bson_t *document, unsigned levels) {
 bool sl_document_is_sound(const bson_t *document) {
     return is_shallow(document, SL_FILE_LEVELS) &&
            bson_validate(document, BSON_VALIDATE_NONE, NULL);
+}
+
+static void make_text_valid(const char *text, size_t length) {
+    for (size_t at; !sl_utf8_valid(text, length, &at); text += at + 1, length -= at + 1)
+        ((char *)text)[at] = '\x1A';
+}
+
+/* Changes the keys and strings of a document, whose bytes the caller owns. */
+static void make_valid(const bson_t *document, unsigned levels) {
+    bson_iter_t at;
+    for (bool more = bson_iter_init(&at, document); more && bson_iter_next(&at);) {
+        bson_t inner;
+        uint32_t length;
+        make_text_valid(bson_iter_key(&at), bson_iter_key_len(&at));
+        if (BSON_ITER_HOLDS_UTF8(&at)) {
+            const char *text = bson_iter_utf8(&at, &length);
+            make_text_valid(text, length);
+        } else if (levels > 0 && sl_container_at(&at, &inner)) {
+            make_valid(&inner, levels - 1);
+        }
+    }
+}
+
+char *sl_document_json(const bson_t *document) {
+    char *json = bson_as_relaxed_extended_json(document, NULL);
+    if (json)
+        return json;
+    bson_t *valid = bson_copy(document);
+    make_valid(valid, JSON_LEVELS);
+    json = bson_as_relaxed_extended_json(valid, NULL);
+    bson_destroy(valid);
+    return json ? json : bson_strdup("{ \"(code or regular expression, not UTF-8)\" : null }");
 }
 
 bool sl_look_inside(const bson_t *document, const char *path, bson_t *inner) {

@@ -79,6 +79,10 @@ int64_t sl_value_int64(const bson_iter_t *at, int64_t fallback);
 bool sl_document_at(const bson_iter_t *at, bson_t *document);
 bool sl_container_at(const bson_iter_t *at, bson_t *document);
 
+/* The document as relaxed Extended JSON on one line; free it with bson_free(). A byte that is not
+ * UTF-8, of which libbson makes no JSON, becomes the control character SUBSTITUTE (\u001a). */
+char *sl_document_json(const bson_t *document);
+
 /* Do the values have the same type and the same bytes? */
 bool sl_values_equal(const bson_iter_t *a, const bson_iter_t *b);
 

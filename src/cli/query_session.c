@@ -11,6 +11,7 @@
 #include "util/log.h"
 #include "util/memory_stream.h"
 #include "util/print.h"
+#include "util/private_file.h"
 #include "util/read_file.h"
 #include "util/text.h"
 
@@ -343,8 +344,8 @@ bool sl_query_write_report(const sl_query_session *s, bool complete, sl_error *e
               sl_error_set(error, SL_EXIT_USAGE, "the report does not fit into 2 GiB");
     ok = ok && (!path || sl_json_write_file(path, &report, error));
     if (!complete) {
-        ok = ok && (!html || sl_json_may_write_file(html, error)) &&
-             (!csv || sl_json_may_write_file(csv, error));
+        ok = ok && (!html || sl_private_file_may_replace(html, error)) &&
+             (!csv || sl_private_file_may_replace(csv, error));
     } else {
         ok = ok && (!html || sl_report_html_write(records, 1, NULL, html, error)) &&
              (!csv || sl_query_csv_write(s->queries, csv, error));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bson/bson_lookup.h"
 #include "util/context.h"
 #include "util/log.h"
 #include "util/text.h"
@@ -416,7 +417,7 @@ static bool read_existing(sl_connection *connection, const sl_target *target, ex
     if (strcmp(found->locale, "simple") == 0)
         found->locale[0] = '\0';
     char *json = sl_look_inside(&facts.options, "validator", &validator)
-                     ? bson_as_relaxed_extended_json(&validator, NULL)
+                     ? sl_document_json(&validator)
                      : NULL;
     sl_print_text(found->validator, sizeof found->validator, "%s", json ? json : "");
     bson_free(json);
@@ -570,8 +571,8 @@ static bool check_key(sl_connection *connection, const sl_target *target, bool *
     bool ok = sl_sharding_read(connection, target, &sharding, error);
     *sharded = ok && sharding.sharded;
     if (*sharded && target->shard_key_given && !sl_keys_equal(&sharding.key, target->shard_key)) {
-        char *is = bson_as_relaxed_extended_json(&sharding.key, NULL);
-        char *asked = bson_as_relaxed_extended_json(target->shard_key, NULL);
+        char *is = sl_document_json(&sharding.key);
+        char *asked = sl_document_json(target->shard_key);
         ok = sl_error_set(error, SL_EXIT_CLUSTER,
                           "%s.%s is sharded by %s, and --shard-key %s was given; leave the "
                           "option out to use the existing key, or use --drop to create it again",
@@ -722,7 +723,7 @@ static bool decide_existing(sl_connection *connection, const sl_target *target,
         return may_be_sharded(connection, target, found, error);
     if (*change != SL_SHARDING_LEFT || !target->shard_key_given)
         return true;
-    char *asked = bson_as_relaxed_extended_json(target->shard_key, NULL);
+    char *asked = sl_document_json(target->shard_key);
     sl_error_set(error, SL_EXIT_USAGE,
                  "%s.%s exists and is not sharded, and --shard-key %s was given: add "
                  "--shard-existing to shard it, or leave --shard-key out to load into it unsharded",
@@ -798,7 +799,7 @@ static char *index_name(const bson_t *keys) {
 char *sl_index_shown(const bson_t *index) {
     bson_t key;
     bool plain = bson_count_keys(index) == 1 && sl_look_inside(index, "key", &key);
-    return bson_as_relaxed_extended_json(plain ? &key : index, NULL);
+    return sl_document_json(plain ? &key : index);
 }
 
 /* ---- indexes: may they be built? ---- */
@@ -815,7 +816,7 @@ static bool check_unique_indexes(sl_connection *connection, const sl_target *tar
                     sl_keys_equal(&key, by);
         if (!same && !is_obstacle(indexes[i], by))
             continue;
-        char *index = sl_index_shown(indexes[i]), *shown = bson_as_relaxed_extended_json(by, NULL);
+        char *index = sl_index_shown(indexes[i]), *shown = sl_document_json(by);
         ok = sl_error_set(error, SL_EXIT_USAGE,
                           "--index %.500s: %s.%s is sharded by %.300s, %s. For a new collection, "
                           "the shard key can be unique itself: --shard-key with this value instead "
@@ -1044,7 +1045,7 @@ static void make_unique(const sl_matching *match, const bson_t *shard_key, int o
 /* The option whose value is the index. */
 static char *index_option(const bson_t *index, const char *option, char *out, size_t room) {
     char word[480];
-    char *json = bson_as_relaxed_extended_json(index, NULL);
+    char *json = sl_document_json(index);
     snprintf(out, room, "--%s %s", option, sl_shell_word(json ? json : "", word, sizeof word));
     bson_free(json);
     return out;
@@ -1069,7 +1070,7 @@ bool sl_check_ids(const bson_t *key, const char *const *ids, size_t count, sl_er
         taken = taken_by(bson_iter_key(&field), ids, count);
     if (!taken)
         return true;
-    char *json = bson_as_relaxed_extended_json(key, NULL);
+    char *json = sl_document_json(key);
     lacking(key, NULL, 0, fields, sizeof fields);
     sl_error_set(
         error, SL_EXIT_USAGE,

@@ -14,6 +14,7 @@
 
 #include "bson/bson_writer.h"
 #include "util/document_id.h"
+#include "util/hash.h"
 
 #define WORD sizeof(uint64_t)
 #define NAME_START "ycsb records "
@@ -279,14 +280,14 @@ static uint8_t *put_document(const sl_plan *plan, int64_t id, uint64_t state, ui
         size_t length = i + 1 < fields ? plan->options.field_length : plan->last_length;
         to = sl_bson_put_prefix(to, next->bytes, next->length);
         for (size_t at = 0; at < length; at += WORD) {
-            uint64_t word = sl_random_word(state += SL_RANDOM_STEP);
+            uint64_t word = sl_random_word(state += SL_HASH_A);
             memcpy(to + at, &word, WORD);
         }
         to += length;
     }
     for (uint32_t i = 0; i < plan->options.integer_count; i++, next++) {
         to = sl_bson_put_prefix(to, next->bytes, next->length);
-        uint64_t word = sl_random_word(state += SL_RANDOM_STEP);
+        uint64_t word = sl_random_word(state += SL_HASH_A);
         to = sl_bson_put_int32(to, sl_zipf_draw(&plan->zipf, word));
     }
     return sl_bson_end(start, to);
@@ -297,7 +298,7 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
     size_t need = plan->document_bytes;
     int64_t id = block->id_base + (int64_t)(block->offset % SL_BLOCK_BYTES);
     uint64_t record = ((const ycsb_dialect *)dialect)->first + block->offset / plan->record_bytes;
-    uint64_t state = plan->options.seed + record * plan->record_words * SL_RANDOM_STEP;
+    uint64_t state = plan->options.seed + record * plan->record_words * SL_HASH_A;
     for (uint64_t left = block->text.length / plan->record_bytes; left > 0; left--) {
         if (!sl_sink_make_room(sink, need))
             return false;
@@ -306,7 +307,7 @@ static bool parse(const sl_plan *plan, const sl_dialect *dialect, const sl_block
         counts->records++;
         counts->documents++;
         id += plan->record_bytes;
-        state += plan->record_words * SL_RANDOM_STEP;
+        state += plan->record_words * SL_HASH_A;
     }
     return true;
 }

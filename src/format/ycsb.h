@@ -4,9 +4,9 @@
  *   {_id: int64, f0 ... f7: random bytes, n0 ... n7: int32, by Zipf's law}
  *
  * A document depends only on the options and on its record's number: its variable bytes come from
- * one sequence of 64-bit words, which the generator SplitMix64 produces from the seed. Each record
- * uses the same number of consecutive words. docs/ycsb.md specifies the records exactly, so that
- * other programs can generate them. */
+ * one sequence of 64-bit words, which the generator SplitMix64 produces from the seed: word number
+ * i of seed s is sl_random_word(s + (i + 1) * SL_HASH_A). Each record uses as many words.
+ * docs/ycsb.md specifies the records exactly, so that other programs can generate them. */
 #ifndef SHARDLOAD_YCSB_H
 #define SHARDLOAD_YCSB_H
 
@@ -21,16 +21,6 @@
 
 /* The bytes that each record counts as, a power of two. */
 uint32_t sl_ycsb_record_bytes(const sl_ycsb_options *options);
-
-/* A word of the sequence: word number i of seed s is sl_random_word(s + (i + 1) * SL_RANDOM_STEP).
- * The period is 2^64 words, of which no two are equal. */
-#define SL_RANDOM_STEP UINT64_C(0x9E3779B97F4A7C15)
-
-static inline uint64_t sl_random_word(uint64_t state) {
-    state = (state ^ (state >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    state = (state ^ (state >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return state ^ (state >> 31);
-}
 
 /* ---- integers from 0, each less frequent than the one before ---- */
 

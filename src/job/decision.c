@@ -474,7 +474,7 @@ static void add_lost(lost *l, const char *what, const char *value) {
 }
 
 static void add_lost_json(lost *l, const char *what, const bson_t *value) {
-    char *json = bson_as_relaxed_extended_json(value, NULL);
+    char *json = sl_document_json(value);
     add_lost(l, what, json ? json : "");
     bson_free(json);
 }
@@ -636,7 +636,7 @@ void sl_ids_warn(const sl_job *job, const sl_target *target, const bson_t *key) 
     if (by_id || job->shards < 2 || !job->keys || job->keys->id.count == 0 ||
         !sl_load_mode(job->config)->creates)
         return;
-    char *json = bson_as_relaxed_extended_json(key, NULL);
+    char *json = sl_document_json(key);
     sl_log_warning("%s.%s is sharded by %s, and a shard compares the _id (--id-field) only with "
                    "its own documents. So records with the same _id and different values of this "
                    "key can be stored as several documents, without a reject. If each _id must "

@@ -541,8 +541,7 @@ static sl_typed_field *field_named(sl_typed_fields *fields, const char *name) {
 
 static void write_example(const bson_iter_t *value, char out[SL_FIELD_EXAMPLE_ROOM]) {
     bson_t alone = BSON_INITIALIZER;
-    char *json =
-        bson_append_iter(&alone, "", 0, value) ? bson_as_relaxed_extended_json(&alone, NULL) : NULL;
+    char *json = bson_append_iter(&alone, "", 0, value) ? sl_document_json(&alone) : NULL;
     size_t length = json ? strlen(json) : 0;
     if (length > 9) /* { "" : 5 } */
         sl_text_printable((sl_text){json + 7, length - 9}, out, SL_FIELD_EXAMPLE_ROOM);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bson/bson_check.h"
+#include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
 #include "format/key_fields.h"
 #include "util/interrupt.h"
@@ -45,7 +46,7 @@ void sl_embed_destroy(sl_embed *embed) {
     if (!embed)
         return;
     for (size_t i = 0; i < SL_JOIN_FIELDS_MAX; i++)
-        free(embed->keys[i]);
+        free((char *)embed->divided.keys[i]);
     sl_job_clear(&embed->records);
     sl_store_close(embed->store);
     free(embed->join.text);
@@ -93,7 +94,7 @@ typedef struct sl_completion {
 /* Rejects a parsed document. */
 static void refuse(sl_completion *completion, const bson_t *document, uint64_t offset,
                    const char *reason) {
-    char *json = bson_as_relaxed_extended_json(document, NULL);
+    char *json = sl_document_json(document);
     sl_reject reject = {.offset = offset,
                         .line = SL_REJECT_LINE_UNKNOWN,
                         .column = completion->embed->field,
@@ -283,9 +284,7 @@ static bool write_line(sl_unmatched *unmatched, const bson_t *document, uint64_t
         if (!unmatched->file)
             return false;
     }
-    char *json = bson_as_relaxed_extended_json(document, NULL);
-    if (!json)
-        return sl_error_memory(unmatched->error, "writing records without a document");
+    char *json = sl_document_json(document);
     bool ok = (fputs(json, unmatched->file) >= 0 && fputc('\n', unmatched->file) >= 0) ||
               cannot(unmatched, "write", unmatched->path);
     bson_free(json);

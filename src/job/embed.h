@@ -27,9 +27,9 @@ bool sl_join_parse(const char *text, sl_join *join, sl_error *error);
 
 /* The options of the sink of records to embed (load/embedding.h). */
 typedef struct sl_divided {
-    const char *field;  /* of the array */
-    const char *folder; /* of the partitions */
-    const char *keys[SL_JOIN_FIELDS_MAX];
+    const char *field;                    /* of the array */
+    const char *folder;                   /* of the partitions */
+    const char *keys[SL_JOIN_FIELDS_MAX]; /* owned by the sl_embed */
     size_t key_count;
     uint64_t seed;                /* of the hashes of keys */
     _Atomic uint64_t without_key; /* records */
@@ -40,7 +40,6 @@ typedef struct sl_embed {
     const char *field;     /* of the array; borrowed from the config */
     sl_load_config config; /* of the load of the records, and the names in it */
     sl_divided divided;
-    char *keys[SL_JOIN_FIELDS_MAX];
     sl_job records;     /* their sources, open, with their types */
     struct stat source; /* the file or folder of the records, before they were read */
     sl_join join;

@@ -13,6 +13,7 @@
 #include "format/head.h"
 #include "format/key_fields.h"
 #include "format/typing.h"
+#include "source/sql_dump.h"
 #include "util/clock.h"
 #include "util/error.h"
 #include "util/hash.h"
@@ -854,8 +855,9 @@ static bool find_sources(sl_job *job, sl_error *error) {
     const sl_format *format = sl_format_named(config->format); /* NULL: "auto" */
     if (format && format->name_records)
         return add_generated_sources(job, format, error);
-    bool ok =
-        sl_source_set_create(config->paths, config->path_count, config->include, &job->set, error);
+    const char *files = config->map ? config->map->files : NULL;
+    bool ok = sl_source_set_create(config->paths, config->path_count,
+                                   files ? files : config->include, &job->set, error);
     if (ok)
         sl_source_set_use_map(job->set, config->map);
     return ok;

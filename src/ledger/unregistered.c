@@ -58,7 +58,7 @@ static bool find_example(void *context, const sl_gap *gap, sl_error *error) {
         sl_connection_find(destination->connection, destination->target.database,
                            destination->target.collection, gap->filter, options, &documents, error);
     if (ok && sl_look_inside(&documents, "0", &found))
-        *counting->example = bson_as_relaxed_extended_json(&found, NULL);
+        *counting->example = sl_document_json(&found);
     bson_destroy(&documents);
     bson_destroy(options);
     return ok;

@@ -205,7 +205,7 @@ bool sl_work_directory_make(const sl_load_config *config, const char *label,
     sl_private_parent_sync(directory); /* otherwise a power failure may remove it */
     char path[SL_WORK_DIRECTORY_ROOM + 32];
     snprintf(path, sizeof path, "%s/" SL_WORK_RECORD, directory);
-    bool ok = sl_json_may_write_file(path, error);
+    bool ok = sl_private_file_may_replace(path, error);
     snprintf(path, sizeof path, "%s/" SL_WORK_LOG, directory);
     if (!ok || !sl_log_open_file(path, error)) {
         sl_work_directory_abandon(directory, lock);
@@ -217,7 +217,7 @@ bool sl_work_directory_make(const sl_load_config *config, const char *label,
 }
 
 bool sl_report_check(const char **path, sl_error *error) {
-    if (!*path || sl_json_may_write_file(*path, error))
+    if (!*path || sl_private_file_may_replace(*path, error))
         return true;
     *path = NULL;
     return false;

@@ -246,8 +246,8 @@ static bool same_types(const sl_job *records, const bson_t *stored) {
     bson_t now = BSON_INITIALIZER, types, was;
     sl_types_append(records, &now);
     bool is = sl_look_inside(&now, "types", &types), had = sl_look_inside(stored, "types", &was);
-    char *here = is ? bson_as_relaxed_extended_json(&types, NULL) : NULL;
-    char *there = had ? bson_as_relaxed_extended_json(&was, NULL) : NULL;
+    char *here = is ? sl_document_json(&types) : NULL;
+    char *there = had ? sl_document_json(&was) : NULL;
     bool same = is == had && (!is || (here && there && strcmp(here, there) == 0));
     bson_free(here);
     bson_free(there);
@@ -356,12 +356,12 @@ static bool look_at_records(sl_preparation *preparation, char *letters) {
     const sl_job_source *first = sl_sources_first(records);
     sl_embed_keys_find(first->format, first->dialect, NULL, join->records, join->count, &keys);
     for (size_t i = 0; i < join->count; i++) {
-        preparation->embed->divided.keys[i] = preparation->embed->keys[i] = strdup(keys.names[i]);
-        if (!preparation->embed->keys[i])
+        preparation->embed->divided.keys[i] = strdup(keys.names[i]);
+        if (!preparation->embed->divided.keys[i])
             return sl_error_memory(error, "reading --on");
     }
     preparation->embed->divided.key_count = join->count;
-    return look_at_head(records, preparation->embed->divided.keys, join->count, letters, error);
+    return look_at_head(records, keys.names, join->count, letters, error);
 }
 
 static bool is_passed(const char *option) {

@@ -276,7 +276,7 @@ static void log_layout(const sl_load *load) {
     const sl_job *job = &load->job;
     const sl_destination *destination = &load->destination;
     const bson_t *key = sl_shard_map_key(destination->map);
-    char *shown = key ? bson_as_relaxed_extended_json(key, NULL) : NULL;
+    char *shown = key ? sl_document_json(key) : NULL;
     char ranges[60] = "";
     sl_route route = sl_shard_map_route(destination->map);
     if (route == SL_ROUTE_BY_ID)

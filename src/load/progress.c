@@ -481,7 +481,6 @@ void sl_view_append(const sl_view *view, const sl_run *run, const sl_destination
 #define BAR_LEAST 10 /* with its brackets */
 #define BAR_MOST 34
 #define PART_ROOM 200
-#define LOG_SHARDS 16
 
 /* "812", "85.2k", "1.31M". */
 static char *short_number(double value, char out[SL_HUMAN_ROOM]) {
@@ -561,7 +560,7 @@ static void put(parts *all, part_name part, const char *format, ...) {
 static void put_shards(parts *all, const sl_progress_facts *facts) {
     char rate[SL_HUMAN_ROOM];
     size_t used = 0;
-    for (size_t i = 0; i < facts->shard_count && i < LOG_SHARDS; i++)
+    for (size_t i = 0; i < facts->shard_count; i++)
         used += sl_print_text(all->text[PART_SHARDS] + used, PART_ROOM - used, "%s%s %s/s",
                               i ? "  " : "", facts->shards[i],
                               short_number(facts->shard_rates[i], rate));
@@ -700,7 +699,7 @@ static char *log_line(const sl_progress_facts *facts, char out[SL_PROGRESS_LINE_
         append(out, &used, " %.0f %%", 100 * facts->waits_share[0]);
     if (facts->waits[0] && facts->waits[1])
         append(out, &used, ", %s %.0f %%", facts->waits[1], 100 * facts->waits_share[1]);
-    for (size_t i = 0; i < facts->shard_count && i < LOG_SHARDS; i++)
+    for (size_t i = 0; i < facts->shard_count; i++)
         append(out, &used, "  %s %s/s", facts->shards[i], short_number(facts->shard_rates[i], a));
     return out;
 }

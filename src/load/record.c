@@ -427,7 +427,7 @@ static void warn_of_one_shard(const sl_load *load, const sl_shard_statistics *ro
     for (size_t i = 0; i < count; i++) {
         if (rows[i].documents != all)
             continue;
-        char *key = bson_as_relaxed_extended_json(shard_key, NULL);
+        char *key = sl_document_json(shard_key);
         sl_log_warning("all documents are on shard %s, and %zu other shard%s none: the "
                        "shard key %s puts them into one range. A hashed field (--shard-key "
                        "'{\"_id\": \"hashed\"}') or a field with many values distributes them: "

@@ -78,7 +78,7 @@ struct sl_status {
     sl_exit code;
     char message[600];
 
-    bool failed; /* the thread's: a warning was logged */
+    bool failed[2]; /* the thread's: a warning was logged, of status.json or of the metrics */
 
     size_t part_count;
     sl_status_part parts[]; /* of a load: one */
@@ -259,8 +259,7 @@ static char *status_text(const sl_status *status) {
 
 /* ---- metrics ----
  *
- * docs/status.md describes them. The names of counters end in _total; counters start at 0 with the
- * run and only grow. A metric whose value is not known is left out. */
+ * docs/status.md describes them. A metric whose value is not known is left out. */
 
 #define PREFIX "shardload_"
 
@@ -416,7 +415,7 @@ static char *metrics_text(const sl_status *status, size_t *length) {
 
 /* ---- the thread ---- */
 
-/* A file that cannot be written is reported once; the load continues. */
+/* A file that cannot be written is reported once, until it can be written; the load continues. */
 static void publish(sl_status *status, const char *path, const char *text, size_t length,
                     bool readable, bool last) {
     sl_error error = {0};
@@ -424,13 +423,9 @@ static void publish(sl_status *status, const char *path, const char *text, size_
                   ? sl_private_file_replace(path, text, length, &error)
                   : sl_file_publish(path, text, length, readable ? SL_READERS_ALL : SL_READERS_USER,
                                     &error);
-    if (ok) {
-        status->failed = false;
-        return;
-    }
-    if (!status->failed)
+    if (!ok && !status->failed[readable])
         sl_log_warning(SL_LINES "; the load continues", error.message);
-    status->failed = true;
+    status->failed[readable] = !ok;
 }
 
 static void take_view(sl_status_part *p) {

@@ -59,10 +59,11 @@ typedef struct tables {
     size_t count, room;
     char directory[SL_WORK_DIRECTORY_ROOM];
     sl_work_directory_lock lock;
-    sl_rate_limit limit;    /* of all loads: `shardload status --rate-limit` changes it */
-    bool how_logged;        /* a load has logged how it is completed */
-    bool single;            /* all become one collection, or none */
-    size_t left_out;        /* files of folders that have no data of a known format */
+    sl_rate_limit limit; /* of all loads: `shardload status --rate-limit` changes it */
+    bool how_logged;     /* a load has logged how it is completed */
+    bool single;         /* all become one collection, or none */
+    bool others;         /* `single`: sources that only the load reads, since they are no dumps */
+    size_t left_out;     /* files of folders that have no data of a known format */
     unsigned loaded_before; /* tables that are stored, and were not loaded again */
     _Atomic bool anew;      /* the load has begun in the directory, and resumes no other */
     _Atomic bool stopped, running;
@@ -321,6 +322,7 @@ static bool check_listed(const char *path, int file, const sl_source_identity *o
 /* Adds the tables of a source. */
 static bool add_source(tables *all, const sl_source *source, sl_error *error) {
     const bool pipe = source->kind == SL_SOURCE_PIPE;
+    const bool optional = all->single && !wants_primary_key(all->config);
     char copy[SL_WORK_DIRECTORY_ROOM + 32];
     const char *include = source->named ? all->config->include : NULL;
     sl_stream *stream = NULL;
@@ -330,10 +332,17 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
     if (special)
         sl_error_set(error, SL_EXIT_SOURCE, "%s: a pipe, a device or a link to no file",
                      source->shown);
-    if (special || !sl_stream_open(path, source->shown, include, false, &all->stopped, &not_text,
-                                   &stream, error))
+    const bool opened = !special && !(optional && pipe) &&
+                        sl_stream_open(path, source->shown, include, false, &all->stopped,
+                                       &not_text, &stream, error);
+    sl_sql_dump *dump = opened ? sl_stream_dump(stream) : NULL;
+    if (optional && !dump) {
+        sl_stream_close(stream);
+        *error = (sl_error){0}; /* the load reports it */
+        return all->others = true;
+    }
+    if (!opened)
         return not_text && !source->named && leave_out(all, error);
-    sl_sql_dump *dump = sl_stream_dump(stream);
     const bool copied = pipe && all->directory[0] && access(copy, F_OK) == 0;
     if (pipe && all->directory[0] && (dump || (copied && sl_source_is_none(path)))) {
         ok = (copied ? compare_copy : copy_pipe)(stream, copy, error);
@@ -346,19 +355,22 @@ static bool add_source(tables *all, const sl_source *source, sl_error *error) {
     } else if (pipe) {
         ok = sl_error_set(
             error, SL_EXIT_USAGE,
-            copied ? "%s: --resume needs the dump of the first run, or none (</dev/null); "
-                     "this has none: has the program that writes it failed?"
-                   : "%s: a pipe has no name for a collection: give --collection",
+            copied        ? "%s: --resume needs the dump of the first run, or none (</dev/null); "
+                            "this has none: has the program that writes it failed?"
+            : all->single ? "%s: --id-field " SL_PRIMARY_KEY " with --collection needs the dump in "
+                            "a file: write it to a file, and load that"
+                          : "%s: a pipe has no name for a collection: give --collection",
             source->shown);
     }
     if (ok) {
         const size_t first = all->count;
-        const sl_source_identity opened = sl_source_identity_of(sl_stream_file(stream));
+        const sl_source_identity identity = sl_source_identity_of(sl_stream_file(stream));
         ok = (dump ? add_tables(all, dump, path, error) : add_file(all, source, error)) &&
-             check_listed(path, sl_stream_file(stream), &opened, error);
+             check_listed(path, sl_stream_file(stream), &identity, error);
         for (size_t i = first; ok && i < all->count; i++) {
             table *item = &all->items[i];
-            item->map.identity = opened;
+            item->map.identity = identity;
+            item->map.files = sl_stream_selects_files(stream) ? include : NULL;
             if (include && !dump && sl_stream_kind(stream) == SL_SOURCE_ARCHIVE)
                 ok = (item->include = strdup(include)) || sl_error_memory(error, "listing tables");
         }
@@ -408,7 +420,7 @@ static bool list_tables(tables *all, sl_error *error) {
     /* The work directory keeps the copy of one pipe. */
     for (size_t i = 0, pipes = 0; ok && i < sl_source_set_count(set); i++) {
         pipes += sl_source_set_at(set, i)->kind == SL_SOURCE_PIPE;
-        ok = pipes < 2 ||
+        ok = pipes < 2 || all->single ||
              sl_error_set(error, SL_EXIT_USAGE,
                           "%s: a second pipe: without --collection, one command loads the tables "
                           "of one pipe: load each with a command of its own",
@@ -419,7 +431,7 @@ static bool list_tables(tables *all, sl_error *error) {
     sl_source_set_destroy(set);
     return ok && sl_not_loaded_allowed(config, all->left_out, error) && check_types(all, error) &&
            check_keys(all, error) &&
-           (all->count > 0 ||
+           (all->count > 0 || all->others ||
             sl_error_set(error, SL_EXIT_SOURCE, "nothing to load: no table with rows%s%s",
                          config->include ? " matches --include " : " was found",
                          config->include ? config->include : ""));
@@ -467,8 +479,9 @@ static void folder_of(const tables *all, size_t index, char *out, size_t room) {
     char name[FOLDER_ROOM + 8];
     size_t used = 0;
     for (const char *at = all->items[index].name; *at && used < FOLDER_ROOM - 8; at++) {
-        bool plain = ((*at | 0x20) >= 'a' && (*at | 0x20) <= 'z') || sl_is_digit(*at) ||
-                     strchr("_-", *at) != NULL || (*at == '.' && used > 0);
+        const bool own = used == 0 && sl_source_is_own_file(at); /* of the work directory */
+        bool plain = !own && (((*at | 0x20) >= 'a' && (*at | 0x20) <= 'z') || sl_is_digit(*at) ||
+                              strchr("_-", *at) != NULL || (*at == '.' && used > 0));
         used += (size_t)snprintf(name + used, sizeof name - used, plain ? "%c" : "%%%02x",
                                  (unsigned char)*at);
         if (used >= FOLDER_ROOM - 8)
@@ -784,38 +797,38 @@ static bool on_first_request(void *context) {
     atomic_store(&all->stopped, true);
     if (atomic_load(&all->running))
         return false;
+    sl_log_error("interrupted before anything was loaded or compared");
     abandon(all);
     return true;
 }
 
-static bool has_pipe(const sl_load_config *config) {
-    for (size_t i = 0; i < config->path_count; i++) {
-        if (strcmp(config->paths[i], "-") == 0 ||
-            sl_source_identity_at(config->paths[i]).inode == 0)
-            return true;
-    }
-    return false;
+static bool is_dump(const char *path, const char *include) {
+    sl_stream *stream = NULL;
+    bool not_text;
+    _Atomic bool stopped = false;
+    sl_error unused = {0};
+    const bool dump =
+        strcmp(path, "-") != 0 && sl_source_identity_at(path).inode != 0 &&
+        sl_stream_open(path, "", include, false, &stopped, &not_text, &stream, &unused) &&
+        sl_stream_dump(stream);
+    sl_stream_close(stream);
+    return dump;
 }
 
 bool sl_tables_in_dump(const sl_load_config *config) {
-    sl_stream *stream;
-    bool not_text, dump = false;
-    _Atomic bool stopped = false;
-    sl_error unused = {0};
-    if (config->path_count != 1 || has_pipe(config))
-        return false;
-    if (sl_stream_open(config->paths[0], "", NULL, false, &stopped, &not_text, &stream, &unused)) {
-        dump = sl_stream_dump(stream) != NULL;
-        sl_stream_close(stream);
-    }
-    return dump;
+    return config->path_count == 1 && is_dump(config->paths[0], config->include);
 }
 
 bool sl_tables_are_many(const sl_load_config *config) {
     const bool primary = wants_primary_key(config);
     if (config->sink != SL_SINK_CLUSTER || config->path_count == 0)
         return primary;
-    return !config->collection || primary || sl_tables_in_dump(config);
+    bool many = !config->collection || primary;
+    struct stat facts;
+    for (size_t i = 0; !many && i < config->path_count; i++) /* a folder may have dumps */
+        many = (stat(config->paths[i], &facts) == 0 && S_ISDIR(facts.st_mode)) ||
+               is_dump(config->paths[i], config->include);
+    return many;
 }
 
 /* With --collection, one load of the given sources follows. */
@@ -823,7 +836,8 @@ static sl_exit run_single(tables *all, sl_table_run *run, void *context, sl_erro
     sl_load_config config = *all->config;
     if (!check_alike(all, error))
         return error->code;
-    set_id_fields(&all->items[0], &config);
+    if (all->count > 0)
+        set_id_fields(&all->items[0], &config);
     return run(&config, context);
 }
 
@@ -837,7 +851,7 @@ sl_exit sl_tables_run(const sl_load_config *config, bool loads, sl_table_run *ru
     bool ok = listening;
     if (ok && !single && (config->report || config->html || config->metrics))
         ok = sl_error_set(&error, SL_EXIT_USAGE,
-                          "--report, --html and --metrics are for one collection: without "
+                          "--report, --html and --metrics-file are for one collection: without "
                           "--collection each table has its %s in the work directory",
                           loads ? SL_WORK_RECORD : SL_WORK_VERIFY);
     ok = ok && (!loads || single ||

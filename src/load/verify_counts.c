@@ -177,7 +177,7 @@ static int hash_order(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* Equal for _ids that a server takes for one, such as the numbers 1 and 1.0. */
+/* Equal for whole numbers that a server takes for one _id, such as 1 and 1.0. */
 static uint64_t hash_of_id(const uint8_t *document) {
     bson_t whole;
     bson_iter_t id;

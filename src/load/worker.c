@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
 #include "format/head.h"
 #include "job/sources.h"
@@ -318,7 +319,7 @@ static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code
     if (bson_init_static(&view, document, sl_bson_length(document))) {
         if (bson_iter_init_find(&iter, &view, "_id") && BSON_ITER_HOLDS_INT64(&iter))
             id = bson_iter_int64(&iter);
-        json = bson_as_relaxed_extended_json(&view, NULL);
+        json = sl_document_json(&view);
     }
     const uint64_t *offsets = state->batch->offsets;
     const uint64_t offset = offsets ? offsets[index] : sl_document_id_offset(id);

@@ -18,8 +18,7 @@
 
 #include "query.h"
 #include "util/estimate.h"
-
-#include "random.h"
+#include "util/hash.h"
 
 #define LEVEL 0.05 /* of significance */
 #define PERMUTATIONS_MAX 4096
@@ -58,7 +57,7 @@ static void typical_of_pairs(const double *ratios, size_t count, uint64_t seed,
         size_t size = 0;
         uint64_t bits = 0;
         for (size_t i = 0; i < count; i++) {
-            bits = i % 64 ? bits >> 1 : sl_splitmix64(&seed);
+            bits = i % 64 ? bits >> 1 : sl_random_word(seed += SL_HASH_A);
             sum += bits & 1 ? ratios[i] : 0;
             size += bits & 1;
         }
@@ -126,7 +125,8 @@ static void typical_of_sides(const double *old, size_t old_count, const double *
     }
     while (found->count + 1 < PERMUTATIONS_MAX) {
         for (size_t i = 0; i < new_count; i++) { /* the first new_count steps of a shuffle */
-            size_t j = i + (size_t)(sl_splitmix64(&seed) % (n - i)), swapped = chosen[i];
+            size_t j = i + (size_t)(sl_random_word(seed += SL_HASH_A) % (n - i)),
+                   swapped = chosen[i];
             chosen[i] = chosen[j];
             chosen[j] = swapped;
         }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "random.h"
+#include "util/hash.h"
 
 /* ---- where parameters are used ---- */
 
@@ -129,7 +129,7 @@ bool sl_value_generator_init(sl_value_generator *generator, const sl_query *quer
     for (const char *at = query->name; at && *at; at++)
         state = (state ^ (unsigned char)*at) * UINT64_C(0x100000001B3);
     for (size_t i = 0; i < 4; i++)
-        generator->random[i] = sl_splitmix64(&state);
+        generator->random[i] = sl_random_word(state += SL_HASH_A);
     bool ok = true;
     for (size_t i = 0; i < query->parameter_count; i++) {
         const sl_parameter *parameter = &query->parameters[i];

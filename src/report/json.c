@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bson/bson_lookup.h"
 #include "util/memory_stream.h"
 #include "util/private_file.h"
 #include "util/read_file.h"
@@ -144,14 +145,8 @@ static char *written_by(void (*write)(FILE *out, const char *text), const char *
 }
 
 char *sl_json_text(const bson_t *document, sl_error *error) {
-    char *json = bson_as_relaxed_extended_json(document, NULL);
-    if (!json) {
-        sl_error_set(error, SL_EXIT_SOURCE,
-                     "a document cannot be written as JSON: text that is not UTF-8, or nested "
-                     "too deeply");
-        return NULL;
-    }
-    char *flat = written_by(flatten, json);
+    char *json = sl_document_json(document);
+    char *flat = json ? written_by(flatten, json) : NULL;
     char *text = flat ? written_by(indent, flat) : NULL;
     if (!text)
         sl_error_memory(error, "writing JSON");
@@ -161,7 +156,7 @@ char *sl_json_text(const bson_t *document, sl_error *error) {
 }
 
 char *sl_json_line(const bson_t *document) {
-    char *json = bson_as_relaxed_extended_json(document, NULL);
+    char *json = sl_document_json(document);
     char *line = json ? written_by(escape, json) : NULL;
     bson_free(json);
     return line;
@@ -170,7 +165,7 @@ char *sl_json_line(const bson_t *document) {
 char *sl_json_value(const bson_iter_t *value) {
     bson_t alone = BSON_INITIALIZER;
     bool ok = bson_append_iter(&alone, "", 0, value);
-    char *json = ok ? bson_as_relaxed_extended_json(&alone, NULL) : NULL;
+    char *json = ok ? sl_document_json(&alone) : NULL;
     char *flat = json ? written_by(flatten, json) : NULL; /* {"": VALUE} */
     if (flat) {
         size_t length = strlen(flat) - strlen("{\"\": }");
@@ -180,10 +175,6 @@ char *sl_json_value(const bson_iter_t *value) {
     bson_free(json);
     bson_destroy(&alone);
     return flat;
-}
-
-bool sl_json_may_write_file(const char *path, sl_error *error) {
-    return sl_private_file_may_replace(path, error);
 }
 
 bool sl_json_write_file(const char *path, const bson_t *document, sl_error *error) {

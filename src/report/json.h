@@ -14,11 +14,10 @@
 
 /* The document as relaxed Extended JSON, indented by 2, ending with a newline. A value that fits
  * into 100 columns stays on one line; doubles have the fewest digits that identify them. Free the
- * result with free(). NULL, with error set, for text that is not UTF-8, nesting deeper than 100, or
- * without memory. */
+ * result with free(). NULL, with error set, without memory. */
 char *sl_json_text(const bson_t *document, sl_error *error);
 
-/* Formats a document on one line, by libbson. Free the result with free(). NULL on failure. */
+/* A document on one line, by sl_document_json. Free the result with free(). NULL on failure. */
 char *sl_json_line(const bson_t *document);
 
 /* Formats one value on one line, with the rules of sl_json_text. Free the result with free(). NULL
@@ -27,10 +26,6 @@ char *sl_json_value(const bson_iter_t *value);
 
 /* Writes the text of sl_json_text to `path` as sl_private_file_replace does. */
 bool sl_json_write_file(const char *path, const bson_t *document, sl_error *error);
-
-/* Checks beforehand that sl_json_write_file can write to `path`; see
- * sl_private_file_may_replace. */
-bool sl_json_may_write_file(const char *path, sl_error *error);
 
 /* Parses one JSON object or array, surrounded only by white space. Destroy the result. NULL with
  * `wrong` set for any other text; the message gives the position in bytes from 0, if known. */

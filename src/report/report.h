@@ -40,7 +40,7 @@ bool sl_report_text(const sl_report *report, const sl_report_terminal *terminal,
                     sl_error *error);
 
 /* Writes the page of `records` to `path` like sl_json_write_file: mode 0600, atomically, never
- * through a symbolic link. Check `path` first with sl_json_may_write_file. `title` may be NULL. */
+ * through a symbolic link. Check it by sl_private_file_may_replace first. `title` may be NULL. */
 bool sl_report_html_write(const bson_t *const *records, size_t count, const char *title,
                           const char *path, sl_error *error);
 

@@ -496,7 +496,7 @@ static const char *options_of(const sl_namespace *item, char out[400]) {
                                   bson_iter_key(&iter));
     }
     if (item->shard_key) {
-        char *key = bson_as_relaxed_extended_json(item->shard_key, NULL);
+        char *key = sl_document_json(item->shard_key);
         sl_print_text(out + used, 400 - used, "%ssharded by %s%s", used ? ", " : "", key ? key : "",
                       item->shard_unique ? ", unique" : "");
         bson_free(key);
@@ -980,7 +980,7 @@ static bool prepare(sl_restore *restore, sl_error *error) {
     const sl_load_config *load = restore->config->load;
     return connect_to_server(restore, error) && check_server(restore, error) &&
            sl_restore_make_directory(restore, SL_WORK_RESTORE, error) &&
-           (!load->report || sl_json_may_write_file(load->report, error)) &&
+           (!load->report || sl_private_file_may_replace(load->report, error)) &&
            (!load->metrics || sl_private_file_may_replace(load->metrics, error)) &&
            begin_or_resume(restore, error);
 }

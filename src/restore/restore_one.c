@@ -541,7 +541,7 @@ static bool warn_of_sharding(const step *s, sl_error *error) {
          ok = s->item->shard_key ||
               sl_collection_shard_key(s->connection, &s->target, &key, &unique, error);
     if (ok && !bson_empty(&key)) {
-        char *json = bson_as_relaxed_extended_json(&key, NULL);
+        char *json = sl_document_json(&key);
         sl_log_warning("%s is sharded, and is replaced by an unsharded collection; to shard it, "
                        "give --shard-keys a FILE with the line `%s: {key: %s%s}`",
                        s->name, s->name, json ? json : "{...}", unique ? ", unique: true" : "");
@@ -969,7 +969,7 @@ static bool build_each(step *s, sl_error *error) {
             sl_collection_create_indexes(s->connection, &s->target, &one, &why)) {
             s->outcome->indexes++;
         } else {
-            char *json = bson_as_relaxed_extended_json(&one, NULL);
+            char *json = sl_document_json(&one);
             used += sl_print_text(problems + used, sizeof problems - used, "\n  %.300s: " SL_LINES,
                                   json ? json : "", why.message);
             bson_free(json);

@@ -357,8 +357,8 @@ static sl_exit run(sl_restore *restore, bool content, uint64_t problems_shown) {
     const sl_load_config *load = restore->config->load;
     bson_t record = BSON_INITIALIZER;
     sl_record_head(&record, "verify", load->program_version, sl_wall_clock_ms(), load->options);
-    bool ok =
-        (!load->report || sl_json_may_write_file(load->report, &error)) && prepare(restore, &error);
+    bool ok = (!load->report || sl_private_file_may_replace(load->report, &error)) &&
+              prepare(restore, &error);
     sl_exit code = ok ? compare_all(restore, content, problems_shown, &record) : error.code;
     sl_record_tail(&record, code);
     if (ok && load->report && !sl_json_write_file(load->report, &record, &error)) {

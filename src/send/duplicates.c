@@ -434,7 +434,7 @@ static sl_scan_result find_lost(const id_table *table, uint32_t index, mongoc_cl
     bson_t id = BSON_INITIALIZER;
     uint32_t ids = 0;
     append_id(&id, &ids, duplicates->documents[index]);
-    char *json = bson_as_relaxed_extended_json(&id, NULL);
+    char *json = sl_document_json(&id);
     sl_error_set(error, SL_EXIT_CLUSTER,
                  "the server reports the _id %.200s as a duplicate, but no document is found under "
                  "it: that document has no majority yet, or was removed",

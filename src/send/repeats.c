@@ -162,7 +162,7 @@ void sl_repeats_add(sl_repeats *repeats, const bson_t *documents, uint32_t count
 }
 
 uint64_t sl_repeats_count(const sl_repeats *repeats, bool *exact, char *example, size_t room) {
-    char *json = bson_as_relaxed_extended_json(&repeats->example, NULL);
+    char *json = sl_document_json(&repeats->example);
     sl_text_printable(sl_text_of(json ? json : ""), example, room);
     bson_free(json);
     *exact = repeats->zeros == 0;

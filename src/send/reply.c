@@ -154,7 +154,7 @@ const char *sl_write_error_text(const sl_write_error *one, const char *validator
     bson_t rule;
     char *json = NULL;
     if (one->rule && bson_init_static(&rule, one->rule, sl_bson_length(one->rule)))
-        json = bson_as_relaxed_extended_json(&rule, NULL);
+        json = sl_document_json(&rule);
     sl_print_text(out, SL_WRITE_ERROR_ROOM, "%s%s%s%s",
                   *one->message ? one->message : "an error without a message", json ? ": " : "",
                   named ? " by the collection's validator " : "",

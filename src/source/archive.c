@@ -580,9 +580,7 @@ bool sl_archive_next(sl_archive *archive, sl_input **contents, sl_reader_times *
                                 archive->label);
         if (is_file(entry) && archive->included && !keep_path(archive, path, error))
             return false;
-        archive->contents.used = archive->contents.length = 0;
-        archive->contents.offset = 0;
-        archive->contents.ended = false;
+        sl_input_restart(&archive->contents);
         *contents = &archive->contents;
         return true;
     }
@@ -593,8 +591,8 @@ bool sl_archive_is_included(const sl_archive *archive) {
     return archive->included;
 }
 
-bool sl_archive_is_first(const sl_archive *archive) {
-    return archive->visible == 1;
+bool sl_archive_is_first(const sl_archive *archive, bool included) {
+    return archive->visible - (included ? archive->unmatched : 0) == 1;
 }
 
 void sl_archive_include_all(sl_archive *archive) {

@@ -62,8 +62,8 @@ bool sl_archive_next(sl_archive *archive, sl_input **contents, sl_reader_times *
                      sl_error *error);
 
 bool sl_archive_is_included(const sl_archive *archive);
-/* Is the current entry the first file? */
-bool sl_archive_is_first(const sl_archive *archive);
+/* Is the current entry the first file, or (`included`) the first one that is included? */
+bool sl_archive_is_first(const sl_archive *archive, bool included);
 /* From now on, all entries match. */
 void sl_archive_include_all(sl_archive *archive);
 

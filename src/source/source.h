@@ -98,8 +98,8 @@ typedef struct sl_source_set sl_source_set;
  * files and __MACOSX; the files found are not opened yet, and pipes, devices, dangling links
  * ... never: sl_source_head fails for them. `include` (may be NULL) is a shell
  * pattern for the names of files found in folders, and of the entries of archives named in `paths`.
- * An archive found in a folder must itself match by name; all its entries are read. All unusable
- * paths are reported in one error (SL_EXIT_SOURCE). */
+ * An archive found in a folder must itself match by name; all its entries are read. The unusable
+ * paths are reported in one error (SL_EXIT_SOURCE), as many as its message has room for. */
 bool sl_source_set_create(const char *const *paths, size_t count, const char *include,
                           sl_source_set **set, sl_error *error);
 /* A set of one file or pipe, which may be an archive of mongodump; other sets refuse these. */

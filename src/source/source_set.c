@@ -425,12 +425,13 @@ bool sl_source_same_identity(const sl_source_identity *a, const sl_source_identi
 }
 
 const char *sl_file_time_shown(int64_t ns, char out[SL_FILE_TIME_ROOM]) {
-    time_t seconds = (time_t)(ns / 1000000000);
+    const int64_t second = 1000000000, part = (ns % second + second) % second;
+    time_t seconds = (time_t)((ns - part) / second); /* before 1970, too */
     struct tm utc;
     char day[32] = "?";
     if (gmtime_r(&seconds, &utc))
         strftime(day, sizeof day, "%Y-%m-%dT%H:%M:%S", &utc);
-    snprintf(out, SL_FILE_TIME_ROOM, "%s.%09lldZ", day, (long long)(ns % 1000000000));
+    snprintf(out, SL_FILE_TIME_ROOM, "%s.%09lldZ", day, (long long)part);
     return out;
 }
 
@@ -583,10 +584,13 @@ bool sl_source_set_open(sl_source_set *set, size_t index, sl_stream **stream, sl
     if (sl_stream_open(source->path, source->shown, source->named ? set->include : NULL, set->dumps,
                        &set->stopped, &not_text, stream, error)) {
         if (sl_identity_check_open(set, index, sl_stream_file(*stream), error)) {
-            if (set->map && source->identity.inode != 0 && sl_stream_dump(*stream) &&
-                sl_source_same_identity(&set->map->identity, &source->identity))
+            const bool same = set->map && source->identity.inode != 0 &&
+                              sl_source_same_identity(&set->map->identity, &source->identity);
+            if (same && sl_stream_dump(*stream))
                 sl_sql_dump_read_only(sl_stream_dump(*stream), set->map->table);
-            return true;
+            if (same || !set->map || !set->map->files)
+                return true;
+            sl_error_set(error, SL_EXIT_SOURCE, "%s was replaced: load it again", source->shown);
         }
         sl_stream_close(*stream);
         *stream = NULL;
@@ -810,7 +814,7 @@ uint64_t sl_source_line_of_row(sl_source_set *set, sl_row_lines *at, size_t inde
     const sl_source *source = &set->states[index].source;
     if (!source->schema || source->identity.inode == 0 || strcmp(source->path, "-") == 0)
         return 0; /* no dump, or its text cannot be read a second time */
-    if (!at->stream || at->source != index || strcmp(at->entry, entry) != 0 || row < at->row) {
+    if (at->source != index || strcmp(at->entry, entry) != 0 || row < at->row) {
         sl_stream_close(at->stream);
         *at = (sl_row_lines){.source = index};
         snprintf(at->entry, sizeof at->entry, "%s", entry);
@@ -819,15 +823,16 @@ uint64_t sl_source_line_of_row(sl_source_set *set, sl_row_lines *at, size_t inde
                                 : NULL;
         do {
             if (!dump || !sl_sql_dump_next(dump, &rows, &times, &unused) || !rows)
-                return 0;
+                return sl_row_lines_clear(at), 0;
         } while (strcmp(sl_sql_dump_shown(dump), entry) != 0);
     }
     at->row = row;
-    return sl_sql_dump_line_of(sl_stream_dump(at->stream), row, &times, &unused);
+    return !at->stream ? 0 : sl_sql_dump_line_of(sl_stream_dump(at->stream), row, &times, &unused);
 }
 
 void sl_row_lines_clear(sl_row_lines *at) {
     sl_stream_close(at->stream);
+    at->stream = NULL;
 }
 
 void sl_source_set_destroy(sl_source_set *set) {

@@ -22,7 +22,7 @@
 #define WORDS_MAX 8u  /* of a value: replace(replace(...)) */
 #define KIND_ROOM 40u
 #define INSERT_HEAD_MAX ((size_t)64 << 10)
-/* Text of a row. The reader cuts and rejects a longer line, so a row may lose bytes above it. */
+/* Text of a row. One that loses bytes above it is made a line that the reader rejects. */
 #define ROW_BYTES_MAX (SL_RECORD_BYTES_MAX + ((size_t)4 << 20))
 
 typedef struct kind_count {
@@ -66,6 +66,7 @@ struct sl_sql_dump {
     /* Rows of INSERT statements as COPY text, not fetched yet: */
     char *row;
     size_t row_used, row_length, row_room;
+    bool row_cut; /* the last one has lost bytes */
 };
 
 /* ---- comments ---- */
@@ -147,7 +148,7 @@ static void count_kind(sl_sql_dump *dump, const char *first, const char *second)
     while (i < dump->kind_count && strcmp(dump->kinds[i].kind, kind) != 0)
         i++;
     if (i == KINDS_MAX)
-        i--;
+        snprintf(dump->kinds[--i].kind, KIND_ROOM, "OTHER");
     else if (i == dump->kind_count)
         snprintf(dump->kinds[dump->kind_count++].kind, KIND_ROOM, "%s", kind);
     dump->kinds[i].count++;
@@ -618,16 +619,16 @@ static bool row_room(sl_sql_dump *dump, size_t more) {
     return true;
 }
 
-static void put_byte(sl_sql_dump *dump, char byte) {
-    if (dump->row_length < ROW_BYTES_MAX && row_room(dump, 1))
-        dump->row[dump->row_length++] = byte;
-}
-
 static void put_text(sl_sql_dump *dump, const char *bytes, size_t length) {
-    if (length > 0 && dump->row_length < ROW_BYTES_MAX && row_room(dump, length)) {
+    dump->row_cut = dump->row_cut || dump->row_length >= ROW_BYTES_MAX;
+    if (length > 0 && !dump->row_cut && row_room(dump, length)) {
         memcpy(dump->row + dump->row_length, bytes, length);
         dump->row_length += length;
     }
+}
+
+static void put_byte(sl_sql_dump *dump, char byte) {
+    put_text(dump, &byte, 1);
 }
 
 /* Writes a byte of a value, with the escapes of COPY text, or as hexadecimal digits. */
@@ -659,8 +660,29 @@ static size_t plain_bytes(const unsigned char *at, size_t length) {
     return i;
 }
 
+/* Reads what follows on a backslash in unistr('\u000a\\') of newer versions of SQLite. */
+static bool read_unistr_escape(sl_sql_dump *dump, int *byte) {
+    sl_sql_text *text = &dump->text;
+    const size_t digits = sl_sql_follows(text, "\\") ? 0 : 4;
+    int code = digits ? 0 : '\\', digit = 0;
+    if (sl_sql_peek(text, digits) < 0)
+        return cut_off(dump, dump->line, "the INSERT statement");
+    for (size_t i = 1; digit >= 0 && i <= digits; i++) {
+        digit = sl_hex_digit((char)sl_sql_peek(text, i));
+        code = code << 4 | digit;
+    }
+    if (code < 0 || code >= 0x80 ||
+        (digits && sl_sql_peek(text, 0) != 'u')) /* a control character */
+        return sl_sql_fail(text, dump->line, "this call of unistr() is not understood");
+    *byte = code;
+    text->used += 1 + digits;
+    return true;
+}
+
+typedef enum string_kind { STRING_PLAIN = false, STRING_ESCAPES = true, STRING_UNISTR } string_kind;
+
 /* Reads a string whose opening quote has been read. */
-static bool read_string(sl_sql_dump *dump, bool escapes, bool digits) {
+static bool read_string(sl_sql_dump *dump, string_kind kind, bool digits) {
     sl_sql_text *text = &dump->text;
     for (int byte; (byte = sl_sql_peek(text, 0)) >= 0;) {
         if (!digits) {
@@ -675,7 +697,10 @@ static bool read_string(sl_sql_dump *dump, bool escapes, bool digits) {
             return true;
         if (byte == '\'') {
             text->used++;
-        } else if (byte == '\\' && escapes && (byte = sl_sql_peek(text, 0)) >= 0) {
+        } else if (byte == '\\' && kind == STRING_UNISTR) {
+            if (!read_unistr_escape(dump, &byte))
+                return false;
+        } else if (byte == '\\' && kind == STRING_ESCAPES && (byte = sl_sql_peek(text, 0)) >= 0) {
             text->used++;
             if (!text->rules.mysql && !sl_sql_read_escape(text, &byte))
                 return sl_sql_fail(text, sl_sql_line(text),
@@ -761,41 +786,6 @@ static bool read_replace(sl_sql_dump *dump, const sl_sql_column *column) {
     return true;
 }
 
-/* unistr('...\u000a...'), as newer versions of SQLite write control characters. */
-static bool read_unistr(sl_sql_dump *dump) {
-    const size_t start = dump->row_length;
-    size_t to = start;
-    if (!expect(dump, '(') || !expect(dump, '\'') || !read_string(dump, false, false) ||
-        !expect(dump, ')'))
-        return false;
-    const size_t end = dump->row_length;
-    for (size_t at = start; at < end;) { /* \\uXXXX here, and \\\\ for a backslash */
-        unsigned code = 0;
-        char *row = dump->row;
-        if (row[at] != '\\' || end - at < 4 || (row[at + 1] == '\\' && row[at + 2] == '\\')) {
-            size_t step = row[at] == '\\' && end - at >= 4 ? 4 : 1;
-            row[to++] = row[at];
-            if (step == 4)
-                row[to++] = '\\';
-            at += step;
-            continue;
-        }
-        bool valid = end - at >= 7 && row[at + 2] == 'u';
-        for (size_t i = 3; valid && i < 7; i++) {
-            valid = sl_hex_digit(row[at + i]) >= 0;
-            code = code << 4 | (unsigned)sl_hex_digit(row[at + i]);
-        }
-        if (!valid || code >= 0x80) /* only control characters are written so */
-            return sl_sql_fail(&dump->text, dump->line, "this call of unistr() is not understood");
-        at += 7;
-        dump->row_length = to;
-        put_value_byte(dump, (unsigned char)code, false);
-        to = dump->row_length;
-    }
-    dump->row_length = to;
-    return true;
-}
-
 static void put_prefix(sl_sql_dump *dump, const sl_sql_column *column) {
     if (column->class != SL_SQL_DIGITS)
         put_text(dump, "\\\\x", 3);
@@ -841,13 +831,14 @@ static bool read_word_value(sl_sql_dump *dump, const sl_sql_column *column) {
         return read_bits(dump, column);
     } else if (string && (sl_sql_is(&token, "N") || sl_sql_is(&token, "B"))) {
         text->used++;
-        return read_string(dump, sl_sql_escapes(text), false);
+        return read_string(dump, (string_kind)sl_sql_escapes(text), false);
     } else if (token.text[0] == '_') { /* a character set of MySQL */
         return read_value(dump, column);
     } else if (sl_sql_is(&token, "replace")) {
         return read_replace(dump, column);
     } else if (sl_sql_is(&token, "unistr")) {
-        return read_unistr(dump);
+        return expect(dump, '(') && expect(dump, '\'') && read_string(dump, STRING_UNISTR, false) &&
+               expect(dump, ')');
     } else if (sl_sql_is(&token, "Inf") || sl_sql_is(&token, "NaN")) {
         put_text(dump, token.text, token.length);
     } else if (sl_sql_peek(text, 0) < 0) {
@@ -879,11 +870,11 @@ static bool read_value(sl_sql_dump *dump, const sl_sql_column *column) {
         if (digits)
             put_prefix(dump, column);
         text->used++;
-        return read_string(dump, sl_sql_escapes(text), digits);
+        return read_string(dump, (string_kind)sl_sql_escapes(text), digits);
     }
     if ((byte | 0x20) == 'e' && next == '\'') {
         text->used += 2;
-        return read_string(dump, true, false);
+        return read_string(dump, STRING_ESCAPES, false);
     }
     if (byte == '0' && next == 'x') {
         text->used += 2;
@@ -954,7 +945,8 @@ static const unsigned char *copy_string(const sl_sql_text *text, const unsigned 
 static bool read_usual_values(sl_sql_dump *dump, size_t *i) {
     sl_sql_text *text = &dump->text;
     const size_t left = text->length - text->used;
-    if (left == 0 || dump->row_length >= ROW_BYTES_MAX || !row_room(dump, 2 * left + 1))
+    if (left == 0 || dump->row_cut || dump->row_length >= ROW_BYTES_MAX ||
+        !row_room(dump, 2 * left + 1))
         return false;
     const unsigned char *at = text->buffer + text->used;
     char *to = dump->row + dump->row_length;
@@ -1011,6 +1003,7 @@ static bool skip_default(sl_sql_dump *dump, size_t i, size_t skipped) {
 static bool read_row(sl_sql_dump *dump) {
     static const sl_sql_column extra = {.type = "text"};
     sl_sql_text *text = &dump->text;
+    dump->row_cut = false;
     for (size_t i = 0, skipped = 0;; i++) {
         dump->words = 0;
         const size_t before = i;
@@ -1035,11 +1028,13 @@ static bool read_row(sl_sql_dump *dump) {
         else
             put_byte(dump, '\t');
     }
-    if (dump->row_length >= ROW_BYTES_MAX) { /* this line will be rejected */
-        dump->row_length = ROW_BYTES_MAX - 1;
-        dump->row[ROW_BYTES_MAX - 2] = '.'; /* a backslash would escape the line end */
-    }
     put_byte(dump, '\n');
+    if (dump->row_cut && !text->failed) { /* no backslash may escape the line end */
+        if (dump->row_length < ROW_BYTES_MAX)
+            memset(dump->row + dump->row_length, '.', ROW_BYTES_MAX - dump->row_length);
+        dump->row_length = ROW_BYTES_MAX;
+        memcpy(dump->row + ROW_BYTES_MAX - 2, ".\n", 2);
+    }
     return !text->failed;
 }
 
@@ -1075,9 +1070,9 @@ static bool read_inserted(sl_sql_dump *dump, sl_sql_token *token, char *name) {
                 : sl_sql_fail(text, dump->line, "this INSERT statement is not understood"));
 }
 
-/* Tables in which SQLite and other programs keep data about the tables. */
-static bool is_internal(const char *name) {
-    return strncasecmp(name, "sqlite_", 7) == 0;
+/* Tables in which SQLite keeps data about the tables; in the others, users may name theirs so. */
+static bool is_internal(const sl_sql_rules *rules, const char *name) {
+    return !rules->mysql && !rules->nests && strncasecmp(name, "sqlite_", 7) == 0;
 }
 
 /* Reads OVERRIDING SYSTEM VALUE VALUES ( */
@@ -1116,8 +1111,9 @@ static bool begin_insert(sl_sql_dump *dump, bool *other) {
     *other = false;
     if (!read_inserted(dump, &token, name))
         return false;
-    if (is_internal(name) || !is_selected(dump, name)) {
-        if (is_internal(name))
+    const bool internal = is_internal(&text->rules, name);
+    if (internal || !is_selected(dump, name)) {
+        if (internal)
             count_kind(dump, "INSERT", "of SQLite");
         note_end(dump);
         return skip_statement(dump, dump->line);
@@ -1203,7 +1199,9 @@ static bool read_statement(sl_sql_dump *dump, bool *begun) {
         sl_sql_peek(text, sizeof text->rules.terminator + 1);
         size_t used = 0;
         for (int byte; (byte = sl_sql_peek(text, 0)) >= 0 && byte != '\n'; text->used++) {
-            if (byte > ' ' && used < sizeof text->rules.terminator - 1)
+            if (byte > ' ' && used == sizeof text->rules.terminator - 1)
+                return sl_sql_fail(text, line, "DELIMITER has more than %zu bytes", used);
+            if (byte > ' ')
                 text->rules.terminator[used++] = (char)byte;
         }
         text->rules.terminator[used] = '\0';
@@ -1410,9 +1408,7 @@ bool sl_sql_dump_next(sl_sql_dump *dump, sl_input **contents, sl_reader_times *t
     dump->schema = dump->next_schema;
     dump->next_schema = NULL;
     dump->row_used = dump->row_length = dump->row_count = 0;
-    dump->contents.used = dump->contents.length = 0;
-    dump->contents.offset = 0;
-    dump->contents.ended = false;
+    sl_input_restart(&dump->contents);
     *contents = &dump->contents;
     return true;
 }

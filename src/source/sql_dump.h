@@ -18,6 +18,7 @@ typedef struct sl_sql_dump sl_sql_dump;
 typedef struct sl_sql_map {
     sl_source_identity identity; /* of the file */
     const sl_sql_table *table;   /* borrowed; NULL: the file is no dump */
+    const char *files; /* borrowed; NULL, or the pattern that selects the dump in an archive */
 } sl_sql_map;
 
 /* `input` and `include`, a shell pattern for the names of tables (NULL: all), are borrowed. */

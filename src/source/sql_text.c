@@ -250,7 +250,8 @@ bool sl_sql_follows(sl_sql_text *text, const char *word) {
 
 /* ---- blanks, comments, quotes ---- */
 
-bool sl_sql_skip_past(sl_sql_text *text, const char *end) {
+/* Skips to after the next occurrence of `end`; false: there is none. */
+static bool skip_past(sl_sql_text *text, const char *end) {
     size_t length = strlen(end);
     while (sl_sql_fill(text, length)) {
         unsigned char *at = text->buffer + text->used;
@@ -264,7 +265,7 @@ bool sl_sql_skip_past(sl_sql_text *text, const char *end) {
 }
 
 void sl_sql_skip_line(sl_sql_text *text) {
-    sl_sql_skip_past(text, "\n");
+    skip_past(text, "\n");
 }
 
 void sl_sql_skip_comment(sl_sql_text *text) {
@@ -380,7 +381,7 @@ static bool read_dollar_quoted(sl_sql_text *text) {
         return false;
     tag[length] = '$';
     text->used += length + 1;
-    sl_sql_skip_past(text, tag);
+    skip_past(text, tag);
     return true;
 }
 

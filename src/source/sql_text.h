@@ -110,8 +110,6 @@ static inline bool sl_sql_is_executed(sl_sql_text *text) {
 void sl_sql_skip_comment(sl_sql_text *text);
 /* Skips blanks and comments. */
 void sl_sql_skip_blanks(sl_sql_text *text);
-/* Skips to after the next occurrence of `end`; false: there is none. */
-bool sl_sql_skip_past(sl_sql_text *text, const char *end);
 /* Skips the remainder of the line, and its end. */
 void sl_sql_skip_line(sl_sql_text *text);
 

@@ -296,10 +296,10 @@ static bool next_in_archive(sl_stream *stream, sl_reader_times *times, sl_error 
         stream->entry_is_sql = false;
         const bool included = stream->entry && sl_archive_is_included(stream->archive);
         if (included ||
-            (stream->entry && sl_archive_is_first(stream->archive) && !stream->of_files)) {
+            (stream->entry && !stream->of_files && sl_archive_is_first(stream->archive, false))) {
             const bool ok = unpack(&stream->entry, &stream->entry_unpacker, &stream->entry_is_sql,
                                    times, error);
-            if (!ok && included)
+            if (!ok && (included || error->code != SL_EXIT_SOURCE))
                 return false;
             *error = (sl_error){0}; /* of a damaged file that is left out */
         }
@@ -308,10 +308,6 @@ static bool next_in_archive(sl_stream *stream, sl_reader_times *times, sl_error 
     } while (stream->entry);
     return true;
 }
-
-#define PIPE_DUMP                                                                                  \
-    "unpack it first, or pipe it in: unzip -p FILE ENTRY (tar -xOf FILE ENTRY) | shardload load "  \
-    "-d DB -"
 
 /* Reads the dump that is the only entry of the archive, and checks that it is. */
 static bool fetch_only(sl_input *input, unsigned char *out, size_t room, size_t *got,
@@ -330,7 +326,8 @@ static bool fetch_only(sl_input *input, unsigned char *out, size_t room, size_t 
              sl_error_set(
                  error, SL_EXIT_SOURCE,
                  "%s: the archive has an SQL dump and this file, and dumps beside other "
-                 "files are not read: leave it out with --include (such as '*.csv'); or " PIPE_DUMP,
+                 "files are not read: leave one of them out with --include (such as '*.csv' or "
+                 "'*.sql'), or unpack the archive",
                  input->name)));
 }
 
@@ -347,11 +344,13 @@ static bool begin_archive(sl_stream *stream, sl_input *text, const char *include
         !next_in_archive(stream, times, error))
         return false;
     stream->begun = true;
-    if (!stream->entry || !stream->entry_is_sql || !sl_archive_is_first(stream->archive) ||
+    if (!stream->entry || !stream->entry_is_sql ||
+        !sl_archive_is_first(stream->archive, stream->of_files) ||
         sl_archive_skip_reason(stream->archive))
         return true;
     sl_archive_mark_used(stream->archive);
-    sl_archive_include_all(stream->archive);
+    if (!stream->of_files)
+        sl_archive_include_all(stream->archive);
     stream->only = (sl_input){.fetch = fetch_only, .context = stream, .name = stream->entry->name};
     return sl_input_init(&stream->only, HEAD_BYTES, error) &&
            sl_sql_dump_create(&stream->only, stream->of_files ? NULL : include, &stream->dump,
@@ -465,6 +464,10 @@ static bool next_table(sl_stream *stream, bool *more, sl_reader_times *times, sl
     }
 }
 
+bool sl_stream_selects_files(const sl_stream *stream) {
+    return stream->of_files;
+}
+
 const char *sl_stream_schema(const sl_stream *stream) {
     return stream->schema;
 }
@@ -496,7 +499,9 @@ bool sl_stream_next_entry(sl_stream *stream, bool *more, sl_reader_times *times,
         if (!advice && sl_archive_kind_of(head, length))
             advice = "an archive within the archive; unpack it first";
         if (!advice && stream->entry_is_sql)
-            advice = "an SQL dump beside other files; " PIPE_DUMP;
+            advice = "an SQL dump beside other files: select it with --include (such as '*.sql'), "
+                     "or unpack it first, or pipe it in: unzip -p FILE ENTRY (tar -xOf FILE ENTRY) "
+                     "| shardload load -d DB -";
         if ((advice || length == 0) && stream->report_to && stream->report_to->report)
             stream->report_to->report(stream->report_to->report_context, stream->source,
                                       sl_archive_entry_name(stream->archive), advice);

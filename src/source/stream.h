@@ -45,6 +45,13 @@ static inline size_t sl_input_left(const sl_input *input) {
     return input->length - input->used;
 }
 
+/* The input is at the beginning of another text. */
+static inline void sl_input_restart(sl_input *input) {
+    input->used = input->length = 0;
+    input->offset = 0;
+    input->ended = false;
+}
+
 /* The offset of the first byte not used yet. */
 static inline uint64_t sl_input_position(const sl_input *input) {
     return input->offset - sl_input_left(input) - input->lent;
@@ -89,6 +96,9 @@ bool sl_stream_next_entry(sl_stream *stream, bool *more, sl_reader_times *times,
 
 /* The current entry's name, safe to print, valid until the next entry; NULL outside archives. */
 const char *sl_stream_entry_name(const sl_stream *stream);
+
+/* Is this an archive of which `include` selects entries, and not tables of an SQL dump? */
+bool sl_stream_selects_files(const sl_stream *stream);
 
 /* The schema of an SQL dump's current table, and the dump; NULL: the source is no such dump. */
 const char *sl_stream_schema(const sl_stream *stream);

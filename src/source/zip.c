@@ -7,6 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "util/hash.h"
 #include "util/text.h"
 
 #include "unpack.h"
@@ -380,7 +381,6 @@ static bool copy_symbols(call *c, unsigned char *out, size_t room, size_t *done)
 
 void sl_inflate64_begin(sl_inflate64 *inflate, sl_input *input) {
     inflate->input = input;
-    inflate->begin = sl_input_position(input);
     inflate->total = 0;
     inflate->bit = inflate->length = inflate->stored_left = 0;
     inflate->state = BLOCK_HEAD;
@@ -509,11 +509,8 @@ static bool same_size(uint32_t declared, uint64_t size) {
 }
 
 void sl_positions_add(sl_positions *positions, uint64_t position) {
-    uint64_t hash = position + UINT64_C(0x9E3779B97F4A7C15);
-    hash = (hash ^ (hash >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    hash = (hash ^ (hash >> 27)) * UINT64_C(0x94D049BB133111EB);
     positions->count++;
-    positions->sum += hash ^ (hash >> 31);
+    positions->sum += sl_random_word(position + SL_HASH_A);
 }
 
 static bool table_damaged(const zip_walk *walk, const char *detail) {

@@ -33,7 +33,6 @@ typedef struct sl_code64 {
 /* All fields are private. The struct is 70 KB; nothing else is allocated. */
 typedef struct sl_inflate64 {
     sl_input *input; /* borrowed; its buffer has room for at least 8 bytes */
-    uint64_t begin;  /* position of the first byte in the input */
     uint64_t total;  /* bytes unpacked */
     unsigned bit;    /* of the input's next byte, 0 to 7: the next to be read */
     unsigned state;

@@ -19,6 +19,7 @@
 #include "util/load_counts.h"
 #include "util/log.h"
 #include "util/print.h"
+#include "util/private_file.h"
 #include "util/text_table.h"
 
 /* ---- rates, and predicted times ----
@@ -444,7 +445,7 @@ static void print_changes(const sl_preview *preview, const sl_load_config *confi
         [SL_SHARDING_LEFT] =
             "exists unsharded and stays unsharded; --shard-existing would shard it by"};
     if (preview->target.exists && !preview->refusal.code && changes[preview->target.change]) {
-        char *key = bson_as_relaxed_extended_json(preview->shard_key, NULL);
+        char *key = sl_document_json(preview->shard_key);
         sl_print_to(out, "  it %s %s\n", changes[preview->target.change], key);
         bson_free(key);
     }
@@ -538,7 +539,7 @@ static void print_layout(const sl_preview *preview, FILE *out) {
         return;
     }
     bool sharded = preview->layout != SL_LAYOUT_UNSHARDED && preview->shard_key;
-    char *key = sharded ? bson_as_relaxed_extended_json(preview->shard_key, NULL) : NULL;
+    char *key = sharded ? sl_document_json(preview->shard_key) : NULL;
     sl_print_to(out, "  %s%s%s%s\n", key ? "sharded by " : "", key ? key : "", key ? ": " : "",
                 layout_text(preview->layout));
     bson_free(key);
@@ -861,7 +862,7 @@ sl_exit sl_plan_run(const sl_plan_config *config) {
     bool known = false;
     bson_t record = BSON_INITIALIZER;
     sl_record_head(&record, "plan", load->program_version, sl_wall_clock_ms(), load->options);
-    bool ok = (!load->report || sl_json_may_write_file(load->report, &error)) &&
+    bool ok = (!load->report || sl_private_file_may_replace(load->report, &error)) &&
               read_rates(config, &rates, &known, &error) &&
               sl_preview_create(load, config->shards, config->blocks, &preview, &error);
     if (ok) {
@@ -903,7 +904,7 @@ sl_exit sl_plan_run_model(const sl_model_config *config) {
     const char *const names[] = {model.name};
     const sl_report report = {.records = records, .names = names, .count = 1};
     sl_record_head(&record, "plan", load->program_version, sl_wall_clock_ms(), load->options);
-    bool ok = !load->report || sl_json_may_write_file(load->report, &error);
+    bool ok = !load->report || sl_private_file_may_replace(load->report, &error);
     if (ok && (load->path_count > 0 || load->format_options.ycsb.records > 0))
         ok = sl_preview_create(load, 1, config->blocks, &preview, &error) &&
              use_preview(preview, &model, &error);

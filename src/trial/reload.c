@@ -511,12 +511,12 @@ static bool make_work_directory(sl_drill *drill, sl_error *error) {
     snprintf(path, sizeof path, "%s/" SL_WORK_RELOAD, drill->work_directory);
     if (!ok)
         return sl_error_prefix(error, "name another directory with --work-dir");
-    if (!sl_json_may_write_file(path, error))
+    if (!sl_private_file_may_replace(path, error))
         return false;
     snprintf(path, sizeof path, "%s/" SL_WORK_LOG, drill->work_directory);
     return sl_log_open_file(path, error) &&
-           (!load->report || sl_json_may_write_file(load->report, error)) &&
-           (!load->html || sl_json_may_write_file(load->html, error));
+           (!load->report || sl_private_file_may_replace(load->report, error)) &&
+           (!load->html || sl_private_file_may_replace(load->html, error));
 }
 
 static bool is_pipe(const char *path) {

@@ -695,9 +695,9 @@ static bool check_files(const sl_tune *tune, sl_error *error) {
     const char *report = tune->config->load->report;
     char path[600];
     snprintf(path, sizeof path, "%s/" SL_WORK_TUNE, tune->work_directory);
-    return sl_json_may_write_file(path, error) &&
-           (!report || sl_json_may_write_file(report, error)) &&
-           (!tune->config->html || sl_json_may_write_file(tune->config->html, error)) &&
+    return sl_private_file_may_replace(path, error) &&
+           (!report || sl_private_file_may_replace(report, error)) &&
+           (!tune->config->html || sl_private_file_may_replace(tune->config->html, error)) &&
            (!tune->config->save || sl_private_file_may_replace(tune->config->save, error));
 }
 

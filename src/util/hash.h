@@ -57,6 +57,13 @@ static inline uint64_t sl_process_hash(const char *text) {
     return sl_seeded_hash(text, strlen(text), sl_process_seed());
 }
 
+/* splitmix64: the word of any state, to which SL_HASH_A is added before each word. */
+static inline uint64_t sl_random_word(uint64_t state) {
+    state = (state ^ (state >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    state = (state ^ (state >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return state ^ (state >> 31);
+}
+
 /* The next number of a fast random sequence (xorshift), not for secrets; *state is not 0. */
 static inline uint64_t sl_random_next(uint64_t *state) {
     *state ^= *state << 13;

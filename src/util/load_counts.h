@@ -119,7 +119,7 @@ typedef struct sl_count_row {
     /* text of blocks that were begun, and completed */                                            \
     LIVE(0, text_begun)                                                                            \
     LIVE(0, text_completed)                                                                        \
-    END(0, embedding_documents, .label = "document[s] with embedded records")                      \
+    END(0, embedding_documents, .label = "document[s] sent with embedded records")                 \
     END(0, embedded, .label = "record[s] embedded in them")                                        \
     END(0, unmatched, .label = "record[s] unmatched")                                              \
     END(0, embed_rejects, .label = "record[s] to embed, rejected")                                 \

@@ -83,8 +83,7 @@ class Figures(unittest.TestCase):
         self.assertNotIn("WARNING", text)
 
     def test_the_speed_of_memory_and_disk_is_part_of_the_conditions(self):
-        facts = {**FACTS, "copyBytesPerSecond": machine.copy_rate(),
-                 "syncSeconds": machine.sync_seconds()}
+        facts = {**FACTS, "copyBytesPerSecond": machine.copy_rate(), "syncSeconds": machine.sync_seconds()}
         self.assertGreater(facts["copyBytesPerSecond"], 1e6)
         self.assertGreater(facts["syncSeconds"], 0)
         text = " ".join(report.markdown(facts, []).split())
@@ -111,14 +110,12 @@ class Resources(unittest.TestCase):
     def test_cpu_of_child_processes_is_included(self):
         """The peer program in Python uses child processes."""
         burn = "import time\nwhile time.process_time() < 0.3: pass"
-        words = [sys.executable, "-c",
-                 f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {burn!r}])"]
+        words = [sys.executable, "-c", f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {burn!r}])"]
         self.assertGreaterEqual(process.run(words).cpu, 0.3)
 
     def test_a_program_that_fails_raises_an_error(self):
         with self.assertRaisesRegex(process.Failure, "exit status 3: because"):
-            process.run([sys.executable, "-c",
-                         "import sys; print('because', file=sys.stderr); sys.exit(3)"])
+            process.run([sys.executable, "-c", "import sys; print('because', file=sys.stderr); sys.exit(3)"])
 
 
 class Relay(support.Case):

@@ -14,8 +14,7 @@ import unittest
 import support
 
 PAGE = (support.TREE / "CONTRIBUTING.md").read_text("utf-8")
-VERSION = re.search(r"project\(shardload VERSION (\S+)",
-                    (support.TREE / "CMakeLists.txt").read_text("utf-8"))[1]
+VERSION = re.search(r"project\(shardload VERSION (\S+)", (support.TREE / "CMakeLists.txt").read_text("utf-8"))[1]
 def example(beginning):
     """The code block of the page whose text begins with `beginning`."""
     blocks = re.findall(r"```c\n(.*?)```", PAGE, re.S)
@@ -47,8 +46,7 @@ class Examples(support.Case):
         """Compiles a file as the unit tests are compiled, with the copy's headers; returns the
         object. Existing objects fit to it, because new fields are at the end of their structs."""
         commands = json.loads((self.tests.parent / "compile_commands.json").read_text("utf-8"))
-        words = shlex.split(next(entry["command"] for entry in commands
-                                 if "/tests/unit/test_" in entry["file"]))
+        words = shlex.split(next(entry["command"] for entry in commands if "/tests/unit/test_" in entry["file"]))
         words = [word for word in words[:words.index("-o")] if "ccache" not in word]
         made = self.scratch / f"{source.stem}.o"
         self.run_words([words[0], f"-I{self.scratch}/src", f"-I{support.TREE}/tests/unit", *words[1:],
@@ -60,8 +58,7 @@ class Examples(support.Case):
         words = shlex.split((self.tests / "CMakeFiles/unit_tests.dir/link.txt").read_text())
         main = next(word for word in words if word.endswith("/unit.c.o"))
         first = next(index for index, word in enumerate(words) if word.endswith(".o"))
-        self.run_words([*words[:first], main, *objects, "-o", program,
-                        *words[words.index("-o") + 2:]])
+        self.run_words([*words[:first], main, *objects, "-o", program, *words[words.index("-o") + 2:]])
 
     def test_the_examples_build_and_work(self):
         src = self.scratch / "src"
@@ -71,8 +68,7 @@ class Examples(support.Case):
         insert(src / "format/format.h", 'row(ycsb, "ycsb"', example("row(lines") + " \\")
         insert(src / "format/format.h", "} sl_format_options;", example("uint64_t line_limit;"))
         insert(src / "cli/load_options.c", '{.name = "schema"', example('{.name = "line-limit"'))
-        insert(src / "cli/load_setup.c", ".schema_name = sl_option_string",
-               example(".line_limit = "))
+        insert(src / "cli/load_setup.c", ".schema_name = sl_option_string", example(".line_limit = "))
         text = lines.read_text("utf-8")
         default = "(*plan)->line_limit = SL_BLOCK_BYTES;"
         self.assertIn(default, text)
@@ -111,8 +107,7 @@ class Pages(unittest.TestCase):
                 path = support.TREE / command
                 self.assertTrue(os.access(path, os.X_OK), command)
             if options:
-                shown = subprocess.run([path, "--help"], capture_output=True, text=True,
-                                       check=True).stdout
+                shown = subprocess.run([path, "--help"], capture_output=True, text=True, check=True).stdout
                 for option in options.split():
                     self.assertIn(option, shown, command)
 
@@ -120,8 +115,7 @@ class Pages(unittest.TestCase):
         build = os.environ.get("SHARDLOAD_BUILD")
         if not build:
             self.skipTest("SHARDLOAD_BUILD is not set")
-        done = subprocess.run(["ctest", "--test-dir", build, "-N"], capture_output=True, text=True,
-                              check=True)
+        done = subprocess.run(["ctest", "--test-dir", build, "-N"], capture_output=True, text=True, check=True)
         listed = set(re.findall(r"Test +#\d+: (\S+)", done.stdout))
         files = {path.stem for path in (support.TREE / "tests/unit").glob("test_*.c")}
         self.assertEqual(listed, {name for name in files if not name.startswith("test_cluster")})

@@ -55,8 +55,7 @@ class WrongOptions(ErrorCase):
     def test_databases_of_the_server_are_refused(self):
         for command in ("load", "plan", "tune", "reload", "verify"):
             for database in ("admin", "config", "local", "Config"):
-                outcome = self.fails(support.EXIT_USAGE, command, "--uri", URI, "-d", database, "-c", "x",
-                                     self.good)
+                outcome = self.fails(support.EXIT_USAGE, command, "--uri", URI, "-d", database, "-c", "x", self.good)
                 self.assertIn(f'"{database}" is a database of the server', outcome.err)
 
     def test_wrong_words(self):
@@ -143,15 +142,13 @@ class WrongSources(ErrorCase):
         os.symlink("good.txt", self.scratch / "link.txt")
         for second in ("good.txt", "./good.txt", "link.txt"):
             with self.subTest(second):
-                outcome = self.shardload("load", "--sink", "null", "--work-dir", "w", self.good,
-                                         second)
+                outcome = self.shardload("load", "--sink", "null", "--work-dir", "w", self.good, second)
                 self.assert_accounting(self.scratch / "w", inserted=1)
                 self.assertIn(second, outcome.err)
 
     def test_unreadable_file(self):
         self.good.chmod(0)
-        self.assertIn("good.txt", self.load(support.EXIT_SOURCE, self.good,
-                                                unprivileged=True).err)
+        self.assertIn("good.txt", self.load(support.EXIT_SOURCE, self.good, unprivileged=True).err)
 
     def test_an_unreadable_folder(self):
         self.file("in/a.txt", self.good.read_bytes())
@@ -172,8 +169,7 @@ class WrongOutputs(ErrorCase):
         self.assertIn("locked", self.refused("--sink", "null", "--work-dir", "locked/w", unprivileged=True))
 
     def test_dump_into_a_missing_folder(self):
-        outcome = self.fails(None, "load", "--sink", "bson:nowhere/x.bson", "--work-dir", "w",
-                             self.good)
+        outcome = self.fails(None, "load", "--sink", "bson:nowhere/x.bson", "--work-dir", "w", self.good)
         self.assertIn(outcome.code, (support.EXIT_USAGE, support.EXIT_SOURCE))
         self.assertIn("nowhere/x.bson", outcome.err)
 
@@ -186,8 +182,7 @@ class WrongOutputs(ErrorCase):
                 self.assertFalse((self.scratch / "x.bson").exists(), "documents were written before the error")
 
     def test_a_report_within_the_new_work_directory(self):
-        self.shardload("load", "--sink", "null", "--work-dir", "w", "--report", "w/report.json",
-                       self.good)
+        self.shardload("load", "--sink", "null", "--work-dir", "w", "--report", "w/report.json", self.good)
         self.assertTrue((self.scratch / "w" / "report.json").exists())
 
     def test_a_work_directory_with_a_long_path_is_not_cut(self):

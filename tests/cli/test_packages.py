@@ -9,8 +9,7 @@ import unittest
 
 import support
 
-EVERYWHERE = ["usr/share/doc/{}/copyright", "usr/share/doc/{}/changelog.gz",
-              "usr/share/doc/{}/changelog.Debian.gz"]
+EVERYWHERE = ["usr/share/doc/{}/copyright", "usr/share/doc/{}/changelog.gz", "usr/share/doc/{}/changelog.Debian.gz"]
 
 
 def output(*words, **more):
@@ -43,8 +42,7 @@ class Packages(support.Case):
             output("dpkg-deb", "-x", package, cls.roots[name])
 
     def files(self, name):
-        return {str(path.relative_to(self.roots[name])) for path in self.roots[name].rglob("*")
-                if not path.is_dir()}
+        return {str(path.relative_to(self.roots[name])) for path in self.roots[name].rglob("*") if not path.is_dir()}
 
     def field(self, name, field):
         return output("dpkg-deb", "-f", self.packages[name], field).strip()
@@ -62,15 +60,13 @@ class Packages(support.Case):
         expected |= {"usr/bin/shardload-localcluster", "usr/share/man/man1/shardload-localcluster.1.gz",
                      "usr/libexec/shardload/shardload-router", "usr/libexec/shardload/shardload-clusterctl"}
         for folder in ("schemas", "queries", "models"):
-            expected |= {f"usr/share/shardload/{folder}/{path.name}"
-                         for path in (support.TREE / folder).iterdir()}
+            expected |= {f"usr/share/shardload/{folder}/{path.name}" for path in (support.TREE / folder).iterdir()}
         expected |= {f"usr/share/doc/shardload/docs/{path.relative_to(support.TREE / 'docs')}"
                      for path in (support.TREE / "docs").rglob("*.md")}
         self.assertEqual(expected - self.files("shardload"), set())
 
     def test_the_library_is_complete(self):
-        headers = {f"usr/include/shardload/{path.name}"
-                   for path in (support.TREE / "include/shardload").iterdir()}
+        headers = {f"usr/include/shardload/{path.name}" for path in (support.TREE / "include/shardload").iterdir()}
         found = self.files("libshardload-dev")
         self.assertEqual({name for name in found if "/include/" in name}, headers)
         self.assertEqual({name for name in found if "/usr/lib/" in f"/{name}"},

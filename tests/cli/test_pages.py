@@ -49,8 +49,7 @@ class Pages(support.Case):
                 self.assertLessEqual(short.count("\n"), 110, command)
                 if short != full:
                     options = len(options_of(program, command) - {"--config", "--help", "--version"})
-                    self.assertIn(f"`{program} {command} --help all` explains all {options} options.",
-                                  short)
+                    self.assertIn(f"`{program} {command} --help all` explains all {options} options.", short)
 
     def test_completions_of_unknown_shells_are_refused(self):
         self.assertEqual(output("shardload", "--completion"), output("shardload", "--completion", "bash"))
@@ -79,8 +78,7 @@ class Completion(support.Case):
             capture_output=True, text=True, check=False, timeout=support.LIMIT, cwd=self.scratch,
             env={**os.environ, "HOME": str(self.scratch)})
         self.assertEqual(done.stderr, "")
-        return [line.split("\t")[0] for line in done.stdout.splitlines()
-                if not line.endswith(".fish")]
+        return [line.split("\t")[0] for line in done.stdout.splitlines() if not line.endswith(".fish")]
 
     def by_zsh(self, program, words):
         """Presses Tab in an interactive zsh on a pseudo-terminal. The function `compadd` writes the
@@ -130,10 +128,8 @@ class Completion(support.Case):
 
     def completed(self, program, *words):
         """The words that each installed shell offers to complete the last word, by shell."""
-        shells = {name: getattr(self, f"by_{name}") for name in ("bash", "zsh", "fish")
-                  if shutil.which(name)}
-        return {name: {line for line in complete(program, words) if line}
-                for name, complete in shells.items()}
+        shells = {name: getattr(self, f"by_{name}") for name in ("bash", "zsh", "fish") if shutil.which(name)}
+        return {name: {line for line in complete(program, words) if line} for name, complete in shells.items()}
 
     def offers(self, expected, program, *words):
         for shell, offered in self.completed(program, *words).items():

@@ -43,8 +43,7 @@ class Plan(support.Case):
     def isd(self, rows, *more):
         folder = self.scratch / f"isd-{next(self._counter)}"
         folder.mkdir()
-        outcome = self.run_program("shardload-datagen", "--format", "isd", "--rows", rows, *more,
-                                   f"{folder}/")
+        outcome = self.run_program("shardload-datagen", "--format", "isd", "--rows", rows, *more, f"{folder}/")
         self.assertEqual(outcome.code, 0, outcome.text)
         return folder
 
@@ -132,8 +131,7 @@ class Plan(support.Case):
             self.assertAlmostEqual(sum(shares), 1)
             self.assertLess(max(shares) - min(shares), 4 / plan["estimate"]["blocks"])
             self.assertEqual(len(plan["ranges"]), shards)
-            self.assertEqual(sum(r["documents"] for r in plan["ranges"]) // 100,
-                             plan["estimate"]["documents"] // 100)
+            self.assertEqual(sum(r["documents"] for r in plan["ranges"]) // 100, plan["estimate"]["documents"] // 100)
             moved = [r for r in plan["ranges"] if r["shard"] != 0]
             self.assertEqual(plan["layout"]["moves"], len(moved))
             self.assertEqual(plan["layout"]["kind"], "ranges")
@@ -189,8 +187,7 @@ class Plan(support.Case):
         self.assertAlmostEqual(load["high"], max(50000 / 100, by_bytes * 200 / 100))
         self.assertAlmostEqual(phases["indexes"]["seconds"], 50000 * 8 / 2 / 10000)
         self.assertAlmostEqual(phases["verify"]["seconds"], 50000 * 2 / 10000)
-        self.assertAlmostEqual(plan["predicted"]["seconds"],
-                               sum(phase["seconds"] for phase in phases.values()))
+        self.assertAlmostEqual(plan["predicted"]["seconds"], sum(phase["seconds"] for phase in phases.values()))
         self.assertIn("elsewhere", plan["predicted"]["from"])
         self.assertIn("total", text)
         plan, _ = self.plan("--from", self.record(), "--no-verify", *words)
@@ -315,13 +312,11 @@ class Plan(support.Case):
                      contains=["--wait)"])
 
     def test_a_pipe_is_refused(self):
-        self.refused("-", stdin=(support.HEADER + "\n").encode(), code=support.EXIT_SOURCE,
-                     contains=["name files"])
+        self.refused("-", stdin=(support.HEADER + "\n").encode(), code=support.EXIT_SOURCE, contains=["name files"])
 
     def test_a_damaged_file_is_reported(self):
         whole = gzip.compress(support.mot_text(range(20000)).encode())
-        self.refused(self.file("t.txt.gz", whole[:len(whole) // 2]), code=support.EXIT_SOURCE,
-                     contains=["t.txt.gz"])
+        self.refused(self.file("t.txt.gz", whole[:len(whole) // 2]), code=support.EXIT_SOURCE, contains=["t.txt.gz"])
 
     # Capacity models
 

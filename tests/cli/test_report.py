@@ -229,8 +229,7 @@ class Kinds(ReportCase):
         page = self.page(self.record("tune", record))
         self.assertIn(f"Recommended: {chosen['threads']} threads, batches of "
                       f"{chosen['batchSize']:,} documents", page.text)
-        marked = [value for tag, name, value in page.attributes
-                  if name == "class" and value == "heat marked"]
+        marked = [value for tag, name, value in page.attributes if name == "class" and value == "heat marked"]
         self.assertEqual(len(marked), 2, "the best and the recommended one")
         self.assertEqual(page.source.count('class="empty"'), 4, "what was not tried")
         for name in ("none", "snappy", "zlib", "zstd"):
@@ -337,11 +336,9 @@ class SideBySide(ReportCase):
         first = record_maker.load(100, 2, threads="4", **{"work-dir": "a"})
         second = record_maker.load(50, 2, 800_000, threads="8", **{"work-dir": "b"})
         paths = [self.record("before", first), self.record("after", second)]
-        rates = [record["accounting"]["inserted"] / record["phases"][3]["seconds"]
-                 for record in (first, second)]
+        rates = [record["accounting"]["inserted"] / record["phases"][3]["seconds"] for record in (first, second)]
         for text in (self.page(*paths).text, self.text(*paths)):
-            for words in ("before", "after", f"{rates[1] / rates[0]:.2f}", "0.50",
-                          "Options that differ", "threads"):
+            for words in ("before", "after", f"{rates[1] / rates[0]:.2f}", "0.50", "Options that differ", "threads"):
                 self.assertIn(words, text)
             differing = text.split("Options that differ")[1]
             self.assertNotIn("collection", differing)
@@ -362,8 +359,7 @@ class SideBySide(ReportCase):
             self.assertIn(words, differing)
 
     def test_drills_against_last_month(self):
-        paths = [self.record(f"reload{n}", record_maker.reload(1.0, slower))
-                 for n, slower in enumerate((1.0, 1.5))]
+        paths = [self.record(f"reload{n}", record_maker.reload(1.0, slower)) for n, slower in enumerate((1.0, 1.5))]
         page = self.page(*paths)
         self.assertIn("reload0", page.text)
         self.assertIn("1.50", page.text, "1.5 times the time to the first answer")
@@ -377,8 +373,7 @@ class SideBySide(ReportCase):
                               (("good", 100_000, 0), ("slow", 25_000, 1), ("failed", 400_000, 4)))
         self.assertIn("slow loaded more slowly", self.page(good, slow).text)
         self.assertIn("failed is not compared: it ended with exit code 4.", self.page(good, failed).text)
-        self.assertIn("good is not compared: the first run ended with exit code 4.",
-                      self.page(failed, good).text)
+        self.assertIn("good is not compared: the first run ended with exit code 4.", self.page(failed, good).text)
         self.assertNotIn("loaded faster", self.page(good, failed).text)
         again = record_maker.load(60, rate=400_000)
         again["accounting"].update(alreadyStored=again["accounting"]["inserted"], inserted=0)
@@ -439,8 +434,7 @@ class Hostile(ReportCase):
             with self.subTest(name):
                 record = self.replaced(make())
                 record["options"] = {self.NASTY: self.NASTY}
-                page = self.page("--title", self.NASTY.replace("\x1b", ""),
-                                 self.record("nasty", record))
+                page = self.page("--title", self.NASTY.replace("\x1b", ""), self.record("nasty", record))
                 self.assertNotIn("<script", page.source)
                 self.assertNotIn("\x1b", page.source)
                 text = self.text(self.record("nasty", record))
@@ -491,8 +485,7 @@ class Hostile(ReportCase):
                   lambda: {**record_maker.reload(), "load": record_maker.load(3)}]
         drawn = 0
         for number in range(90):
-            record = record_maker.damaged(makers[number % len(makers)](),
-                                          (0.005, 0.03, 0.15)[number % 3], chance)
+            record = record_maker.damaged(makers[number % len(makers)](), (0.005, 0.03, 0.15)[number % 3], chance)
             with self.subTest(number=number):
                 path = self.record("damaged", record)
                 outcome = self.shardload("report", "--html", "-", path, code=None)
@@ -624,8 +617,7 @@ class CapacityModels(ReportCase):
 
 
 def parts(*numbers, of=4, **more):
-    return {f"part-{number}": record_maker.load(60, **{"part": f"{number}/{of}"}, **more)
-            for number in numbers}
+    return {f"part-{number}": record_maker.load(60, **{"part": f"{number}/{of}"}, **more) for number in numbers}
 
 
 class Shared(ReportCase):

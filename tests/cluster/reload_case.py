@@ -7,8 +7,7 @@ import re
 import answers
 import support
 
-PHASES = ["start", "sources", "connect", "prepare", "load", "indexes", "balancer", "verify",
-          "other", "query"]
+PHASES = ["start", "sources", "connect", "prepare", "load", "indexes", "balancer", "verify", "other", "query"]
 
 
 class ReloadCase:
@@ -18,8 +17,7 @@ class ReloadCase:
         return path, self.file(f"answers-{seed}.json", json.dumps(answers.of("mot", [path])))
 
     def reload_words(self, work, *words):
-        return ["reload", *self.target(), "--suite", "mot", "--work-dir", work, "--progress", "none",
-                *words]
+        return ["reload", *self.target(), "--suite", "mot", "--work-dir", work, "--progress", "none", *words]
 
     def refused(self, *words, message, code=support.EXIT_USAGE):
         """A drill that ends with this message before it has a record."""
@@ -33,8 +31,7 @@ class ReloadCase:
         work = self.scratch / f"reload-{next(self._counter)}"
         outcome = self.shardload(*self.reload_words(work, *words), code=code)
         record = json.loads((work / "reload.json").read_text("utf-8"))
-        self.assertEqual((record["program"], record["command"], record["exitCode"]),
-                         ("shardload", "reload", code))
+        self.assertEqual((record["program"], record["command"], record["exitCode"]), ("shardload", "reload", code))
         self.assertEqual([phase["name"] for phase in record["phases"]], PHASES)
         return outcome, record, work
 

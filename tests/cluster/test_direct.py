@@ -53,8 +53,7 @@ class Direct(support.ClusterCase):
 
     def test_weather_by_hashed_station(self):
         sources = self.isd()
-        _, work = self.load(*DIRECT, "--shard-key", '{"st": "hashed"}', "--batch-size", 700,
-                            *sources)
+        _, work = self.load(*DIRECT, "--shard-key", '{"st": "hashed"}', "--batch-size", 700, *sources)
         self.assert_loaded(work, *sources)
         self.assertEqual(self.proxy.batches, 0)
 
@@ -78,8 +77,7 @@ class Direct(support.ClusterCase):
         self.client.admin.command("split", namespace, middle={"_id": middle})
         (chunk,) = [chunk for chunk in self.chunks() if chunk["min"]["_id"] == middle]
         other = next(name for name in self.shards_of(self.client) if name != chunk["shard"])
-        self.client.admin.command("moveChunk", namespace, bounds=[chunk["min"], chunk["max"]],
-                                  to=other)
+        self.client.admin.command("moveChunk", namespace, bounds=[chunk["min"], chunk["max"]], to=other)
         # With some documents left, the load does not move the chunks back.
         self.database.t.delete_many({"_id": {"$nin": [ids[0], middle, ids[-1]]}})
         self.proxy.counts["batch"] = 0
@@ -112,8 +110,7 @@ class Direct(support.ClusterCase):
         self.assertIn("--route direct needs a sharded collection", errors)
 
     def test_a_server_without_shards_is_refused(self):
-        errors = self.refused(support.EXIT_USAGE,
-                              uri=support.cluster_uri("SHARDLOAD_TEST_STANDALONE_URI"))
+        errors = self.refused(support.EXIT_USAGE, uri=support.cluster_uri("SHARDLOAD_TEST_STANDALONE_URI"))
         self.assertRegex(errors, "--route direct needs a sharded cluster, and .* is a standalone")
 
     def test_a_shard_that_the_loader_cannot_reach_is_named(self):
@@ -121,10 +118,8 @@ class Direct(support.ClusterCase):
         host = shard["host"].encode()
         unreachable = host.replace(b"127.0.0.1", NOWHERE)
         self.proxy.change_reply = lambda message: message.replace(host, unreachable)
-        errors = self.refused(support.EXIT_CLUSTER,
-                              uri=self.through + "?serverSelectionTimeoutMS=1000")
-        self.assertIn(f"shard {shard['_id']} ({unreachable.decode()}) cannot be used directly",
-                      errors)
+        errors = self.refused(support.EXIT_CLUSTER, uri=self.through + "?serverSelectionTimeoutMS=1000")
+        self.assertIn(f"shard {shard['_id']} ({unreachable.decode()}) cannot be used directly", errors)
         self.assertIn("make these reachable from this host, or use --route mongos", errors)
         self.assertNotIn("--uri right", errors)
         self.assert_nothing_created()

@@ -7,6 +7,7 @@ import random
 import shutil
 
 import archive_making as making
+import bson
 import support
 
 ORDERS = 30000
@@ -54,6 +55,18 @@ class Embedding(support.ClusterCase):
         self.shardload(*self.words(), code=support.EXIT_REJECTS)
         self.assert_stored()
 
+    def test_records_with_text_that_is_not_utf_8(self):
+        """They ended a loaded file with "out of memory", again after each --resume; inspect ended so, too."""
+        bad = bson.encode({"k": 2, "s": "ab", "d": {"a": ["cd"], "r": 1}})
+        for text, put in ((b"ab", b"\xff\n"), (b"cd", b"\xe9c"), (b"r\0", b"\xfc\0")):
+            bad = bad.replace(text, put)
+        records = self.file("r.bson", bson.encode({"k": 1, "s": "é"}) + bad)
+        _, work = self.load("--embed", f"items={records}", "--on", "k", self.file("m.csv", "k,x\n1,2\n"),
+                            code=support.EXIT_REJECTS, message="is in no document")
+        self.assertEqual(json.loads((work / "embed/unmatched.json").read_text()), {"k": 2, "items": [
+            {"s": "\x1a\n", "d": {"a": ["\x1ac"], "\x1a": 1}}]})
+        self.assertIn('"s" : "\\u001a\\n"', self.shardload("inspect", records).out)
+
     def test_documents_that_a_sample_has_read_are_counted_once(self):
         """A sample for the shard key, or for the _ids of JSON, was counted as loaded documents."""
         documents = self.file("d.json", "".join(f'{{"key": {number}}}\n' for number in range(1000)))
@@ -96,13 +109,11 @@ class Embedding(support.ClusterCase):
         self.shardload(*self.words("--resume"), code=support.EXIT_REJECTS)
         self.assert_stored()
         figures = support.run_record(self.work)["embed"]
-        self.assertEqual((figures["unmatched"], figures["records"]),
-                         (3, sum(map(len, self.items.values()))))
+        self.assertEqual((figures["unmatched"], figures["records"]), (3, sum(map(len, self.items.values()))))
         self.assertEqual(len((self.work / "embed/unmatched.json").read_text().splitlines()), 2)
 
     def test_other_records_are_no_resume(self):
-        running = self.start("shardload", *self.words("-j", 1, "--batch-size", 100,
-                                                      "--rate-limit", 8000))
+        running = self.start("shardload", *self.words("-j", 1, "--batch-size", 100, "--rate-limit", 8000))
         self.wait_for(lambda: self.database["t"].estimated_document_count() > 0, "documents")
         begun = (self.work / "journal").stat().st_size
         self.wait_for(lambda: (self.work / "journal").stat().st_size > begun, "a completed block")
@@ -179,8 +190,7 @@ class Embedding(support.ClusterCase):
         copy.rename(self.records)
         outcome = self.verify("--content", code=support.EXIT_OK)
         self.assertIn("is read again and compared", outcome.err)
-        self.assertIn("nothing to resume",
-                      self.shardload(*self.words("--resume"), code=support.EXIT_REJECTS).text)
+        self.assertIn("nothing to resume", self.shardload(*self.words("--resume"), code=support.EXIT_REJECTS).text)
         facts = self.records.stat()
         self.change_middle()
         os.utime(self.records, ns=(facts.st_atime_ns, facts.st_mtime_ns))

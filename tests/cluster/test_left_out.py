@@ -34,10 +34,8 @@ class Standalone(support.ClusterCase):
 
     def check_stored(self):
         self.assertEqual(self.database.t.count_documents({}), ROWS)
-        self.assertEqual(self.database.t.count_documents({"n": {"$exists": False}}),
-                         self.expected["n"])
-        self.assertEqual(self.database.t.count_documents({"at": {"$exists": False}}),
-                         self.expected["lat"])
+        self.assertEqual(self.database.t.count_documents({"n": {"$exists": False}}), self.expected["n"])
+        self.assertEqual(self.database.t.count_documents({"at": {"$exists": False}}), self.expected["lat"])
 
     def test_points_are_indexed_and_found(self):
         _, work = self.load(*self.options, "--index", '{"at": "2dsphere"}', self.path)
@@ -48,8 +46,7 @@ class Standalone(support.ClusterCase):
         near = self.database.t.find_one({"at": {"$near": {"$geometry": {
             "type": "Point", "coordinates": [100.2, 45.6]}}}})
         self.assertEqual(near["at"], {"type": "Point", "coordinates": [100.0, 45.5]})
-        self.shardload("verify", *self.target(), "--content", "--progress", "none", *self.options,
-                       self.path)
+        self.shardload("verify", *self.target(), "--content", "--progress", "none", *self.options, self.path)
 
     def test_a_load_that_is_killed_and_resumed(self):
         work = self.scratch / "work"
@@ -70,8 +67,7 @@ class Standalone(support.ClusterCase):
             self.assertRegex(outcome.text, r"left out in earlier runs +\d")
 
     def test_values_of_embedded_records(self):
-        orders = self.file("orders.csv", "key,v\n" + "".join(f"{row},{row % 9}\n"
-                                                            for row in range(0, ROWS, 2)))
+        orders = self.file("orders.csv", "key,v\n" + "".join(f"{row},{row % 9}\n" for row in range(0, ROWS, 2)))
         outcome, work = self.load("--embed", f"items={self.path}", "--on", "key", "--embed-schema",
                                   self.file("s.yaml", SCHEMA), orders, code=support.EXIT_REJECTS)
         record = support.run_record(work)

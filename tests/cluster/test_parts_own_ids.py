@@ -82,8 +82,7 @@ class Standalone(support.ClusterCase):
             self.assertEqual(self.states(), ["loaded"])
             errors = "".join(outcome.text for _, outcome in outcomes)
             self.assertIn("all 3 parts are loaded", errors)
-            outcome, _ = self.load("--part", f"1/{PARTS}", *BY_ID, source, code=support.EXIT_SOURCE,
-                                   message="before")
+            outcome, _ = self.load("--part", f"1/{PARTS}", *BY_ID, source, code=support.EXIT_SOURCE, message="before")
 
     def test_bson_documents_with_and_without_ids(self):
         made = making.documents(COUNT, pad=2000)
@@ -98,8 +97,7 @@ class Standalone(support.ClusterCase):
         self.load(*BY_ID, self.source(lines(0, 1000)))
         new = lines(500, COUNT, "new")
         sums = self.load_parts("--mode", "upsert", *BY_ID, self.source(new))
-        self.assertEqual((sums["records"], sums["inserted"], sums["changed"]),
-                         (COUNT, COUNT - 500, 500))
+        self.assertEqual((sums["records"], sums["inserted"], sums["changed"]), (COUNT, COUNT - 500, 500))
         self.check_stored(documents([*lines(0, 500), *new]))
         newer = lines(0, 3000, "newer")
         sums = self.load_parts("--mode", "replace", *BY_ID, self.source(newer))
@@ -119,11 +117,9 @@ class Standalone(support.ClusterCase):
         words = ["--mode", "upsert", *BY_ID, "--rate-limit", 1500, source]
         begun = [self.begin(number, *words) for number in range(1, PARTS + 1)]
         work, killed = begun[0]
-        self.wait_for(lambda: self.database.t.count_documents({"t": {"$gt": "new", "$lt": "o"}})
-                      > 300, "documents")
+        self.wait_for(lambda: self.database.t.count_documents({"t": {"$gt": "new", "$lt": "o"}}) > 300, "documents")
         killed.kill()
-        self.shardload(*self.load_words(work, "--part", f"1/{PARTS}", "--mode", "upsert", *BY_ID,
-                                        "--resume", source))
+        self.shardload(*self.load_words(work, "--part", f"1/{PARTS}", "--mode", "upsert", *BY_ID, "--resume", source))
         for _, running in begun[1:]:
             running.wait().expect(0)
         self.clear_balancer()
@@ -147,8 +143,7 @@ class Sharded(Standalone):
         for route in ("mongos", "direct"):
             self.database.drop_collection("t")
             self.database.drop_collection("t.sources")
-            sums = self.load_parts("--shard-key", '{"_id": 1}', "--route", route, *BY_ID,
-                                   self.source(rows))
+            sums = self.load_parts("--shard-key", '{"_id": 1}', "--route", route, *BY_ID, self.source(rows))
             self.assertEqual(sums["inserted"], COUNT)
             self.check_stored(documents(rows))
         self.load_parts("--mode", "upsert", *BY_ID, self.source(lines(5, COUNT)))

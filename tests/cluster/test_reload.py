@@ -160,10 +160,8 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         self.assertEqual({len(query["timingsMs"]) for query in record["queries"]}, {3})
         for folder in ("warm-up", "small-1", "sample-1", "small-3", "sample-3"):
             self.assertTrue((work / folder / "run.json").exists())
-        self.assertIn("give a larger --sample" if "may or may not be met" in outcome.text else "is met",
-                      outcome.text)
-        self.assertTrue(any("may not represent all data" in note
-                            for note in record["predicted"]["notes"]))
+        self.assertIn("give a larger --sample" if "may or may not be met" in outcome.text else "is met", outcome.text)
+        self.assertTrue(any("may not represent all data" in note for note in record["predicted"]["notes"]))
 
     def test_a_sample_of_generated_records(self):
         outcome = self.shardload(
@@ -257,8 +255,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         path, _ = self.data(3000, 80)
         self.database.t.insert_one({"_id": "here before"})
         for share in ("100%", "1", "99.99999999999999999999%"):
-            self.refused("--drop", "--sample", share, path,
-                         message="to load everything, leave --sample out")
+            self.refused("--drop", "--sample", share, path, message="to load everything, leave --sample out")
             self.assertEqual(self.database.t.count_documents({}), 1)
         _, record, _ = self.reload("--drop", "--sample", "99.999%", path)
         self.assertEqual(self.collections(), ["t"])
@@ -344,8 +341,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         path, _ = self.data(100, 88)
         suite = self.file("writes.yaml", "name: writes\nqueries:\n  - name: set\n    operation: update\n"
                           "    filter: '{}'\n    update: '{\"$set\": {\"k\": 1}}'\n")
-        for command in (["reload", "--suite", suite],
-                        ["tune", "--suite", suite, "--try-compressors", "none,zstd"]):
+        for command in (["reload", "--suite", suite], ["tune", "--suite", suite, "--try-compressors", "none,zstd"]):
             with self.subTest(command[0]):
                 self.shardload(*command, *self.target(), "--work-dir", "w", path,
                                code=support.EXIT_USAGE, message="all queries of writes change documents")
@@ -365,8 +361,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         for share in ("0", "101%", "100%", "1", "5 %", "x", "-1%"):
             self.refused(f"--sample={share}", path, message="is not a share")
         self.refused("--suite", "ycsb", path, message="one suite")
-        self.refused("--compare", answers, path, code=support.EXIT_SOURCE,
-                     message="not the record of a reload")
+        self.refused("--compare", answers, path, code=support.EXIT_SOURCE, message="not the record of a reload")
         empty = self.file("empty.json", json.dumps({"command": "reload", "accounting": {
             "inserted": 0, "alreadyStored": 0}}))
         self.refused("--compare", empty, path, code=support.EXIT_SOURCE,

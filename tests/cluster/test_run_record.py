@@ -21,8 +21,7 @@ class RunRecord(support.ClusterCase):
         self.is_progress = json_schema.validator(schema("progress-1.schema.json"))
 
     def load(self, *words, code=support.EXIT_OK):
-        outcome = self.shardload("load", *self.target(), "--progress", "json", "--work-dir", "run",
-                                 *words, code=code)
+        outcome = self.shardload("load", *self.target(), "--progress", "json", "--work-dir", "run", *words, code=code)
         record = json.loads((self.scratch / "run/run.json").read_text("utf-8"))
         self.assertTrue(self.is_record(record), record)
         lines = [json.loads(line) for line in outcome.text.splitlines() if line.startswith("{")]
@@ -41,8 +40,7 @@ class RunRecord(support.ClusterCase):
         # Every key of the record that is always there is described.
         described = schema("run-record-2.schema.json")["properties"]
         page = (DOCS / "run-record.md").read_text("utf-8")
-        self.assertEqual([key for key in record if key not in described
-                          and not re.search(rf"`{key}`", page)], [])
+        self.assertEqual([key for key in record if key not in described and not re.search(rf"`{key}`", page)], [])
 
     def test_a_load_with_rejects(self):
         path = self.file("tests.txt", support.mot_text(range(1, 11)) + "broken line\n")
@@ -60,8 +58,7 @@ class RunRecord(support.ClusterCase):
 
     def test_a_load_that_max_rejects_ends_and_its_resumption(self):
         path = self.file("tests.txt", support.mot_text(range(1, 11)) + "broken line\n")
-        outcome = self.shardload("load", *self.target(), "--work-dir", "run", "--max-rejects", 0,
-                                 path, code=None)
+        outcome = self.shardload("load", *self.target(), "--work-dir", "run", "--max-rejects", 0, path, code=None)
         self.assertNotIn(outcome.code, (support.EXIT_OK, support.EXIT_REJECTS))
         record = json.loads((self.scratch / "run/run.json").read_text("utf-8"))
         self.assertTrue(self.is_record(record), record)

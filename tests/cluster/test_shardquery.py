@@ -99,8 +99,7 @@ class AnyServer:
             self.assertEqual(entry["answer"], "ok")
             self.assertEqual(entry["documents"], self.count)
             self.assertEqual(entry["resultCount"], len(answers[entry["name"]]))
-            self.assertEqual([row["_id"] for row in entry["results"]],
-                             [row["_id"] for row in answers[entry["name"]]])
+            self.assertEqual([row["_id"] for row in entry["results"]], [row["_id"] for row in answers[entry["name"]]])
             timings = sorted(entry["timingsMs"])
             self.assertEqual(len(timings), 5)
             self.assertEqual([entry["minMs"], entry["medianMs"], entry["maxMs"]],
@@ -133,16 +132,14 @@ queries:
         answers["makes"][1]["tests"] += 1
         answers["makes"][2]["failRate"] *= 1.0001
         del answers["green-ness"][-1]
-        outcome = self.query("--answers", self.answers(answers), "mot",
-                             code=support.EXIT_VERIFICATION)
+        outcome = self.query("--answers", self.answers(answers), "mot", code=support.EXIT_VERIFICATION)
         expected = answers["makes"][1]["tests"]
         self.assertIn("The answer of makes is wrong:\n"
                       f"  row 2, tests: expected {expected}, got {expected - 1}\n"
                       "  row 3, failRate: expected ", outcome.out)
         self.assertIn("  got 1 row too many, the first of them row 12: {\"_id\": 10.5, ", outcome.out)
         self.assertNotIn("The answer of worst-models", outcome.out)
-        verdicts = {entry["name"]: entry["answer"]
-                    for entry in self.report()["queries"]}
+        verdicts = {entry["name"]: entry["answer"] for entry in self.report()["queries"]}
         self.assertEqual(verdicts, {"green-ness": "WRONG", "pass-rate-by-age": "ok",
                                     "makes": "WRONG", "worst-models": "ok"})
 
@@ -320,8 +317,7 @@ class WithoutServer(support.Case):
         self.file("bad.yaml", "name: bad\nqueries:\n  - name: q\n    pipeline: |\n      [{]\n")
         self.assertIn("bad.yaml:5:", self.fails(support.EXIT_SOURCE, *target, "bad.yaml"))
         self.file("answers.json", "{\"results\": {}}")
-        self.assertIn("\"answers\"", self.fails(support.EXIT_SOURCE, *target, "--answers",
-                                                "answers.json", "mot"))
+        self.assertIn("\"answers\"", self.fails(support.EXIT_SOURCE, *target, "--answers", "answers.json", "mot"))
         self.file("report.json", "{\"queries\": [{\"name\": \"x\"}]}")
         self.run_program("shardquery", "compare", "report.json", "report.json").expect(
             support.EXIT_SOURCE, "is not a report of shardquery run")
@@ -333,8 +329,7 @@ class WithoutServer(support.Case):
                                  ({}, "it contains no answer")):
             with self.subTest(message):
                 self.file("answers.json", json.dumps({"answers": answers}))
-                errors = self.fails(support.EXIT_SOURCE, "-d", "d", "-c", "c", "--answers",
-                                    "answers.json", "mot")
+                errors = self.fails(support.EXIT_SOURCE, "-d", "d", "-c", "c", "--answers", "answers.json", "mot")
                 self.assertIn(f"answers.json: {message}", errors)
 
     def test_a_suite_that_only_writes_runs_nothing_by_default(self):

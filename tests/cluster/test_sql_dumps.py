@@ -90,10 +90,10 @@ INSERT INTO `goods` VALUES
 INSERT INTO `goods` VALUES (18446744073709551615,'''%\%','',NULL,NULL,NULL,NULL);
 /*!40000 ALTER TABLE `goods` ENABLE KEYS */;
 UNLOCK TABLES;
-CREATE TABLE `other` (`a` int);
-INSERT INTO `other` VALUES (7);
+CREATE TABLE `sqlite_other` (`a` int);
+INSERT INTO `sqlite_other` VALUES (7);
 DELIMITER ;;
-CREATE DEFINER=`root`@`localhost` PROCEDURE `p`() BEGIN INSERT INTO other VALUES (1); SELECT 1; END ;;
+CREATE DEFINER=`root`@`localhost` PROCEDURE `p`() BEGIN INSERT INTO sqlite_other VALUES (1); SELECT 1; END ;;
 DELIMITER ;
 -- Dump completed on 2024-01-01
 """
@@ -173,9 +173,9 @@ class Dumps(support.ClusterCase):
              "at": moment(2024, 1, 1)},
             {"_id": 2, "bytes": b"abc", "kind": "a", "bits": b"\5", "at": "0000-00-00 00:00:00"},
             {"_id": "18446744073709551615", "key": "'%\\%", "bytes": b""}])
-        self.assertNotIn("other", self.collections())
+        self.assertNotIn("sqlite_other", self.collections())
         self.run_load(self.file("again.sql", MARIADB), "--drop")
-        self.assertEqual(self.found("other"), [{"a": 7}])
+        self.assertEqual(self.found("sqlite_other"), [{"a": 7}])
 
     def test_sqlite(self):
         self.run_load(self.file("shop.sql", SQLITE))
@@ -277,6 +277,9 @@ class Dumps(support.ClusterCase):
         self.assertEqual(len(self.found("x")), 2)
         self.load("-", collection="y", stdin=POSTGRES.encode(), code=support.EXIT_SOURCE, message="other columns")
         self.run_load("-", stdin=b"a,b\n1,2\n", code=support.EXIT_USAGE, message="give --collection")
+        self.run_load("-", "-c", "z", "--id-field", "primary-key", stdin=POSTGRES.encode(), code=support.EXIT_USAGE,
+                      message="with --collection needs the dump in a file")
+        self.run_load("-", "--html", self.scratch / "x", stdin=b"", code=support.EXIT_USAGE, message="--metrics-file")
         for word in "monday", "tuesday":        # each night, in the same work directory
             text = f"CREATE TABLE t (id int, b text);\nINSERT INTO t VALUES (1, '{word}');\n"
             self.run_load("--drop", "-", stdin=text.encode(), work=self.scratch / "nightly")
@@ -360,7 +363,7 @@ class Dumps(support.ClusterCase):
         for name in self.collections():
             self.assertNotRegex(str(list(self.database[name].find())), "INSERT|CREATE|COPY")
         path = self.file("data.zip", making.zip_of([("a.sql", "CREATE TABLE t (a int);\n"), ("b.csv", "a,b\n1,2\n")]))
-        self.run_load("-c", "z", path, code=support.EXIT_SOURCE, message="leave it out with --include")
+        self.run_load("-c", "z", path, code=support.EXIT_SOURCE, message="leave one of them out with --include")
         self.run_load("-c", "z", "--include", "*.csv", path)
         self.assertEqual(self.found("z"), [{"a": 1, "b": 2}])
 
@@ -399,6 +402,36 @@ class Dumps(support.ClusterCase):
         self.run_load("--skip-other", self.scratch / "d", message="not loaded: ")
         self.assertEqual(self.found("a"), [{"id": 1, "x": 2}])
         self.shardload("verify", "--uri", self.uri, "-d", self.database_name, "--skip-other", self.scratch / "d")
+
+    def test_a_dump_beside_files_that_include_leaves_out(self):
+        """It was said to match no pattern, or to need one, which was given."""
+        for entries in ([("README", "text\n"), ("d.sql", POSTGRES)], [("d.sql", POSTGRES), ("README", "text\n")]):
+            for archive in (making.zip_of(entries), making.tar(entries)):
+                path = self.file("d.zip", archive)
+                self.run_load(path, code=support.EXIT_SOURCE, message="'*.sql'" if entries[0][0] == "d.sql" else "")
+                self.run_load("--include", "*.sql", "--drop", "--again", path)
+                self.assertEqual([len(self.found(name)) for name in ("orders", "sales.odd Name")], [2, 2])
+                self.shardload("verify", "--content", "--uri", self.uri, "-d", self.database_name, "--include", "*.sql",
+                               path)
+
+    def test_sources_are_refused_before_the_collection_is_dropped(self):
+        """Dumps of a folder, and several: only a single one was read first. Then the documents were gone."""
+        first = "CREATE TABLE a (id int);\nINSERT INTO a VALUES (1);\n"
+        other = "CREATE TABLE c (x text);\nINSERT INTO c VALUES ('x');\n"
+        cut = f"-- MySQL dump 8\n{first.replace('(1)', ','.join(['(1)'] * 300000))}"
+        self.run_load("-c", "t", self.file("kept.csv", "id,x\n8,9\n"))
+        folder = self.scratch / "folder"
+        folder.mkdir()
+        for texts in ([first + other], [cut], [first, other]):
+            paths = [self.file(f"folder/{number}.sql", text) for number, text in enumerate(texts)]
+            for words in ([folder], paths):
+                self.run_load("--drop", "--skip-other", "-c", "t", *words, code=None, message=": ")
+                self.assertEqual(self.found("t"), [{"id": 8, "x": 9}])
+        for text in (first.replace("id int", "id int, x int").replace("(1)", "(1,2)"), "id,x\n1,2\n"):
+            self.file("folder/0.sql", "CREATE TABLE z (id int);\n")
+            self.file("folder/1.sql", text)
+            self.run_load("--drop", "--skip-other", "-c", "t", folder)
+            self.assertEqual(self.found("t"), [{"id": 1, "x": 2}])
 
     def test_the_last_line_names_the_command_that_works(self):
         """The line of the load itself, with --skip-other; one without it, which fails again, followed as the last."""
@@ -480,11 +513,11 @@ class Dumps(support.ClusterCase):
         self.assertEqual((text.count("has been loaded into"), work.exists()), (1, False), text)
         self.assertIn("2 of 2 tables have been loaded before", text)
         self.assertNotIn("dialect postgres", text)
-        self.database.drop_collection("other")
+        self.database.drop_collection("sqlite_other")
         self.database.drop_collection("other.sources")
         text = self.run_load(path, code=support.EXIT_SOURCE, work=work).text
         self.assertRegex(text, r"goods .* loaded before")
-        self.assertEqual(self.found("other"), [{"a": 7}])
+        self.assertEqual(self.found("sqlite_other"), [{"a": 7}])
         self.assertTrue(work.exists())
 
     def test_a_table_that_cannot_be_completed(self):
@@ -937,6 +970,7 @@ class Dumps(support.ClusterCase):
             with self.subTest(value=value[:30]):
                 self.run_load(self.sqlite("CREATE TABLE t (v text);", f"INSERT INTO t VALUES({value});"),
                               code=support.EXIT_SOURCE, message="not understood")
+        self.run_load(self.sqlite("DELIMITER " + "$" * 16), code=support.EXIT_SOURCE, message="more than 15 bytes")
         for name in ("a" * 401, "a\0b"):
             self.run_load(self.sqlite(f'CREATE TABLE t ("{name}" text);', "INSERT INTO t VALUES(1);"),
                           code=support.EXIT_SOURCE,
@@ -990,8 +1024,10 @@ class Dumps(support.ClusterCase):
         work = self.scratch / "deep" / "work"
         work.parent.mkdir()
         self.run_load(rows("x", "x/../../outside", "é"), work=work)
-        self.assertEqual(sorted(self.collections()), ["x", "x.sources", "x/../../outside", "x/../../outside.sources",
-                                                      "é", "é.sources"])
+        for _ in range(2):  # a table of the name of a work directory's own file
+            self.run_load("--drop", "--again", rows("restore"), work=self.scratch / "nightly")
+        self.assertEqual(sorted(self.collections()), ["restore", "restore.sources", "x", "x.sources", "x/../../outside",
+                                                      "x/../../outside.sources", "é", "é.sources"])
         self.assertEqual(os.listdir(work.parent), ["work"])
         self.assertEqual(sorted(path.name for path in work.iterdir() if path.is_dir()),
                          ["%c3%a9", "x", "x%2f..%2f..%2foutside"])
@@ -1057,6 +1093,18 @@ class Dumps(support.ClusterCase):
             self.load("--drop", "--again", "--columns", "id,s", "--dialect", "mysql", "--types", "text", path,
                       collection="b", code=support.EXIT_REJECTS)
             self.assertEqual([one["id"] for one in self.found("b")], ["2", "3"])
+
+    def test_large_texts_of_sqlite(self):
+        """Line ends that .dump writes with more bytes than they have: a text of 10 MB lost its end, with exit 0. Above
+        20 MiB in the dump, a text of replace() is a reject."""
+        lines = "1234\n" * 2000000
+        self.run_load(self.sqlite("CREATE TABLE t (v text);",
+                                  "INSERT INTO t VALUES(unistr('" + lines.replace("\n", "\\u000a") + "'));"))
+        self.assertTrue(self.found("t") == [{"v": lines}])
+        path = self.sqlite("CREATE TABLE t (v text, w text);", "INSERT INTO t VALUES(replace('" + "\\n" * 7200000 +
+                           "','\\n',char(10)),'x'),('y',replace('a\\nb','\\n',char(10)));")
+        self.run_load("--drop", path, code=support.EXIT_REJECTS, message="line 4 of the dump")
+        self.assertEqual(self.found("t"), [{"v": "y", "w": "a\nb"}])
 
     def test_a_first_row_that_is_longer_than_64_kib(self):
         """A photo in the first row: the columns are those of CREATE TABLE, of --columns, or of a schema; a table

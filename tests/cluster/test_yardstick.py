@@ -28,10 +28,8 @@ class YardstickCase(support.ClusterCase):
 
 class OneServer(YardstickCase):
     def test_every_document_is_stored_unchanged(self):
-        report = self.yardstick("--threads", 3, "--batch-size", 100, "--write-concern",
-                              '{"w": 1, "j": true}')
-        self.assertEqual((report["documents"], report["batches"], report["threads"]),
-                         (ROWS, ROWS // 100, 3))
+        report = self.yardstick("--threads", 3, "--batch-size", 100, "--write-concern", '{"w": 1, "j": true}')
+        self.assertEqual((report["documents"], report["batches"], report["threads"]), (ROWS, ROWS // 100, 3))
         self.assertEqual(report["bytes"], sum(map(len, self.documents)))
         self.assertGreater(report["seconds"], 0)
         self.assertEqual(sorted(self.stored()), sorted(self.documents))
@@ -63,8 +61,7 @@ class OneServer(YardstickCase):
         self.assertIn("documents were refused", self.yardstick(code=1))
 
     def test_a_command_that_the_server_refuses_is_a_failure(self):
-        self.assertIn("the insert failed",
-                      self.yardstick("--write-concern", '{"w": "nonsense"}', code=1))
+        self.assertIn("the insert failed", self.yardstick("--write-concern", '{"w": "nonsense"}', code=1))
 
     def test_a_damaged_or_missing_dump_an_absent_server_and_wrong_options_are_reported(self):
         damaged = self.scratch / "damaged.bson"

@@ -33,8 +33,7 @@ class LoneServer(Survives):
 
     def test_killed_several_times_just_after_a_batch_was_sent(self):
         for number in range(10, 70, max(60 // (2 + ROUNDS), 2)):
-            self.proxy.on_batch(number, proxy.call_after(
-                lambda: self.servers.kill_and_start_again("server")))
+            self.proxy.on_batch(number, proxy.call_after(lambda: self.servers.kill_and_start_again("server")))
         self.assert_survives(again=SOME)
 
     def test_down_for_longer_than_the_retry_limit_the_load_ends_and_can_be_resumed(self):
@@ -191,8 +190,7 @@ class ShardedCluster(Survives):
 
     def test_the_primaries_of_the_shards_step_down(self):
         old = self.primaries()
-        self.proxy.on_batch(20, proxy.call_after(
-            lambda: [self.servers.step_down(member) for member in old]))
+        self.proxy.on_batch(20, proxy.call_after(lambda: [self.servers.step_down(member) for member in old]))
         self.assert_survives(again=SOME)
         self.assert_new_primaries(old)
 
@@ -214,16 +212,14 @@ class ShardedCluster(Survives):
 
     def test_the_primaries_of_the_shards_are_killed(self):
         old = self.primaries()
-        self.proxy.on_batch(20, proxy.call_after(
-            lambda: [self.servers.kill(member) for member in old]))
+        self.proxy.on_batch(20, proxy.call_after(lambda: [self.servers.kill(member) for member in old]))
         self.assert_survives(again=SOME)
         self.assert_new_primaries(old)
         self.servers.start_again()
 
     def test_the_router_is_killed_and_started_again(self):
         for number in range(10, 310, max(300 // (1 + ROUNDS), 2)):
-            self.proxy.on_batch(number, proxy.call_after(
-                lambda: self.servers.kill_and_start_again("router")))
+            self.proxy.on_batch(number, proxy.call_after(lambda: self.servers.kill_and_start_again("router")))
         self.assert_survives(again=SOME)
 
     def test_one_of_two_routers_is_killed_and_stays_down(self):

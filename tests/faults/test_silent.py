@@ -93,8 +93,7 @@ class SilentCase(support.ClusterCase):
         collection = f"t{next(self._counter)}"
         if command == "load":
             words = ("--work-dir", collection, "--progress", "none", "--retry-timeout", 3, *words)
-        return server, self.start("shardload", command, *self.through(server, collection), *words,
-                                  self.path)
+        return server, self.start("shardload", command, *self.through(server, collection), *words, self.path)
 
     def assert_all_give_up(self, started):
         """`started`: (description, proxy, Running) of each program."""
@@ -142,8 +141,7 @@ class Standalone(SilentCase):
     def test_load_plan_and_verify_give_up_when_a_command_is_lost(self):
         started = [(name, *self.begin(Losing, name)) for name in (
             "buildInfo", "listCollections", "create", "findAndModify", "find", "insert")]
-        started += [(command, *self.begin(Losing, "find", command))
-                    for command in ("plan", "verify")]
+        started += [(command, *self.begin(Losing, "find", command)) for command in ("plan", "verify")]
         self.assert_all_give_up(started)
         output = {name: running.text() for name, _, running in started}
         self.assertIn("has not answered for 2 s (--timeout)", output["listCollections"])
@@ -152,8 +150,7 @@ class Standalone(SilentCase):
     def query(self, server, code):
         suite = self.file("suite.yaml", "name: s\nqueries:\n  - name: q\n    pipeline: |\n"
                                         "      [{\"$count\": \"n\"}]\n")
-        running = self.start("shardquery", "run", *self.through(server), "--repeat", 1, "--warm-up",
-                             0, suite)
+        running = self.start("shardquery", "run", *self.through(server), "--repeat", 1, "--warm-up", 0, suite)
         return running.wait(LIMIT).expect(code)
 
     def test_a_query_fails_when_the_server_hangs_and_completes_when_it_is_slow(self):
@@ -236,8 +233,7 @@ class Sharded(SilentCase):
         server, running = self.begin(Freezing, "shardCollection")
         self.wait_for(server.frozen.is_set, "the command")
         running.signal(signal.SIGINT)
-        self.wait_for(lambda: "stopping after" in running.text() or not running.running(),
-                      "the message")
+        self.wait_for(lambda: "stopping after" in running.text() or not running.running(), "the message")
         running.signal(signal.SIGINT)
         outcome = running.wait(LIMIT)
         self.assertIn(outcome.code, (support.EXIT_INTERRUPTED, support.EXIT_CLUSTER), outcome.text)

@@ -55,8 +55,7 @@ def array(values):
 
 def fuzz_input(flags, *documents):
     """An input as tests/fuzz/documents.h reads it: a byte of flags, then documents."""
-    return bytes([flags]) + b"".join(array(one) if isinstance(one, list) else bson(one)
-                                     for one in documents)
+    return bytes([flags]) + b"".join(array(one) if isinstance(one, list) else bson(one) for one in documents)
 
 
 def batch(*documents, cursor=0):
@@ -88,8 +87,7 @@ DUMPS = [b"\0\0" + DUMP, b"\2\5" + DUMP[:90] + DUMP[91:], b"\1\x40" + DUMP[:-30]
 
 END = b"\xff" * 4
 NAMED = {"db": "d", "collection": "c", "metadata": "{}", "size": 9, "type": "collection"}
-EMPTY = bson({**NAMED, "EOF": True, "CRC": 0}).replace(b"\x10CRC" + bytes(5),
-                                                      b"\x12CRC" + bytes(9))
+EMPTY = bson({**NAMED, "EOF": True, "CRC": 0}).replace(b"\x10CRC" + bytes(5), b"\x12CRC" + bytes(9))
 EMPTY = struct.pack("<i", len(EMPTY)) + EMPTY[4:]
 ARCHIVE = (b"\x6d\xe2\x99\x81" + bson({"version": "0.1", "concurrent_collections": 4}) +
             bson(NAMED) + END + bson({"db": "d", "collection": "c", "EOF": False, "CRC": 0}) + DUMP +
@@ -112,8 +110,7 @@ UUID = bytes(range(16))
 
 
 def collection(key, **more):
-    return {"_id": "d.c", "uuid": UUID, "key": key, "timestamp": Timestamp(5),
-            "lastmodEpoch": OID, **more}
+    return {"_id": "d.c", "uuid": UUID, "key": key, "timestamp": Timestamp(5), "lastmodEpoch": OID, **more}
 
 
 def chunks(*bounds):
@@ -126,18 +123,15 @@ def by_id(*ids):
 
 
 IDS = struct.pack("<qqq", 0, 1 << 40, -1)
-COMPOUND = chunks({"st": MIN, "ts": MIN}, {"st": 5, "ts": Date(7)}, {"st": 2.5e9, "ts": "x"},
-                  {"st": MAX, "ts": MAX})
+COMPOUND = chunks({"st": MIN, "ts": MIN}, {"st": 5, "ts": Date(7)}, {"st": 2.5e9, "ts": "x"}, {"st": MAX, "ts": MAX})
 ROUTED = [{"_id": 1, "st": 5, "ts": Date(8)}, {"_id": 2, "st": "029070", "a": {"b": 1}}]
 
 # ---- statistics, plans, answers ----
 
 ROWS = batch({"shard": "s1", "documents": 5, "data": 500, "storage": 4096, "index": 8192},
              {"shard": "s0", "documents": 2**33, "data": 1.5, "storage": -1})
-STATUS = {"storageEngine": {"name": "wiredTiger"},
-          "wiredTiger": {"cache": {"maximum bytes configured": 2**31}}}
-REFUSED = (b"not authorized on d to execute command { insert: \"c\", ordered: false, "
-           b"$db: \"d\" }")
+STATUS = {"storageEngine": {"name": "wiredTiger"}, "wiredTiger": {"cache": {"maximum bytes configured": 2**31}}}
+REFUSED = (b"not authorized on d to execute command { insert: \"c\", ordered: false, " b"$db: \"d\" }")
 PLAN = {"stages": [{"$cursor": {"queryPlanner": {"winningPlan": {
     "stage": "FETCH", "inputStage": {"stage": "IXSCAN", "indexName": "t_1"}}}}},
     {"$group": {"_id": 1}}], "ok": 1.0}
@@ -176,8 +170,7 @@ def compressed(compressor):
             + end,
             zlib.compress(plain),
             b"\x28\xb5\x2f\xfd\x20" + bytes([size]) + struct.pack("<I", size << 3 | 1)[:3] + plain]
-    return struct.pack("<iiiiiiB", 25 + len(data[compressor]), 99, 1, 2012, 2013, size,
-                       compressor) + data[compressor]
+    return struct.pack("<iiiiiiB", 25 + len(data[compressor]), 99, 1, 2012, 2013, size, compressor) + data[compressor]
 
 
 # ---- a journal: the kinds of records that `compose` in fuzz_resume.c distinguishes ----
