@@ -900,6 +900,15 @@ class AsMongoimport(support.Case):
                          [{"n": 5, "tags": ["x", "z"], "b": {"list": [{"x": 1}, {"x": 2}]}},
                           {"n": 6, "tags": ["y", "w"], "b": {"list": [{"x": 3}, {"x": 4}]}}])
 
+    def test_elements_of_an_array_have_one_type(self):
+        """Documents held the postcodes 50667 and "01067" in one array. A declared type counts for all elements."""
+        first, second = "n,p.0.plz,p.1.plz\n5,50667,01067\n", "n,p.0.plz,p.1.plz,p.2.plz\n5,1,2,3\n"
+        for words, texts, plz in (((), [first], ["50667", "01067"]), ((), [second, first], ["1", "2", "3"]),
+                                  (("--types", "p.0.plz=text"), [second], ["1", "2", "3"]),
+                                  ((), [first.replace("p.0", "p[0]").replace("p.1", "p[1]")], ["50667", "01067"])):
+            raw, _ = self.dump(*words, *(self.file(f"{n}.csv", text) for n, text in enumerate(texts)))
+            self.assertEqual([one["plz"] for one in support.bson.decode(raw[0])["p"]], plz)
+
     def test_numbers_in_names_are_no_indices_without_a_first_element(self):
         self.assertEqual(self.without_ids("v3.5,a.b\nx,1\ny,2\n"),
                          [{"v3_5": "x", "a": {"b": 1}}, {"v3_5": "y", "a": {"b": 2}}])

@@ -183,6 +183,19 @@ class Remembered(support.ClusterCase):
         outcome = self.shardload("load", *target, self.csv("6,2", header="n,k"), code=support.EXIT_SOURCE)
         self.assertIn("text and int in the collection, int here", outcome.err)
 
+    def test_fields_in_arrays(self):
+        """They have the type of the stored elements, whatever the position, also for later files."""
+        self.database.t.insert_one({"_id": 1, "pos": [{"plz": "01067"}, {"plz": "50667"}]})
+        rows = [self.csv(f"{n},5000{n},50003", header="id,pos.0.plz,pos.1.plz") for n in range(2, 5)]
+        schema = self.file("s.yaml", "name: t\ncolumns: [{name: id, type: int}, {name: pos.0.plz}, {name: pos.1.plz}]\n")
+        for words, path, said in (((), rows[0], 1), ((), rows[1], 1), (("--schema", schema), rows[2], 0)):
+            outcome, _ = self.load("--id-field", "id", *words, path)
+            self.assertEqual(outcome.err.count("column pos.plz: text, as in the collection"), said)
+            self.assertNotIn("other columns", outcome.err)
+        self.assertEqual(self.database.t.count_documents({"pos.plz": {"$type": "int"}}), 0)
+        self.assertEqual(self.remembered(), [("id", "int"), ("pos.plz", "text")])
+        self.shardload("verify", "--content", *self.target(), "--id-field", "id", rows[0])
+
     def test_names_that_look_like_those_of_earlier_loads(self):
         """The same field is not "missing"; another spelling that cannot be seen is named as such."""
         rows = [f"{n},{n}" for n in range(5)]
