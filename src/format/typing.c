@@ -488,16 +488,19 @@ typedef struct separators {
 static void decide(sl_typed_layout *layout, const separators of[2]) {
     for (size_t i = 0; i < layout->count; i++) {
         sl_typed_column *column = &layout->columns[i];
-        bool grouped = false, surely = true;
+        bool grouped = false, surely = true, commas = column->guess.values > 0;
         for (size_t c = 0; c < 2; c++) {
             if (column->written & (c == 0 ? SL_BETWEEN_COMMAS : SL_BETWEEN_OTHERS)) {
                 grouped = grouped || of[c].likely || !of[c].points;
                 surely = surely && !of[c].likely;
+                commas = commas && of[c].commas && !of[c].points;
             }
         }
         column->blanks = column->blanks || column->padded;
         if (column->schema.declared)
             continue;
+        if (commas)
+            sl_column_guess_use_comma(&column->guess);
         if (grouped && sl_column_guess_is_grouped(&column->guess, surely))
             column->guess.kinds = 0;
         sl_column_guess_decide(&column->guess, &column->schema);
@@ -638,7 +641,8 @@ void sl_typing_decide(sl_typing *typing) {
             for (size_t c = 0; c < 2; c++) {
                 if (!(column->written & (c == 0 ? SL_BETWEEN_COMMAS : SL_BETWEEN_OTHERS)))
                     continue;
-                of[c].commas |= column->guess.comma || (number && number->decimal == ',');
+                of[c].commas |= column->guess.comma || column->guess.marked[1] ||
+                                (number && number->decimal == ',');
                 of[c].points |= sl_column_guess_has_point(&column->guess);
             }
         }
