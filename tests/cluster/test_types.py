@@ -51,6 +51,20 @@ class Types(support.ClusterCase):
                                code=support.EXIT_REJECTS)
         self.assertNotIn("load them:", outcome.out)
 
+    def test_the_commands_for_corrected_rejects_of_several_dialects(self):
+        """One command with the delimiter of the first file made each record of the others one column."""
+        for count, commands in ((3, 2), (80, 4)):   # the files of a long command are divided
+            files = [self.file(f"{count}/c {n:02}.csv", f"n{mark}x\n{2 * n}{mark}1\n!{2 * n + 1}{mark}2\n")
+                     for n in range(count) for mark in ",;"[n % 2]]
+            outcome, work = self.load("--drop", "--types", "n=int", *files, code=support.EXIT_REJECTS)
+            for path in (work / "rejected").iterdir():
+                path.write_text(path.read_text().replace("!", ""))
+            lines = re.findall("    shardload (load .*)\n", outcome.out)
+            self.assertEqual(len(lines), commands, outcome.out)
+            for line in lines:
+                self.shardload(through=["sh", "-c", f"exec {support.program('shardload')} {line}"])
+            self.assertEqual(sorted(one["n"] for one in self.database.t.find()), list(range(2 * count)))
+
     def test_a_load_that_rejected_most_records(self):
         """Its repetition shows what it stored and rejected, and how to complete it."""
         days = [self.file(f"day{day}.csv", "id,qty\n" + "".join(f"{day}{n},{n} pcs\n" for n in range(9)) + f"{day}9,\n")
