@@ -112,6 +112,16 @@ static void list_layout(sl_typing *typing, size_t k) {
     }
 }
 
+/* The first of the layouts in the index that has a column of this name; `last`: none before it. */
+static size_t first_with(const sl_typing *typing, const char *name, size_t last) {
+    uint64_t at = sl_process_hash(name);
+    for (size_t k; (k = sl_name_index_next(&typing->index, &at)) != SIZE_MAX;) {
+        if (k < last && typed_layout_column(typing->layouts[k], name))
+            last = k;
+    }
+    return last;
+}
+
 /* Looks for the column of the first element, if the column is of an element of an array. */
 static bool find_element(sl_typed_layout *layout, sl_typed_column *column) {
     const size_t room = strlen(column->path) + strlen(column->name) + 4;
@@ -136,15 +146,10 @@ static bool end_layout(sl_typing *typing, sl_error *error) {
     qsort(layout->columns, layout->count, sizeof *layout->columns, by_name);
     for (size_t i = 0; i < layout->count; i++) {
         sl_typed_column *column = &layout->columns[i];
-        uint64_t at = sl_process_hash(column->name);
         if (!find_element(layout, column))
             return sl_error_memory(error, "inferring types");
-        layout->hash += at;
-        column->first = last;
-        for (size_t k; (k = sl_name_index_next(&typing->index, &at)) != SIZE_MAX;) {
-            if (k < column->first && typed_layout_column(typing->layouts[k], column->name))
-                column->first = k;
-        }
+        layout->hash += sl_process_hash(column->name);
+        column->first = first_with(typing, column->name, last);
     }
     const size_t items = typing->columns + typing->count;
     if (2 * items < typing->index.room) {
@@ -664,21 +669,6 @@ void sl_typing_log_shorter(const sl_typing *typing) {
     }
 }
 
-/* The column of a set of columns that was not sampled has the type of its name in others. */
-static const sl_typed_column *column_named(const sl_typing *typing, const char *name) {
-    uint64_t at = sl_process_hash(name);
-    const sl_typed_column *column = NULL;
-    size_t first = SIZE_MAX;
-    for (size_t k; (k = sl_name_index_next(&typing->index, &at)) != SIZE_MAX;) {
-        const sl_typed_column *own = typed_layout_column(typing->layouts[k], name);
-        if (own && k < first) {
-            column = own;
-            first = k;
-        }
-    }
-    return column;
-}
-
 bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *dialect, bool *known,
                      sl_error *error) {
     const sl_typed_layout *layout = sl_typing_layout_of(typing, dialect);
@@ -689,8 +679,9 @@ bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *diale
         if (into->declared)
             continue;
         const char *name = dialect->columns[i].published;
-        const sl_typed_column *typed =
-            layout ? typed_layout_column(layout, name) : column_named(typing, name);
+        const size_t other = layout ? SIZE_MAX : first_with(typing, name, SIZE_MAX);
+        const sl_typed_layout *in = other < SIZE_MAX ? typing->layouts[other] : layout;
+        const sl_typed_column *typed = in ? typed_layout_column(in, name) : NULL;
         const bool written =
             !typed || layout || !typed->written ||
             typed->written & (delimiter_of(dialect) == ',' ? SL_BETWEEN_COMMAS : SL_BETWEEN_OTHERS);
