@@ -112,19 +112,12 @@ static uint8_t *put_double(const sl_value *v, uint8_t *to) {
                : NULL;
 }
 
-static uint8_t *put_degrees(const sl_value *v, uint8_t *to, double greatest) {
+static uint8_t *put_degrees(const sl_value *v, uint8_t *to) {
+    const double greatest = sl_column_types[v->schema->type].axis == SL_AXIS_LONGITUDE ? 180 : 90;
     double value;
     return convert_double(v->schema, v->field, &value) && fabs(value) <= greatest
                ? sl_bson_put_double(to, value)
                : NULL;
-}
-
-static uint8_t *put_longitude(const sl_value *v, uint8_t *to) {
-    return put_degrees(v, to, 180);
-}
-
-static uint8_t *put_latitude(const sl_value *v, uint8_t *to) {
-    return put_degrees(v, to, 90);
 }
 
 /* Converts by the first of the column's formats that fits. False also for a value that another of
@@ -1225,8 +1218,8 @@ const sl_column_type sl_column_types[] = {
     {"hex", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .has_format = true, .put = sl_put_hex},
     {"base64", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_base64},
     {"binary", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .empty = true, .put = sl_put_raw},
-    {"longitude", SL_BSON_DOUBLE, 8, SLOW, SL_CLASS_TEXT, SL_AXIS_LONGITUDE, .put = put_longitude},
-    {"latitude", SL_BSON_DOUBLE, 8, SLOW, SL_CLASS_TEXT, SL_AXIS_LATITUDE, .put = put_latitude},
+    {"longitude", SL_BSON_DOUBLE, 8, SLOW, SL_CLASS_TEXT, SL_AXIS_LONGITUDE, .put = put_degrees},
+    {"latitude", SL_BSON_DOUBLE, 8, SLOW, SL_CLASS_TEXT, SL_AXIS_LATITUDE, .put = put_degrees},
     {0},
 };
 /* clang-format on */
