@@ -508,34 +508,64 @@ static const char *embedding_sources(const sl_load *load) {
     return config->path_count == 1 ? config->paths[0] : "the sources of the documents";
 }
 
+/* The refused documents of a source whose text is not known; `*known`: its other rejects. */
+static uint64_t lost_of(const sl_load *load, size_t source, uint64_t *known) {
+    const sl_source_account *account = &load->ledger.sources[source];
+    const uint64_t taken = load->job.own_ids ? 0 : atomic_load(&account->taken);
+    const uint64_t refused = atomic_load(&account->refused) - taken;
+    const bool kept = sl_text_is_kept(&load->job, &load->destination, source);
+    *known = atomic_load(&account->rejected) + (kept ? refused : 0);
+    return kept ? 0 : refused;
+}
+
+/* The next source, from this one on, with rejects whose text is known; sets the options to read it.
+ */
+static size_t next_rejecting(const sl_load *load, size_t source, char options[200]) {
+    for (uint64_t known = 0; source < sl_source_set_count(load->job.set); source++) {
+        lost_of(load, source, &known);
+        if (known == 0)
+            continue;
+        sl_sources_reading_options(&load->job, source, load->job.config->corrected_by, options,
+                                   200);
+        break;
+    }
+    return source;
+}
+
+/* Logs the command that loads the corrected records; one for each file if they are not read alike.
+ */
+static void log_commands(const sl_load *load) {
+    const char *command = load->job.config->corrected_by;
+    char path[SL_REJECTED_PATH_ROOM], word[SL_REJECTED_PATH_ROOM + 20], more[200], other[200];
+    const size_t sources = sl_source_set_count(load->job.set),
+                 first = next_rejecting(load, 0, more);
+    size_t i = first;
+    while (i < sources && (i = next_rejecting(load, i + 1, other)) < sources &&
+           strcmp(more, other) == 0)
+        ;
+    if (first == sources)
+        return;
+    sl_rejected_path(load->ledger.work_directory, path);
+    sl_shell_word(path, word, sizeof word);
+    sl_log_result("  the rejected records are in %s; correct them there, and load them:", path);
+    if (i == sources)
+        sl_log_result("    %s%s %s", command, more, word);
+    for (i = i < sources ? first : i; (i = next_rejecting(load, i, more)) < sources; i++)
+        sl_log_result("    %s%s %s/%06zu-*", command, more, word, i + 1);
+}
+
 /* Logs the command that loads the corrected records of rejects, and, if most records were rejected,
  * how to load them with other options. */
 static void log_correction(const sl_load *load, const sl_load_counts *counts) {
     const sl_load_config *config = load->job.config;
     const uint64_t rejects = counts->rejects + counts->server_rejects;
-    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], path[SL_REJECTED_PATH_ROOM], more[200];
-    const size_t sources = sl_source_set_count(load->job.set);
-    size_t first = sources; /* source with such rejects */
-    uint64_t lost = 0;      /* rejects whose text is not known */
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
+    uint64_t lost = 0, known; /* rejects whose text is not known */
     if (!config->corrected_by || config->map || !load->ledger.work_directory[0])
         return;
-    for (size_t i = sources; i-- > 0;) {
-        const sl_source_account *account = &load->ledger.sources[i];
-        const bool kept = sl_text_is_kept(&load->job, &load->destination, i);
-        const uint64_t taken = load->job.own_ids ? 0 : atomic_load(&account->taken);
-        const uint64_t refused = atomic_load(&account->refused) - taken;
-        lost += kept ? 0 : refused;
-        first = atomic_load(&account->rejected) + (kept ? refused : 0) > 0 ? i : first;
-    }
-    if (first < sources) {
-        sl_rejected_path(load->ledger.work_directory, path);
-        char word[SL_REJECTED_PATH_ROOM + 20];
-        sl_shell_word(path, word, sizeof word);
-        sl_sources_reading_options(&load->job, first, config->corrected_by, more, sizeof more);
-        sl_log_result("  the rejected records are in %s; correct them there, and load them:\n"
-                      "    %s%s %s",
-                      path, config->corrected_by, more, word);
-    }
+    for (size_t i = sl_source_set_count(load->job.set); i-- > 0;)
+        lost += lost_of(load, i, &known);
+    log_commands(load);
     const sl_mode_row *mode = sl_load_mode(config);
     if (mode->must_match && counts->server_rejects > lost)
         sl_log_result(
