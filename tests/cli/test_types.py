@@ -348,7 +348,8 @@ class Types(support.Case):
         named = ["--columns", "nr,person"]
         for words in (["--header", "yes", *named], ["--skip-lines", 1, *named], ["--skip-lines", 1, "--header", "no"],
                       ["--schema", schema]):
-            for sources in ([head, piece], [head.parent], [self.tar([head.read_text(), piece.read_text()])], [head, other]):
+            archive = self.tar([head.read_text(), piece.read_text()])
+            for sources in ([head, piece], [head.parent], [archive], [head, other]):
                 self.shardload("load", "--sink", "null", *words, *sources, code=support.EXIT_SOURCE,
                                message=("the lines before the records differ: `id,name`",))
             self.shardload("load", "--sink", "null", *words, head, capitals)
