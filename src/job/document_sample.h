@@ -64,6 +64,10 @@ bool sl_shard_key_look(sl_job *job, const sl_target *target, const bson_t *shard
  * cannot be read or parsed are left out. */
 void sl_documents_look(sl_job *job, sl_sampled_documents *receive, void *context);
 
+/* Fails if the first blocks of up to 64 sources are all rejects, or cannot be read: the load would
+ * fail, after --drop has removed what is stored. Pipes are not read. */
+bool sl_documents_refuse_rejects(sl_job *job, const sl_target *target, sl_error *error);
+
 #define SL_SAMPLED_TEXT_ROOM 60
 
 /* The BSON type of the field in the first sampled document that has it. 0 if none has it, also if

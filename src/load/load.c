@@ -380,13 +380,17 @@ static bool prepare(sl_load *load, sl_error *error) {
     atomic_store(&load->run.begun, true);
     if (!not_interrupted(error) || !stop_balancer(load, error))
         return false;
+    const bool counted = destination->target.drop && !job->config->part_of_trial;
+    const uint64_t stored = counted ? sl_record_stored(destination) : 0;
     if (!sl_target_begin(job, destination, error) ||
         (destination->target.drop &&
          !sl_registry_settle(destination->registry, &destination->target, SL_SETTLE_DROP, false,
                              error)) ||
         !sl_resume_record_drop(destination, &load->ledger, error) ||
-        !sl_prepare_target(connection, &destination->target, &destination->created, error) ||
-        !sl_target_identify(connection, &destination->target, error) ||
+        !sl_prepare_target(connection, &destination->target, &destination->created, error))
+        return false;
+    load->dropped = stored;
+    if (!sl_target_identify(connection, &destination->target, error) ||
         !sl_target_check_shards(destination, NULL, error) ||
         !sl_registry_settle(destination->registry, &destination->target,
                             destination->created || !view.exists || view.change == SL_SHARDING_NEW

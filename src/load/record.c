@@ -378,6 +378,17 @@ static uint64_t sum_documents(const sl_shard_statistics *rows, size_t count) {
     return sum;
 }
 
+uint64_t sl_record_stored(const sl_destination *destination) {
+    sl_shard_statistics *rows = NULL;
+    size_t count = 0;
+    sl_error ignored;
+    (void)sl_statistics_read(destination->connection, &destination->target, &rows, &count,
+                             &ignored);
+    const uint64_t sum = sum_documents(rows, count);
+    free(rows);
+    return sum;
+}
+
 /* May another load be storing documents? Every load on a sharded cluster holds the balancer until
  * its documents are stored; this one no longer does. */
 static bool others_are_loading(const sl_load *load) {
@@ -599,6 +610,10 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     sl_left_out_clear(&left_out);
     if (began && code == SL_EXIT_OK && counts.records == 0 && !sl_load_is_shared(load->job.config))
         sl_log_warning("no records: the sources hold only headers and blank lines");
+    if (load->dropped > 0 && counts.inserted + counts.already_stored + counts.changed == 0)
+        sl_log_warning("--drop has removed %s of %s.%s, and no document was loaded",
+                       sl_plural(load->dropped, "document"), load->destination.target.database,
+                       load->destination.target.collection);
     if (began && !holds) {
         sl_log_error("the totals do not add up: %llu records were read, but they are not all "
                      "inserted, already stored, rejected or counted as not acknowledged; do not "
