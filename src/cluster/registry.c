@@ -43,6 +43,7 @@
 #include "util/document_id.h"
 #include "util/grow.h"
 #include "util/interrupt.h"
+#include "util/private_file.h"
 #include "util/text.h"
 
 bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_registry **registry,
@@ -490,6 +491,21 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
                                       NAMESAKES_BYTES_MAX, look_for_namesake, &all, error);
     bson_destroy(options);
     free(all.sorted);
+    return ok;
+}
+
+bool sl_registry_corrections(sl_registry *registry, sl_registry_found *found, void *context,
+                             sl_error *error) {
+    bson_t documents;
+    bson_t *filter = BCON_NEW("state", "loaded", "name", "{", "$regex",
+                              "(^|/)" SL_WORK_REJECTED "(-[0-9]+)?/[0-9]{6,}-[^/]+$", "}");
+    bson_t *options = BCON_NEW("projection", "{", "name", BCON_INT32(1), "documents", BCON_INT32(1),
+                               "matched", BCON_INT32(1), "loadedAt", BCON_INT32(1), "}");
+    bool ok = sl_registry_find(registry, filter, options, &documents, error);
+    for (sl_walk walk = sl_walk_of(&documents); ok && sl_walk_next(&walk);)
+        found(context, NULL, &walk.item);
+    bson_destroy(&documents);
+    bson_destroy(filter);
     return ok;
 }
 

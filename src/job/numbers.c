@@ -15,6 +15,7 @@
 #include "util/hash.h"
 #include "util/interrupt.h"
 #include "util/log.h"
+#include "util/private_file.h"
 #include "util/text.h"
 
 #include "document_sample.h"
@@ -321,7 +322,10 @@ static size_t write_loaded(const sl_registry_entry *entry, char *out, size_t roo
     if (entry->matched > 0) /* a mode that changes documents */
         used += sl_print_text(out + used, room - used, ", %s matched a stored document",
                               sl_number_text(entry->matched));
-    if (entry->rejected > 0)
+    if (entry->rejected > 0 && entry->corrected >= entry->rejected)
+        used += sl_print_text(out + used, room - used, ", %s rejected, corrected and loaded on %s",
+                              sl_human_count(entry->rejected, rejected), entry->corrected_when);
+    else if (entry->rejected > 0)
         used += sl_print_text(out + used, room - used, ", %s rejected%s%s",
                               sl_human_count(entry->rejected, rejected),
                               entry->rejected_in[0] ? ", see " : "", entry->rejected_in);
@@ -357,7 +361,7 @@ static bool refuse_loaded(const sl_job *job, const sl_destination *destination,
     for (size_t i = 0; i < count; i++) {
         if (entries[i].state != SL_SOURCE_LOADED && !entries[i].part_loaded)
             continue;
-        rejecting += entries[i].rejected > 0;
+        rejecting += entries[i].rejected > entries[i].corrected;
         if (loaded++ < 5)
             used += write_loaded(&entries[i], refused + used, sizeof refused - used);
     }
@@ -402,17 +406,74 @@ static bool refuse_beside_matched(sl_job *job, const sl_target *target,
                one->rejected_in);
 }
 
+/* The path without "/", "./" and "../" at its beginning. */
+static const char *inner_path(const char *path) {
+    for (const char *slash; (slash = strchr(path, '/')) && slash - path <= 2; path = slash + 1) {
+        if (strncmp(path, "..", (size_t)(slash - path)) != 0)
+            break;
+    }
+    return path;
+}
+
+/* The folder of a file of rejects in its path; NULL: the path is that of another file. */
+static const char *rejected_folder(const char *path) {
+    const size_t length = strlen(SL_WORK_REJECTED);
+    const char *folder = sl_base_name(path);
+    if (folder == path)
+        return NULL;
+    for (folder--; folder > path && folder[-1] != '/';)
+        folder--;
+    return strncmp(folder, SL_WORK_REJECTED, length) == 0 && strchr("/-", folder[length]) ? folder
+                                                                                          : NULL;
+}
+
+typedef struct corrections {
+    sl_registry_entry *entries;
+    size_t count;
+} corrections;
+
+/* Of `corrections`: adds the documents of a file of rejects to the source of the rejects. */
+static void on_correction(void *context, const sl_registry_entry *none, const bson_t *document) {
+    const corrections *all = context;
+    const char *path = sl_look_string(document, "name"), *folder = rejected_folder(path);
+    const char *name = strchr(sl_base_name(path), '-');
+    (void)none;
+    for (size_t i = 0; folder && name && i < all->count; i++) {
+        sl_registry_entry *entry = &all->entries[i];
+        char own[201];
+        snprintf(own, sizeof own, "%s", sl_base_name(entry->name));
+        const char *directory = inner_path(path), *in = strchr(entry->rejected_in, ':');
+        const size_t length = folder > directory ? (size_t)(folder - directory) - 1 : 0;
+        const char *end = name + 1 + strlen(own), *tail = in ? in + strlen(in) - length : NULL;
+        if (in && strncmp(name + 1, own, strlen(own)) == 0 && (!*end || *end == '-') && tail > in &&
+            strncmp(tail, directory, length) == 0 &&
+            (length == 0 || tail == in + 1 || tail[-1] == '/')) {
+            entry->corrected += (uint64_t)sl_look_int64(document, "documents", 0) +
+                                (uint64_t)sl_look_int64(document, "matched", 0);
+            sl_look_date(document, "loadedAt", entry->corrected_when);
+        }
+    }
+}
+
 /* Checks the registry for one of this loader's parts, before anything is changed. */
 static bool may_be_loaded(const sl_job *job, const sl_destination *destination, const void *context,
                           uint32_t part, sl_registry_entry *entries, size_t count,
                           sl_error *error) {
-    (void)context, (void)part;
+    (void)context;
     bool repeats = !sl_load_mode(job->config)->matches; /* loaded again, stored again */
-    bool ok = sl_registry_look_up(destination->registry, entries, count, error) &&
-              (!repeats ||
-               refuse_beside_matched((sl_job *)job, &destination->target, entries, count, error)) &&
-              (job->config->again || job->resumed || !repeats ||
-               refuse_loaded(job, destination, entries, count, error));
+    bool ok = sl_registry_look_up(destination->registry, entries, count, error);
+    bool rejects = false;
+    for (size_t i = 0; i < count && part == 0; i++) {
+        rejects = rejects || (entries[i].rejected > 0 && entries[i].rejected_in[0]);
+        entries[i].corrected = 0;
+    }
+    ok = ok &&
+         (!rejects || sl_registry_corrections(destination->registry, on_correction,
+                                              &(corrections){entries, count}, error)) &&
+         (!repeats ||
+          refuse_beside_matched((sl_job *)job, &destination->target, entries, count, error)) &&
+         (job->config->again || job->resumed || !repeats ||
+          refuse_loaded(job, destination, entries, count, error));
     for (size_t i = 0; ok && i < count; i++)
         ok = parts_layout_holds(job, destination, &entries[i], error);
     return ok;
@@ -432,15 +493,6 @@ bool sl_sources_refuse_loaded(sl_job *job, sl_destination *destination, sl_error
 
 static bool is_pipe(const sl_registry_entry *entry) {
     return strncmp(entry->fingerprint, SL_PIPE_FINGERPRINT, strlen(SL_PIPE_FINGERPRINT)) == 0;
-}
-
-/* The path without "/", "./" and "../" at its beginning. */
-static const char *inner_path(const char *path) {
-    for (const char *slash; (slash = strchr(path, '/')) && slash - path <= 2; path = slash + 1) {
-        if (strncmp(path, "..", (size_t)(slash - path)) != 0)
-            break;
-    }
-    return path;
 }
 
 /* May the entry's path be that of the source in the registry, perhaps from another folder? Then one
@@ -963,6 +1015,24 @@ static bool refuse_beside_pipe(const sl_job *job, const sl_destination *destinat
                                 : "DIR");
 }
 
+/* Keeps what the registry says of rejects that were corrected: the load will not offer them. */
+static bool note_corrected(sl_job *job, const sl_registry_entry *entries, sl_error *error) {
+    size_t next = 0;
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const sl_registry_entry *entry = job->sources[i].skipped ? NULL : &entries[next++];
+        if (!entry || entry->corrected == 0)
+            continue;
+        sl_corrected *kept = malloc(sizeof *kept);
+        if (!kept)
+            return sl_error_memory(error, "numbering the sources");
+        kept->documents = entry->corrected;
+        memcpy(kept->when, entry->corrected_when, sizeof kept->when);
+        memcpy(kept->rejected_in, entry->rejected_in, sizeof kept->rejected_in);
+        job->sources[i].corrected = kept;
+    }
+    return true;
+}
+
 bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination, const char *folder,
                                    sl_error *error) {
     size_t count;
@@ -978,6 +1048,7 @@ bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination, con
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
     bool ok = entries &&
               sl_parts_each(job, destination, may_be_loaded, NULL, entries, count, error) &&
+              note_corrected(job, entries, error) &&
               refuse_beside_pipe(job, destination, entries, count, host, work_directory, error);
     destination->numbered = ok;
     if (job->own_ids)

@@ -497,8 +497,10 @@ static void set_documents(const sl_job *job, const sl_ledger *ledger, size_t ind
     char host[100] = "", path[PATH_MAX];
     entry->rejected = atomic_load(&account->rejected) + atomic_load(&account->refused);
     entry->text_bytes = atomic_load(&account->text_bytes);
-    entry->rejected_in[0] = '\0';
-    if (entry->rejected == 0 || !realpath(ledger->work_directory, path))
+    const sl_corrected *corrected = job->sources[index].corrected; /* in the earlier directory */
+    snprintf(entry->rejected_in, sizeof entry->rejected_in, "%s",
+             corrected && entry->rejected > 0 ? corrected->rejected_in : "");
+    if (entry->rejected == 0 || corrected || !realpath(ledger->work_directory, path))
         return;
     gethostname(host, sizeof host - 1);
     sl_print_text(entry->rejected_in, sizeof entry->rejected_in, "%s:%s", host, path);

@@ -519,6 +519,25 @@ static const char *embedding_sources(const sl_load *load) {
     return config->path_count == 1 ? config->paths[0] : "the sources of the documents";
 }
 
+/* Were the rejects of a source, in a load with --again, corrected and loaded before? Corrected and
+ * loaded once more, in other words, they would be stored twice. */
+static bool were_corrected(const sl_load *load, size_t index, uint64_t rejects) {
+    const sl_corrected *corrected = load->job.sources[index].corrected;
+    const char *shown = sl_source_set_at(load->job.set, index)->shown;
+    if (!corrected || rejects == 0)
+        return false;
+    if (rejects > corrected->documents) {
+        sl_log_warning("%s: %s of its rejects were corrected and loaded on %s, and would be stored "
+                       "twice: remove these from the file in " SL_WORK_REJECTED,
+                       shown, sl_number_text(corrected->documents), corrected->when);
+        return false;
+    }
+    sl_log_result("  %s: %s rejected, corrected and loaded on %s", shown, sl_number_text(rejects),
+                  corrected->when);
+    sl_rejected_remove(load->ledger.work_directory, index);
+    return true;
+}
+
 /* Logs the command that loads the corrected records of rejects, and, if most records were rejected,
  * how to load them with other options. */
 static void log_correction(const sl_load *load, const sl_load_counts *counts) {
@@ -535,6 +554,8 @@ static void log_correction(const sl_load *load, const sl_load_counts *counts) {
         const bool kept = sl_text_is_kept(&load->job, &load->destination, i);
         const uint64_t taken = load->job.own_ids ? 0 : atomic_load(&account->taken);
         const uint64_t refused = atomic_load(&account->refused) - taken;
+        if (were_corrected(load, i, atomic_load(&account->rejected) + refused))
+            continue;
         lost += kept ? 0 : refused;
         first = atomic_load(&account->rejected) + (kept ? refused : 0) > 0 ? i : first;
     }
