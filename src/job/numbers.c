@@ -728,21 +728,23 @@ static void on_alike(void *context, const sl_registry_entry *entry, const bson_t
 }
 
 /* Notes a source with the entry's file name, unless both begin with the same text: then it has been
- * noted already. A file with other records is no version of the one that was loaded. At another
- * path (has_path), only a file whose size differs by at most 1 % is taken for a version of the
- * file, because each month may have a folder with files of one name. */
+ * noted already. At the same path (has_path), an export may have overwritten the file, sorted
+ * otherwise or with new records first. At another path, only a file whose first records are not
+ * others, and whose size differs by at most 1 %, is taken for a version of the file, because each
+ * month may have a folder with files of one name. */
 static void on_namesake(void *context, const sl_registry_entry *entry, const bson_t *document) {
     alike *a = context;
     const uint64_t beginning = (uint64_t)sl_look_int64(document, "beginning", 0);
     const double size = (double)entry->size, other = sl_look_amount(document, "size", 0);
     char how[100];
     const bool loaded = strcmp(sl_look_string(document, "state"), "loaded") == 0;
-    bool near = has_path(entry, document) || fabs(size - other) * 100 <= fmax(size, other);
+    const bool near =
+        has_path(entry, document) || (fabs(size - other) * 100 <= fmax(size, other) &&
+                                      (!loaded || compare_records(entry, document) != SL_OTHERS));
     snprintf(how, sizeof how,
              ", %s bytes, has the name of a file of %s bytes:", sl_number_text((uint64_t)size),
              sl_number_text((uint64_t)other));
-    if (a->error.code || !near || is_pipe(entry) ||
-        (loaded && compare_records(entry, document) == SL_OTHERS) ||
+    if (a->error.code || !near || is_pipe(entry) || rejected_folder(entry->name) ||
         (beginning != 0 && beginning == entry->beginning) || !stores_copies(a))
         return;
     if (!loaded)

@@ -174,13 +174,23 @@ class LoadedBefore(support.ClusterCase):
                 self.assertIn("these files have changed since they were loaded into", outcome.text)
                 self.assertNotIn("--again: ", outcome.text)
             self.assertEqual(self.count(), 49)
-        month = self.file(self.first.name, TABLE.replace("FORD", "OPEL"))  # other records
-        self.assertNotIn("warning:", self.load(month)[0].err)
-        self.assertEqual(self.count(), 98)
         self.load("--mode", "upsert", "--id-field", "id", self.first, collection="ids")
         self.file(self.first.name, TABLE.replace("KA30\n", "KB30\n"))
         self.load("--mode", "upsert", "--id-field", "id", self.first, collection="ids")
-        self.assertEqual(self.count("ids"), 49)
+        self.assertEqual(self.count("ids"), 50)
+
+    def test_a_loaded_file_that_was_overwritten_with_other_first_records_is_named(self):
+        """An export, newest first, was stored twice without a word. A daily file of one name is loaded."""
+        lines = "".join(f'{{"n":{n}}}\n' for n in range(50, 99))
+        for name, text, pack in (("t.csv", TABLE, str.encode), ("t.csv.gz", TABLE, lambda one: gzip.compress(one.encode())),
+                                 ("t.json", lines, str.encode),
+                                 ("t.zip", TABLE, lambda one: making.zip_of([("t.csv", one)]))):
+            head, *rows = text.splitlines(True)
+            for records, said in ((rows, 0), (rows[::-1], 1)):
+                folder = self.file(f"f{name}/{name}", pack(head + "".join(records))).parent
+                err = self.load(folder, collection=f"c{name}")[0].err
+                self.assertEqual(len(re.findall(rf"{name}, \d+ bytes, has the name of a file of \d+ bytes: \S*{name}, on "
+                                                r"\S+, 4\d documents\n.*--drop.*--id-field.*--mode upsert", err)), said, err)
 
     def test_a_file_under_another_name_that_begins_with_the_same_records_is_named(self):
         """A corrected or cumulative export: its records are stored twice, which nothing said."""
