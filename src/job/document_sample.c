@@ -63,7 +63,7 @@ void sl_document_sample_destroy(sl_document_sample *sample) {
 static bool on_full(sl_sink *sink, size_t need) {
     sl_document_sample *s = sink->context;
     s->bson_bytes += (uint64_t)(sink->cursor - s->bytes);
-    if (!s->receive(s->context, s->bytes, sink->cursor, sink->documents))
+    if (s->receive && !s->receive(s->context, s->bytes, sink->cursor, sink->documents))
         s->no_memory = true;
     if (need > s->room) {
         uint8_t *bytes = realloc(s->bytes, need + SL_SLACK);
@@ -334,17 +334,11 @@ void sl_documents_look(sl_job *job, sl_sampled_documents *receive, void *context
     sl_source_set_reset_consumed(job->set);
 }
 
-static bool none_wanted(void *context, const uint8_t *documents, const uint8_t *end,
-                        uint32_t count) {
-    (void)context, (void)documents, (void)end, (void)count;
-    return true;
-}
-
 bool sl_documents_refuse_rejects(sl_job *job, const sl_target *target, sl_error *error) {
     size_t all = sl_source_set_count(job->set), chosen = all < SOURCES ? all : SOURCES;
     sl_document_sample *sample = NULL;
     uint64_t rejects = 0;
-    bool ok = sl_document_sample_create(job, none_wanted, NULL, &sample, error), good = false;
+    bool ok = sl_document_sample_create(job, NULL, NULL, &sample, error), good = false;
     for (size_t i = 0; ok && !good && i < chosen; i++) {
         sl_sampled_block block = {0};
         const size_t index = (2 * i + 1) * all / (2 * chosen);

@@ -14,7 +14,8 @@
 
 typedef struct sl_document_sample sl_document_sample;
 
-/* Receives `count` consecutive BSON documents that end at `end`. False: without memory. */
+/* Receives `count` consecutive BSON documents that end at `end`. False: without memory. NULL: they
+ * are only counted. */
 typedef bool sl_sampled_documents(void *context, const uint8_t *documents, const uint8_t *end,
                                   uint32_t count);
 

@@ -25,12 +25,6 @@
 
 #define SL_COPIES_SHOWN 5 /* in messages */
 
-/* Rejects of an earlier load of a source that were corrected in its work directory, and loaded. */
-typedef struct sl_corrected {
-    uint64_t documents;
-    char when[32], rejected_in[300]; /* as in sl_registry_entry */
-} sl_corrected;
-
 typedef struct sl_job_source {
     const sl_format *format;
     sl_dialect *dialect; /* for an archive, that of the entry `deciding` */
@@ -49,8 +43,8 @@ typedef struct sl_job_source {
     uint64_t sampled;          /* bytes of text that have been sampled for types; types.c */
     uint64_t sampled_from;     /* the offset of these */
     bool skipped;
-    sl_corrected *corrected; /* NULL: none, or not known. Owned */
-    uint64_t *done;          /* bit set of the blocks that an earlier run has completed; ledger.c */
+    sl_registry_entry *corrected; /* rejects of it have been corrected; NULL: none. Owned */
+    uint64_t *done; /* bit set of the blocks that an earlier run has completed; ledger.c */
     size_t done_words;
     uint64_t done_end; /* the offset at which the text of these blocks ends */
     bool compare;      /* these blocks are read again: the source is a pipe, or a possibly changed

@@ -15,7 +15,6 @@
 #include "util/hash.h"
 #include "util/interrupt.h"
 #include "util/log.h"
-#include "util/private_file.h"
 #include "util/text.h"
 
 #include "document_sample.h"
@@ -406,74 +405,19 @@ static bool refuse_beside_matched(sl_job *job, const sl_target *target,
                one->rejected_in);
 }
 
-/* The path without "/", "./" and "../" at its beginning. */
-static const char *inner_path(const char *path) {
-    for (const char *slash; (slash = strchr(path, '/')) && slash - path <= 2; path = slash + 1) {
-        if (strncmp(path, "..", (size_t)(slash - path)) != 0)
-            break;
-    }
-    return path;
-}
-
-/* The folder of a file of rejects in its path; NULL: the path is that of another file. */
-static const char *rejected_folder(const char *path) {
-    const size_t length = strlen(SL_WORK_REJECTED);
-    const char *folder = sl_base_name(path);
-    if (folder == path)
-        return NULL;
-    for (folder--; folder > path && folder[-1] != '/';)
-        folder--;
-    return strncmp(folder, SL_WORK_REJECTED, length) == 0 && strchr("/-", folder[length]) ? folder
-                                                                                          : NULL;
-}
-
-typedef struct corrections {
-    sl_registry_entry *entries;
-    size_t count;
-} corrections;
-
-/* Of `corrections`: adds the documents of a file of rejects to the source of the rejects. */
-static void on_correction(void *context, const sl_registry_entry *none, const bson_t *document) {
-    const corrections *all = context;
-    const char *path = sl_look_string(document, "name"), *folder = rejected_folder(path);
-    const char *name = strchr(sl_base_name(path), '-');
-    (void)none;
-    for (size_t i = 0; folder && name && i < all->count; i++) {
-        sl_registry_entry *entry = &all->entries[i];
-        char own[201];
-        snprintf(own, sizeof own, "%s", sl_base_name(entry->name));
-        const char *directory = inner_path(path), *in = strchr(entry->rejected_in, ':');
-        const size_t length = folder > directory ? (size_t)(folder - directory) - 1 : 0;
-        const char *end = name + 1 + strlen(own), *tail = in ? in + strlen(in) - length : NULL;
-        if (in && strncmp(name + 1, own, strlen(own)) == 0 && (!*end || *end == '-') && tail > in &&
-            strncmp(tail, directory, length) == 0 &&
-            (length == 0 || tail == in + 1 || tail[-1] == '/')) {
-            entry->corrected += (uint64_t)sl_look_int64(document, "documents", 0) +
-                                (uint64_t)sl_look_int64(document, "matched", 0);
-            sl_look_date(document, "loadedAt", entry->corrected_when);
-        }
-    }
-}
-
 /* Checks the registry for one of this loader's parts, before anything is changed. */
 static bool may_be_loaded(const sl_job *job, const sl_destination *destination, const void *context,
                           uint32_t part, sl_registry_entry *entries, size_t count,
                           sl_error *error) {
     (void)context;
     bool repeats = !sl_load_mode(job->config)->matches; /* loaded again, stored again */
-    bool ok = sl_registry_look_up(destination->registry, entries, count, error);
-    bool rejects = false;
-    for (size_t i = 0; i < count && part == 0; i++) {
-        rejects = rejects || (entries[i].rejected > 0 && entries[i].rejected_in[0]);
-        entries[i].corrected = 0;
-    }
-    ok = ok &&
-         (!rejects || sl_registry_corrections(destination->registry, on_correction,
-                                              &(corrections){entries, count}, error)) &&
-         (!repeats ||
-          refuse_beside_matched((sl_job *)job, &destination->target, entries, count, error)) &&
-         (job->config->again || job->resumed || !repeats ||
-          refuse_loaded(job, destination, entries, count, error));
+    bool ok =
+        sl_registry_look_up(destination->registry, entries, count, error) &&
+        (part > 0 || sl_registry_find_corrected(destination->registry, entries, count, error)) &&
+        (!repeats ||
+         refuse_beside_matched((sl_job *)job, &destination->target, entries, count, error)) &&
+        (job->config->again || job->resumed || !repeats ||
+         refuse_loaded(job, destination, entries, count, error));
     for (size_t i = 0; ok && i < count; i++)
         ok = parts_layout_holds(job, destination, &entries[i], error);
     return ok;
@@ -491,8 +435,21 @@ bool sl_sources_refuse_loaded(sl_job *job, sl_destination *destination, sl_error
     return ok;
 }
 
+static bool is_loaded(const bson_t *document) {
+    return strcmp(sl_look_string(document, "state"), "loaded") == 0;
+}
+
 static bool is_pipe(const sl_registry_entry *entry) {
     return strncmp(entry->fingerprint, SL_PIPE_FINGERPRINT, strlen(SL_PIPE_FINGERPRINT)) == 0;
+}
+
+/* The path without "/", "./" and "../" at its beginning. */
+static const char *inner_path(const char *path) {
+    for (const char *slash; (slash = strchr(path, '/')) && slash - path <= 2; path = slash + 1) {
+        if (strncmp(path, "..", (size_t)(slash - path)) != 0)
+            break;
+    }
+    return path;
 }
 
 /* May the entry's path be that of the source in the registry, perhaps from another folder? Then one
@@ -535,9 +492,12 @@ typedef struct copies {
     bool selection;     /* one of these is of an archive */
 } copies;
 
-/* Adds a source in the registry. `how` it resembles the entry; `documents`: those stored of it. */
+/* Adds a source in the registry. `how` it resembles the entry; `stored`: its documents, or -1: as
+ * registered. */
 static void add_found(copies *c, const sl_registry_entry *entry, const char *how,
-                      const bson_t *document, uint64_t documents) {
+                      const bson_t *document, int64_t stored) {
+    const uint64_t documents =
+        (uint64_t)(stored >= 0 ? stored : sl_look_int64(document, "documents", 0));
     char own[400], when[SL_DATE_ROOM], include[SL_WORD_ROOM(200)] = "";
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
     sl_look_date(document, "loadedAt", when);
@@ -554,7 +514,13 @@ static void add_found(copies *c, const sl_registry_entry *entry, const char *how
 }
 
 static void on_copy(void *context, const sl_registry_entry *entry, const bson_t *document) {
-    add_found(context, entry, ": as", document, (uint64_t)sl_look_int64(document, "documents", 0));
+    add_found(context, entry, ": as", document, -1);
+}
+
+static bool warn_instead(sl_error *error) {
+    sl_log_warning(SL_LINES, error->message);
+    *error = (sl_error){0};
+    return true;
 }
 
 /* Refuses the sources that were found in the registry; `what` they have of others. With --again
@@ -575,11 +541,7 @@ static bool refuse_found(sl_job *job, const sl_target *target, const copies *fou
                        "with an --include of these only)"
                      : ". --again loads them anyway",
                  again || sl_load_is_shared(job->config) ? "" : ", --drop starts again");
-    if (again) {
-        sl_log_warning(SL_LINES, error->message);
-        *error = (sl_error){0};
-    }
-    return again;
+    return again && warn_instead(error);
 }
 
 typedef struct alike {
@@ -628,13 +590,12 @@ static void on_selection(void *context, const sl_registry_entry *entry, const bs
     const bool earlier = !include && beginning != 0 && beginning == entry->beginning;
     const bool all = !own[0] || earlier ||
                      (include && !include[0] && sl_source_set_at(a->job->set, index)->schema);
-    const bool loaded = strcmp(sl_look_string(document, "state"), "loaded") == 0;
+    const bool loaded = is_loaded(document);
     if ((include && strcmp(include, own) == 0) || ((a->verifies || a->job->resumed) && earlier) ||
         (all && loaded && has_size(a, index, sl_look_int64(document, "textBytes", 0))))
         snprintf(a->same[index], sizeof a->same[index], "%s", id);
     else
-        add_found(&a->found, entry, ": as", document,
-                  (uint64_t)sl_look_int64(document, "documents", 0));
+        add_found(&a->found, entry, ": as", document, -1);
 }
 
 /* `*others`: registered sources of these files with another selection. */
@@ -695,7 +656,7 @@ static void add_unfinished(alike *a, copies *others, const sl_registry_entry *en
     if (!count_stored(a->destination, document, bounds, &stored, &a->error) || stored == 0)
         return;
     if (is_pipe(entry) || !has_path(entry, document))
-        add_found(others, entry, how, document, stored);
+        add_found(others, entry, how, document, (int64_t)stored);
     else if (a->changed.count++ < CHANGED_SHOWN)
         a->changed.used += sl_print_text(
             a->changed.shown + a->changed.used, sizeof a->changed.shown - a->changed.used,
@@ -712,7 +673,7 @@ static void on_alike(void *context, const sl_registry_entry *entry, const bson_t
     for (size_t left = (size_t)(entry - a->entries); left > 0 || a->job->sources[index].skipped;)
         left -= !a->job->sources[index++].skipped;
     const sl_source *source = sl_source_set_at(a->job->set, index);
-    const bool loaded = strcmp(sl_look_string(document, "state"), "loaded") == 0;
+    const bool loaded = is_loaded(document);
     const uint64_t content = (uint64_t)sl_look_int64(document, "content", 0);
     /* A pipe beside one that was not loaded completely is refused without --another-pipe. */
     const bool pipes = source->kind == SL_SOURCE_PIPE && !loaded && content == 0;
@@ -723,8 +684,7 @@ static void on_alike(void *context, const sl_registry_entry *entry, const bson_t
     else if (has_size(a, index, sl_look_int64(document, "textBytes", 0)))
         on_copy(&a->found, entry, document);
     else if (!a->error.code)
-        add_found(&a->versions, entry, " begins with the text of", document,
-                  (uint64_t)sl_look_int64(document, "documents", 0));
+        add_found(&a->versions, entry, " begins with the text of", document, -1);
 }
 
 /* Notes a source with the entry's file name, unless both begin with the same text: then it has been
@@ -737,21 +697,20 @@ static void on_namesake(void *context, const sl_registry_entry *entry, const bso
     const uint64_t beginning = (uint64_t)sl_look_int64(document, "beginning", 0);
     const double size = (double)entry->size, other = sl_look_amount(document, "size", 0);
     char how[100];
-    const bool loaded = strcmp(sl_look_string(document, "state"), "loaded") == 0;
+    const bool loaded = is_loaded(document);
     const bool near =
         has_path(entry, document) || (fabs(size - other) * 100 <= fmax(size, other) &&
                                       (!loaded || compare_records(entry, document) != SL_OTHERS));
     snprintf(how, sizeof how,
              ", %s bytes, has the name of a file of %s bytes:", sl_number_text((uint64_t)size),
              sl_number_text((uint64_t)other));
-    if (a->error.code || !near || is_pipe(entry) || rejected_folder(entry->name) ||
+    if (a->error.code || !near || is_pipe(entry) || sl_registry_is_rejects(entry->name) ||
         (beginning != 0 && beginning == entry->beginning) || !stores_copies(a))
         return;
     if (!loaded)
         add_unfinished(a, &a->versions, entry, how, document);
     else
-        add_found(&a->versions, entry, how, document,
-                  (uint64_t)sl_look_int64(document, "documents", 0));
+        add_found(&a->versions, entry, how, document, -1);
 }
 
 /* Notes a loaded source that begins with the same four records: it may be an earlier version of the
@@ -760,11 +719,10 @@ static void on_same_records(void *context, const sl_registry_entry *entry, const
     alike *a = context;
     const uint64_t beginning = (uint64_t)sl_look_int64(document, "beginning", 0);
     const char *other = sl_look_string(document, "name");
-    if (!a->error.code && strcmp(sl_look_string(document, "state"), "loaded") == 0 &&
+    if (!a->error.code && is_loaded(document) &&
         (beginning == 0 || beginning != entry->beginning) &&
         strcmp(sl_base_name(entry->name), sl_base_name(other)) != 0 && stores_copies(a))
-        add_found(&a->versions, entry, " begins with the records of", document,
-                  (uint64_t)sl_look_int64(document, "documents", 0));
+        add_found(&a->versions, entry, " begins with the records of", document, -1);
 }
 
 /* Refuses files that have changed since an unfinished load of them. With --again they are only
@@ -786,11 +744,7 @@ static bool refuse_changed(const alike *a, sl_error *error) {
                 "command of mongosh, or all of the collection with --drop; or restore the "
                 "file, and complete its load with --resume --work-dir. --again loads the "
                 "files, also those that are other files with the same path");
-    if (again) {
-        sl_log_warning(SL_LINES, error->message);
-        *error = (sl_error){0};
-    }
-    return again;
+    return again && warn_instead(error);
 }
 
 static void warn_of_versions(const alike *a) {
@@ -870,7 +824,7 @@ static void on_changed(void *context, const sl_registry_entry *entry, const bson
     char own[400], when[SL_DATE_ROOM];
     if (a->error.code || is_pipe(entry) || !has_path(entry, document) ||
         (!a->job->config->again && compare_records(entry, document) != SL_ALIKE) ||
-        strcmp(sl_look_string(document, "state"), "loaded") != 0 ||
+        !is_loaded(document) ||
         !count_stored(a->destination, document, bounds, &stored, &a->error) || stored == 0)
         return;
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
@@ -1024,12 +978,10 @@ static bool note_corrected(sl_job *job, const sl_registry_entry *entries, sl_err
         const sl_registry_entry *entry = job->sources[i].skipped ? NULL : &entries[next++];
         if (!entry || entry->corrected == 0)
             continue;
-        sl_corrected *kept = malloc(sizeof *kept);
+        sl_registry_entry *kept = malloc(sizeof *kept);
         if (!kept)
             return sl_error_memory(error, "numbering the sources");
-        kept->documents = entry->corrected;
-        memcpy(kept->when, entry->corrected_when, sizeof kept->when);
-        memcpy(kept->rejected_in, entry->rejected_in, sizeof kept->rejected_in);
+        *kept = *entry;
         job->sources[i].corrected = kept;
     }
     return true;

@@ -497,7 +497,8 @@ static void set_documents(const sl_job *job, const sl_ledger *ledger, size_t ind
     char host[100] = "", path[PATH_MAX];
     entry->rejected = atomic_load(&account->rejected) + atomic_load(&account->refused);
     entry->text_bytes = atomic_load(&account->text_bytes);
-    const sl_corrected *corrected = job->sources[index].corrected; /* in the earlier directory */
+    const sl_registry_entry *corrected =
+        job->sources[index].corrected; /* in the earlier directory */
     snprintf(entry->rejected_in, sizeof entry->rejected_in, "%s",
              corrected && entry->rejected > 0 ? corrected->rejected_in : "");
     if (entry->rejected == 0 || corrected || !realpath(ledger->work_directory, path))

@@ -519,23 +519,20 @@ static const char *embedding_sources(const sl_load *load) {
     return config->path_count == 1 ? config->paths[0] : "the sources of the documents";
 }
 
-/* Were the rejects of a source, in a load with --again, corrected and loaded before? Corrected and
- * loaded once more, in other words, they would be stored twice. */
+/* Were all rejects of a source corrected and loaded before? Then they are not offered again: in
+ * other words, they would be stored twice. */
 static bool were_corrected(const sl_load *load, size_t index, uint64_t rejects) {
-    const sl_corrected *corrected = load->job.sources[index].corrected;
-    const char *shown = sl_source_set_at(load->job.set, index)->shown;
-    if (!corrected || rejects == 0)
+    const sl_registry_entry *before = load->job.sources[index].corrected;
+    const bool all = before && rejects <= before->corrected;
+    if (!before || rejects == 0)
         return false;
-    if (rejects > corrected->documents) {
-        sl_log_warning("%s: %s of its rejects were corrected and loaded on %s, and would be stored "
-                       "twice: remove these from the file in " SL_WORK_REJECTED,
-                       shown, sl_number_text(corrected->documents), corrected->when);
-        return false;
-    }
-    sl_log_result("  %s: %s rejected, corrected and loaded on %s", shown, sl_number_text(rejects),
-                  corrected->when);
-    sl_rejected_remove(load->ledger.work_directory, index);
-    return true;
+    sl_log_result("  %s: %s rejected, %s%scorrected and loaded on %s",
+                  sl_source_set_at(load->job.set, index)->shown, sl_number_text(rejects),
+                  all ? "" : sl_number_text(before->corrected), all ? "" : " of these ",
+                  before->corrected_when);
+    if (all)
+        sl_rejected_remove(load->ledger.work_directory, index);
+    return all;
 }
 
 /* Logs the command that loads the corrected records of rejects, and, if most records were rejected,
