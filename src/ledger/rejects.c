@@ -422,7 +422,7 @@ void sl_rejected_remove(const char *directory, size_t source) {
     DIR *folder = opendir(path);
     for (const struct dirent *one; folder && (one = readdir(folder)) != NULL;) {
         if (strncmp(one->d_name, number, strlen(number)) == 0)
-            (void)unlinkat(dirfd(folder), one->d_name, 0);
+            (void)sl_private_remove_in(dirfd(folder), one->d_name, false);
     }
     if (folder)
         closedir(folder);

@@ -40,7 +40,7 @@ class LastLines(LineEndCase):
         for text, warned in ((rows + "50;104", 1), (rows + "50;1045,5", 1), (rows + "50;7,25", 0), (page + "x,yz", 1),
                              (page + "x,y", 0), ("a,b\n" + "7,9\n7,10\n" * 9 + "7,1", 0)):
             err = self.load(self.file("f.csv", text), code=support.EXIT_OK)
-            self.assertEqual(err.count("looks cut off: if the program that wrote or copied the file was"), warned, text[-9:])
+            self.assertEqual(err.count("looks cut off: if the program that wrote or copied the file"), warned, text)
 
     def test_ctrl_z_ends_a_text_of_dos(self):
         """It was a record, and often a reject; within a line it is a byte of its value."""
