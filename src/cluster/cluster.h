@@ -500,7 +500,9 @@ typedef struct sl_registry_entry {
     uint64_t matched;    /* documents that no load has stored, and that its records match */
     uint64_t foreign;    /* documents of no load that the collection held at the end of that load */
     uint64_t rejected;   /* records of a finished load, not in parts */
-    char rejected_in[300]; /* its work directory, "host:/path", if records were rejected */
+    char rejected_in[300];   /* its work directory, "host:/path", if records were rejected */
+    uint64_t corrected;      /* of these: stored from files of that directory */
+    char corrected_when[32]; /* as `when` */
     /* The documents that a finished load has left under the source's _ids, its own and those of
      * others. Known only if the _ids come from positions, and all documents were inserted. */
     bool in_range_known;
@@ -585,6 +587,11 @@ typedef void sl_registry_found(void *context, const sl_registry_entry *entry,
  * folder, and other content, and may have documents. */
 bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entries, size_t count,
                            sl_registry_found *found, void *context, sl_error *error);
+
+/* Is this the path of a file of rejects? Sets `corrected` of entries from the loaded ones. */
+bool sl_registry_is_rejects(const char *path);
+bool sl_registry_find_corrected(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                                sl_error *error);
 
 /* Calls `found` for each other source in the registry whose document has in `field` the content of
  * an entry that is not loaded, and that may have documents. */

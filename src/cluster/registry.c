@@ -34,6 +34,7 @@
  * a majority of the replica set has acknowledged a write to its document. */
 #include "registry.h"
 
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +44,7 @@
 #include "util/document_id.h"
 #include "util/grow.h"
 #include "util/interrupt.h"
+#include "util/private_file.h"
 #include "util/text.h"
 
 bool sl_registry_open(sl_connection *connection, const sl_target *target, sl_registry **registry,
@@ -490,6 +492,53 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
                                       NAMESAKES_BYTES_MAX, look_for_namesake, &all, error);
     bson_destroy(options);
     free(all.sorted);
+    return ok;
+}
+
+bool sl_registry_is_rejects(const char *path) {
+    return fnmatch("*" SL_WORK_REJECTED "*/[0-9][0-9][0-9][0-9][0-9][0-9]-*", path, 0) == 0;
+}
+
+/* Is a path of a file of rejects, which may be relative, in the work directory of the entry's load,
+ * and has the entry's name? */
+static bool corrects(const char *path, const sl_registry_entry *entry) {
+    const char *file = sl_base_name(path), *own = sl_base_name(entry->name), *folder = file - 1;
+    const size_t length = strnlen(own, 200), in = strlen(entry->rejected_in);
+    while (folder > path && folder[-1] != '/')
+        folder--;
+    while (path[0] == '.') /* ../ or ./ */
+        path = strchr(path, '/') + 1;
+    const size_t end = folder > path ? (size_t)(folder - path) - 1 : 0;
+    const char *tail = entry->rejected_in + in - (in > end ? end : in);
+    return in > end && strncmp(tail, path, end) == 0 &&
+           (end == 0 || path[0] == '/' || tail[-1] == '/') &&
+           strncmp(file + strlen("000001-"), own, length) == 0 &&
+           strchr("-", file[strlen("000001-") + length]);
+}
+
+bool sl_registry_find_corrected(sl_registry *registry, sl_registry_entry *entries, size_t count,
+                                sl_error *error) {
+    bson_t documents;
+    bool any = false;
+    for (size_t i = 0; i < count; i++)
+        any = any || entries[i].rejected > 0;
+    if (!any)
+        return true;
+    bson_t *filter = BCON_NEW("state", "loaded", "name", "{", "$regex",
+                              "(^|/)" SL_WORK_REJECTED "(-[0-9]+)?/[0-9]{6}-[^/]+$", "}");
+    bool ok = sl_registry_find(registry, filter, NULL, &documents, error);
+    for (sl_walk walk = sl_walk_of(&documents); ok && sl_walk_next(&walk);) {
+        for (size_t i = 0; i < count; i++) {
+            if (entries[i].rejected == 0 ||
+                !corrects(sl_look_string(&walk.item, "name"), &entries[i]))
+                continue;
+            entries[i].corrected += (uint64_t)sl_look_int64(&walk.item, "documents", 0) +
+                                    (uint64_t)sl_look_int64(&walk.item, "matched", 0);
+            sl_look_date(&walk.item, "loadedAt", entries[i].corrected_when);
+        }
+    }
+    bson_destroy(&documents);
+    bson_destroy(filter);
     return ok;
 }
 

@@ -621,6 +621,8 @@ bool sl_decide(sl_job *job, sl_destination *destination, sl_target_view *view, s
            sl_parts_find_shards(job, destination, error) && may_match(job, destination, error) &&
            sl_indexes_may_be_built(connection, target, view->exists, config->indexes,
                                    config->index_count, error) &&
+           (!target->drop || sl_load_is_shared(config) || config->part_of_trial ||
+            sl_documents_refuse_rejects(job, target, error)) &&
            sl_sources_refuse_loaded(job, destination, error);
 }
 

@@ -32,7 +32,7 @@ struct sl_document_sample {
     uint64_t bson_bytes;          /* of the current block */
     const sl_source_block *block; /* the current block */
     bool no_memory;
-    sl_error misread;
+    sl_error misread, first; /* the first reject */
 };
 
 bool sl_document_sample_create(sl_job *job, sl_sampled_documents *receive, void *context,
@@ -63,7 +63,7 @@ void sl_document_sample_destroy(sl_document_sample *sample) {
 static bool on_full(sl_sink *sink, size_t need) {
     sl_document_sample *s = sink->context;
     s->bson_bytes += (uint64_t)(sink->cursor - s->bytes);
-    if (!s->receive(s->context, s->bytes, sink->cursor, sink->documents))
+    if (s->receive && !s->receive(s->context, s->bytes, sink->cursor, sink->documents))
         s->no_memory = true;
     if (need > s->room) {
         uint8_t *bytes = realloc(s->bytes, need + SL_SLACK);
@@ -79,8 +79,8 @@ static bool on_full(sl_sink *sink, size_t need) {
 
 static void on_reject(sl_sink *sink, const sl_reject *reject) {
     sl_document_sample *s = sink->context;
-    if (reject->misread)
-        sl_line_ends_error(s->job, s->block, reject, &s->misread);
+    if (reject->misread || !s->first.code)
+        sl_line_ends_error(s->job, s->block, reject, reject->misread ? &s->misread : &s->first);
 }
 
 sl_read_result sl_document_sample_read(sl_document_sample *s, size_t source, uint64_t sequence,
@@ -332,6 +332,34 @@ void sl_documents_look(sl_job *job, sl_sampled_documents *receive, void *context
     }
     sl_document_sample_destroy(sample);
     sl_source_set_reset_consumed(job->set);
+}
+
+bool sl_documents_refuse_rejects(sl_job *job, const sl_target *target, sl_error *error) {
+    size_t all = sl_source_set_count(job->set), chosen = all < SOURCES ? all : SOURCES;
+    sl_document_sample *sample = NULL;
+    uint64_t rejects = 0;
+    bool ok = sl_document_sample_create(job, NULL, NULL, &sample, error), good = false;
+    for (size_t i = 0; ok && !good && i < chosen; i++) {
+        sl_sampled_block block = {0};
+        const size_t index = (2 * i + 1) * all / (2 * chosen);
+        const sl_source_kind kind = sl_source_set_at(job->set, index)->kind;
+        if (job->sources[index].skipped)
+            continue;
+        good = kind == SL_SOURCE_PIPE || kind == SL_SOURCE_GENERATED;
+        ok = good || sl_document_sample_read(sample, index, 0, &block, error) != SL_READ_FAILED;
+        good = good || block.counts.documents > 0;
+        rejects += block.counts.rejects;
+    }
+    if (ok && !good && rejects > 0)
+        ok = sl_error_set(error, SL_EXIT_SOURCE,
+                          "the first %s %s, so --drop leaves %s.%s as it is: %s. `shardload "
+                          "inspect` shows the detected format and types; check --format, --types, "
+                          "--schema, --encoding, --header and --skip-lines",
+                          sl_plural(rejects, "record"), sl_agreeing(rejects, "[is|are] rejected"),
+                          target->database, target->collection, sample->first.message);
+    sl_document_sample_destroy(sample);
+    sl_source_set_reset_consumed(job->set);
+    return ok;
 }
 
 /* ---- the message ---- */

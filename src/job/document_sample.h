@@ -14,7 +14,8 @@
 
 typedef struct sl_document_sample sl_document_sample;
 
-/* Receives `count` consecutive BSON documents that end at `end`. False: without memory. */
+/* Receives `count` consecutive BSON documents that end at `end`. False: without memory. NULL: they
+ * are only counted. */
 typedef bool sl_sampled_documents(void *context, const uint8_t *documents, const uint8_t *end,
                                   uint32_t count);
 
@@ -63,6 +64,10 @@ bool sl_shard_key_look(sl_job *job, const sl_target *target, const bson_t *shard
 /* Passes on the documents at the beginning of up to 8 sources that are not pipes. Blocks that
  * cannot be read or parsed are left out. */
 void sl_documents_look(sl_job *job, sl_sampled_documents *receive, void *context);
+
+/* Fails if the first blocks of up to 64 sources are all rejects, or cannot be read: the load would
+ * fail, after --drop has removed what is stored. Pipes are not read. */
+bool sl_documents_refuse_rejects(sl_job *job, const sl_target *target, sl_error *error);
 
 #define SL_SAMPLED_TEXT_ROOM 60
 

@@ -43,6 +43,7 @@ typedef struct sl_job_source {
     uint64_t sampled;          /* bytes of text that have been sampled for types; types.c */
     uint64_t sampled_from;     /* the offset of these */
     bool skipped;
+    sl_registry_entry *corrected; /* rejects of it have been corrected; NULL: none. Owned */
     uint64_t *done; /* bit set of the blocks that an earlier run has completed; ledger.c */
     size_t done_words;
     uint64_t done_end; /* the offset at which the text of these blocks ends */

@@ -321,7 +321,10 @@ static size_t write_loaded(const sl_registry_entry *entry, char *out, size_t roo
     if (entry->matched > 0) /* a mode that changes documents */
         used += sl_print_text(out + used, room - used, ", %s matched a stored document",
                               sl_number_text(entry->matched));
-    if (entry->rejected > 0)
+    if (entry->rejected > 0 && entry->corrected >= entry->rejected)
+        used += sl_print_text(out + used, room - used, ", %s rejected, corrected and loaded on %s",
+                              sl_human_count(entry->rejected, rejected), entry->corrected_when);
+    else if (entry->rejected > 0)
         used += sl_print_text(out + used, room - used, ", %s rejected%s%s",
                               sl_human_count(entry->rejected, rejected),
                               entry->rejected_in[0] ? ", see " : "", entry->rejected_in);
@@ -357,7 +360,7 @@ static bool refuse_loaded(const sl_job *job, const sl_destination *destination,
     for (size_t i = 0; i < count; i++) {
         if (entries[i].state != SL_SOURCE_LOADED && !entries[i].part_loaded)
             continue;
-        rejecting += entries[i].rejected > 0;
+        rejecting += entries[i].rejected > entries[i].corrected;
         if (loaded++ < 5)
             used += write_loaded(&entries[i], refused + used, sizeof refused - used);
     }
@@ -406,13 +409,15 @@ static bool refuse_beside_matched(sl_job *job, const sl_target *target,
 static bool may_be_loaded(const sl_job *job, const sl_destination *destination, const void *context,
                           uint32_t part, sl_registry_entry *entries, size_t count,
                           sl_error *error) {
-    (void)context, (void)part;
+    (void)context;
     bool repeats = !sl_load_mode(job->config)->matches; /* loaded again, stored again */
-    bool ok = sl_registry_look_up(destination->registry, entries, count, error) &&
-              (!repeats ||
-               refuse_beside_matched((sl_job *)job, &destination->target, entries, count, error)) &&
-              (job->config->again || job->resumed || !repeats ||
-               refuse_loaded(job, destination, entries, count, error));
+    bool ok =
+        sl_registry_look_up(destination->registry, entries, count, error) &&
+        (part > 0 || sl_registry_find_corrected(destination->registry, entries, count, error)) &&
+        (!repeats ||
+         refuse_beside_matched((sl_job *)job, &destination->target, entries, count, error)) &&
+        (job->config->again || job->resumed || !repeats ||
+         refuse_loaded(job, destination, entries, count, error));
     for (size_t i = 0; ok && i < count; i++)
         ok = parts_layout_holds(job, destination, &entries[i], error);
     return ok;
@@ -428,6 +433,10 @@ bool sl_sources_refuse_loaded(sl_job *job, sl_destination *destination, sl_error
         entries && sl_parts_each(job, destination, may_be_loaded, NULL, entries, count, error);
     free(entries);
     return ok;
+}
+
+static bool is_loaded(const bson_t *document) {
+    return strcmp(sl_look_string(document, "state"), "loaded") == 0;
 }
 
 static bool is_pipe(const sl_registry_entry *entry) {
@@ -483,9 +492,12 @@ typedef struct copies {
     bool selection;     /* one of these is of an archive */
 } copies;
 
-/* Adds a source in the registry. `how` it resembles the entry; `documents`: those stored of it. */
+/* Adds a source in the registry. `how` it resembles the entry; `stored`: its documents, or -1: as
+ * registered. */
 static void add_found(copies *c, const sl_registry_entry *entry, const char *how,
-                      const bson_t *document, uint64_t documents) {
+                      const bson_t *document, int64_t stored) {
+    const uint64_t documents =
+        (uint64_t)(stored >= 0 ? stored : sl_look_int64(document, "documents", 0));
     char own[400], when[SL_DATE_ROOM], include[SL_WORD_ROOM(200)] = "";
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
     sl_look_date(document, "loadedAt", when);
@@ -502,7 +514,13 @@ static void add_found(copies *c, const sl_registry_entry *entry, const char *how
 }
 
 static void on_copy(void *context, const sl_registry_entry *entry, const bson_t *document) {
-    add_found(context, entry, ": as", document, (uint64_t)sl_look_int64(document, "documents", 0));
+    add_found(context, entry, ": as", document, -1);
+}
+
+static bool warn_instead(sl_error *error) {
+    sl_log_warning(SL_LINES, error->message);
+    *error = (sl_error){0};
+    return true;
 }
 
 /* Refuses the sources that were found in the registry; `what` they have of others. With --again
@@ -523,11 +541,7 @@ static bool refuse_found(sl_job *job, const sl_target *target, const copies *fou
                        "with an --include of these only)"
                      : ". --again loads them anyway",
                  again || sl_load_is_shared(job->config) ? "" : ", --drop starts again");
-    if (again) {
-        sl_log_warning(SL_LINES, error->message);
-        *error = (sl_error){0};
-    }
-    return again;
+    return again && warn_instead(error);
 }
 
 typedef struct alike {
@@ -576,13 +590,12 @@ static void on_selection(void *context, const sl_registry_entry *entry, const bs
     const bool earlier = !include && beginning != 0 && beginning == entry->beginning;
     const bool all = !own[0] || earlier ||
                      (include && !include[0] && sl_source_set_at(a->job->set, index)->schema);
-    const bool loaded = strcmp(sl_look_string(document, "state"), "loaded") == 0;
+    const bool loaded = is_loaded(document);
     if ((include && strcmp(include, own) == 0) || ((a->verifies || a->job->resumed) && earlier) ||
         (all && loaded && has_size(a, index, sl_look_int64(document, "textBytes", 0))))
         snprintf(a->same[index], sizeof a->same[index], "%s", id);
     else
-        add_found(&a->found, entry, ": as", document,
-                  (uint64_t)sl_look_int64(document, "documents", 0));
+        add_found(&a->found, entry, ": as", document, -1);
 }
 
 /* `*others`: registered sources of these files with another selection. */
@@ -643,7 +656,7 @@ static void add_unfinished(alike *a, copies *others, const sl_registry_entry *en
     if (!count_stored(a->destination, document, bounds, &stored, &a->error) || stored == 0)
         return;
     if (is_pipe(entry) || !has_path(entry, document))
-        add_found(others, entry, how, document, stored);
+        add_found(others, entry, how, document, (int64_t)stored);
     else if (a->changed.count++ < CHANGED_SHOWN)
         a->changed.used += sl_print_text(
             a->changed.shown + a->changed.used, sizeof a->changed.shown - a->changed.used,
@@ -660,7 +673,7 @@ static void on_alike(void *context, const sl_registry_entry *entry, const bson_t
     for (size_t left = (size_t)(entry - a->entries); left > 0 || a->job->sources[index].skipped;)
         left -= !a->job->sources[index++].skipped;
     const sl_source *source = sl_source_set_at(a->job->set, index);
-    const bool loaded = strcmp(sl_look_string(document, "state"), "loaded") == 0;
+    const bool loaded = is_loaded(document);
     const uint64_t content = (uint64_t)sl_look_int64(document, "content", 0);
     /* A pipe beside one that was not loaded completely is refused without --another-pipe. */
     const bool pipes = source->kind == SL_SOURCE_PIPE && !loaded && content == 0;
@@ -671,33 +684,33 @@ static void on_alike(void *context, const sl_registry_entry *entry, const bson_t
     else if (has_size(a, index, sl_look_int64(document, "textBytes", 0)))
         on_copy(&a->found, entry, document);
     else if (!a->error.code)
-        add_found(&a->versions, entry, " begins with the text of", document,
-                  (uint64_t)sl_look_int64(document, "documents", 0));
+        add_found(&a->versions, entry, " begins with the text of", document, -1);
 }
 
 /* Notes a source with the entry's file name, unless both begin with the same text: then it has been
- * noted already. A file with other records is no version of the one that was loaded. At another
- * path (has_path), only a file whose size differs by at most 1 % is taken for a version of the
- * file, because each month may have a folder with files of one name. */
+ * noted already. At the same path (has_path), an export may have overwritten the file, sorted
+ * otherwise or with new records first. At another path, only a file whose first records are not
+ * others, and whose size differs by at most 1 %, is taken for a version of the file, because each
+ * month may have a folder with files of one name. */
 static void on_namesake(void *context, const sl_registry_entry *entry, const bson_t *document) {
     alike *a = context;
     const uint64_t beginning = (uint64_t)sl_look_int64(document, "beginning", 0);
     const double size = (double)entry->size, other = sl_look_amount(document, "size", 0);
     char how[100];
-    const bool loaded = strcmp(sl_look_string(document, "state"), "loaded") == 0;
-    bool near = has_path(entry, document) || fabs(size - other) * 100 <= fmax(size, other);
+    const bool loaded = is_loaded(document);
+    const bool near =
+        has_path(entry, document) || (fabs(size - other) * 100 <= fmax(size, other) &&
+                                      (!loaded || compare_records(entry, document) != SL_OTHERS));
     snprintf(how, sizeof how,
              ", %s bytes, has the name of a file of %s bytes:", sl_number_text((uint64_t)size),
              sl_number_text((uint64_t)other));
-    if (a->error.code || !near || is_pipe(entry) ||
-        (loaded && compare_records(entry, document) == SL_OTHERS) ||
+    if (a->error.code || !near || is_pipe(entry) || sl_registry_is_rejects(entry->name) ||
         (beginning != 0 && beginning == entry->beginning) || !stores_copies(a))
         return;
     if (!loaded)
         add_unfinished(a, &a->versions, entry, how, document);
     else
-        add_found(&a->versions, entry, how, document,
-                  (uint64_t)sl_look_int64(document, "documents", 0));
+        add_found(&a->versions, entry, how, document, -1);
 }
 
 /* Notes a loaded source that begins with the same four records: it may be an earlier version of the
@@ -706,11 +719,10 @@ static void on_same_records(void *context, const sl_registry_entry *entry, const
     alike *a = context;
     const uint64_t beginning = (uint64_t)sl_look_int64(document, "beginning", 0);
     const char *other = sl_look_string(document, "name");
-    if (!a->error.code && strcmp(sl_look_string(document, "state"), "loaded") == 0 &&
+    if (!a->error.code && is_loaded(document) &&
         (beginning == 0 || beginning != entry->beginning) &&
         strcmp(sl_base_name(entry->name), sl_base_name(other)) != 0 && stores_copies(a))
-        add_found(&a->versions, entry, " begins with the records of", document,
-                  (uint64_t)sl_look_int64(document, "documents", 0));
+        add_found(&a->versions, entry, " begins with the records of", document, -1);
 }
 
 /* Refuses files that have changed since an unfinished load of them. With --again they are only
@@ -732,11 +744,7 @@ static bool refuse_changed(const alike *a, sl_error *error) {
                 "command of mongosh, or all of the collection with --drop; or restore the "
                 "file, and complete its load with --resume --work-dir. --again loads the "
                 "files, also those that are other files with the same path");
-    if (again) {
-        sl_log_warning(SL_LINES, error->message);
-        *error = (sl_error){0};
-    }
-    return again;
+    return again && warn_instead(error);
 }
 
 static void warn_of_versions(const alike *a) {
@@ -816,7 +824,7 @@ static void on_changed(void *context, const sl_registry_entry *entry, const bson
     char own[400], when[SL_DATE_ROOM];
     if (a->error.code || is_pipe(entry) || !has_path(entry, document) ||
         (!a->job->config->again && compare_records(entry, document) != SL_ALIKE) ||
-        strcmp(sl_look_string(document, "state"), "loaded") != 0 ||
+        !is_loaded(document) ||
         !count_stored(a->destination, document, bounds, &stored, &a->error) || stored == 0)
         return;
     sl_text_printable(sl_text_of(entry->name), own, sizeof own);
@@ -963,6 +971,22 @@ static bool refuse_beside_pipe(const sl_job *job, const sl_destination *destinat
                                 : "DIR");
 }
 
+/* Keeps what the registry says of rejects that were corrected: the load will not offer them. */
+static bool note_corrected(sl_job *job, const sl_registry_entry *entries, sl_error *error) {
+    size_t next = 0;
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const sl_registry_entry *entry = job->sources[i].skipped ? NULL : &entries[next++];
+        if (!entry || entry->corrected == 0)
+            continue;
+        sl_registry_entry *kept = malloc(sizeof *kept);
+        if (!kept)
+            return sl_error_memory(error, "numbering the sources");
+        *kept = *entry;
+        job->sources[i].corrected = kept;
+    }
+    return true;
+}
+
 bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination, const char *folder,
                                    sl_error *error) {
     size_t count;
@@ -978,6 +1002,7 @@ bool sl_sources_number_by_registry(sl_job *job, sl_destination *destination, con
     sl_registry_entry *entries = sl_sources_entries(job, &count, error);
     bool ok = entries &&
               sl_parts_each(job, destination, may_be_loaded, NULL, entries, count, error) &&
+              note_corrected(job, entries, error) &&
               refuse_beside_pipe(job, destination, entries, count, host, work_directory, error);
     destination->numbered = ok;
     if (job->own_ids)

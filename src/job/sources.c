@@ -1070,6 +1070,7 @@ void sl_sources_close(sl_job *job) {
     sl_sources_forget_entries(job);
     for (size_t i = 0; job->sources && i < sl_source_set_count(job->set); i++) {
         free(job->sources[i].done);
+        free(job->sources[i].corrected);
         if (job->sources[i].format)
             sl_format_dialect_destroy(job->sources[i].format, job->sources[i].dialect);
     }

@@ -380,13 +380,17 @@ static bool prepare(sl_load *load, sl_error *error) {
     atomic_store(&load->run.begun, true);
     if (!not_interrupted(error) || !stop_balancer(load, error))
         return false;
+    const bool counted = destination->target.drop && !job->config->part_of_trial;
+    const uint64_t stored = counted ? sl_record_stored(destination) : 0;
     if (!sl_target_begin(job, destination, error) ||
         (destination->target.drop &&
          !sl_registry_settle(destination->registry, &destination->target, SL_SETTLE_DROP, false,
                              error)) ||
         !sl_resume_record_drop(destination, &load->ledger, error) ||
-        !sl_prepare_target(connection, &destination->target, &destination->created, error) ||
-        !sl_target_identify(connection, &destination->target, error) ||
+        !sl_prepare_target(connection, &destination->target, &destination->created, error))
+        return false;
+    load->dropped = stored;
+    if (!sl_target_identify(connection, &destination->target, error) ||
         !sl_target_check_shards(destination, NULL, error) ||
         !sl_registry_settle(destination->registry, &destination->target,
                             destination->created || !view.exists || view.change == SL_SHARDING_NEW
@@ -493,8 +497,11 @@ static void set_documents(const sl_job *job, const sl_ledger *ledger, size_t ind
     char host[100] = "", path[PATH_MAX];
     entry->rejected = atomic_load(&account->rejected) + atomic_load(&account->refused);
     entry->text_bytes = atomic_load(&account->text_bytes);
-    entry->rejected_in[0] = '\0';
-    if (entry->rejected == 0 || !realpath(ledger->work_directory, path))
+    const sl_registry_entry *corrected =
+        job->sources[index].corrected; /* in the earlier directory */
+    snprintf(entry->rejected_in, sizeof entry->rejected_in, "%s",
+             corrected && entry->rejected > 0 ? corrected->rejected_in : "");
+    if (entry->rejected == 0 || corrected || !realpath(ledger->work_directory, path))
         return;
     gethostname(host, sizeof host - 1);
     sl_print_text(entry->rejected_in, sizeof entry->rejected_in, "%s:%s", host, path);

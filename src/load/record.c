@@ -378,6 +378,17 @@ static uint64_t sum_documents(const sl_shard_statistics *rows, size_t count) {
     return sum;
 }
 
+uint64_t sl_record_stored(const sl_destination *destination) {
+    sl_shard_statistics *rows = NULL;
+    size_t count = 0;
+    sl_error ignored;
+    (void)sl_statistics_read(destination->connection, &destination->target, &rows, &count,
+                             &ignored);
+    const uint64_t sum = sum_documents(rows, count);
+    free(rows);
+    return sum;
+}
+
 /* May another load be storing documents? Every load on a sharded cluster holds the balancer until
  * its documents are stored; this one no longer does. */
 static bool others_are_loading(const sl_load *load) {
@@ -508,14 +519,38 @@ static const char *embedding_sources(const sl_load *load) {
     return config->path_count == 1 ? config->paths[0] : "the sources of the documents";
 }
 
-/* The refused documents of a source whose text is not known; `*known`: its other rejects. */
+/* The refused documents of a source whose text is not known; `*known`: its other rejects. Both are
+ * 0 if all rejects of the source were corrected and loaded before: they are not offered again,
+ * because in other words they would be stored twice. */
 static uint64_t lost_of(const sl_load *load, size_t source, uint64_t *known) {
     const sl_source_account *account = &load->ledger.sources[source];
+    const sl_registry_entry *before = load->job.sources[source].corrected;
     const uint64_t taken = load->job.own_ids ? 0 : atomic_load(&account->taken);
+    const uint64_t rejected = atomic_load(&account->rejected);
     const uint64_t refused = atomic_load(&account->refused) - taken;
     const bool kept = sl_text_is_kept(&load->job, &load->destination, source);
-    *known = atomic_load(&account->rejected) + (kept ? refused : 0);
-    return kept ? 0 : refused;
+    const bool corrected = before && rejected + refused <= before->corrected;
+    *known = corrected ? 0 : rejected + (kept ? refused : 0);
+    return corrected || kept ? 0 : refused;
+}
+
+/* Logs how many rejects of a source were corrected and loaded before; removes their file if these
+ * are all of them. */
+static void log_corrected(const sl_load *load, size_t source) {
+    const sl_source_account *account = &load->ledger.sources[source];
+    const sl_registry_entry *before = load->job.sources[source].corrected;
+    const uint64_t taken = load->job.own_ids ? 0 : atomic_load(&account->taken);
+    const uint64_t rejects =
+        atomic_load(&account->rejected) + atomic_load(&account->refused) - taken;
+    const bool all = before && rejects <= before->corrected;
+    if (!before || rejects == 0)
+        return;
+    sl_log_result("  %s: %s rejected, %s%scorrected and loaded on %s",
+                  sl_source_set_at(load->job.set, source)->shown, sl_number_text(rejects),
+                  all ? "" : sl_number_text(before->corrected), all ? "" : " of these ",
+                  before->corrected_when);
+    if (all)
+        sl_rejected_remove(load->ledger.work_directory, source);
 }
 
 /* The next source, from this one on, with rejects whose text is known; sets the options to read it.
@@ -563,8 +598,10 @@ static void log_correction(const sl_load *load, const sl_load_counts *counts) {
     uint64_t lost = 0, known; /* rejects whose text is not known */
     if (!config->corrected_by || config->map || !load->ledger.work_directory[0])
         return;
-    for (size_t i = sl_source_set_count(load->job.set); i-- > 0;)
+    for (size_t i = 0; i < sl_source_set_count(load->job.set); i++) {
+        log_corrected(load, i);
         lost += lost_of(load, i, &known);
+    }
     log_commands(load);
     const sl_mode_row *mode = sl_load_mode(config);
     if (mode->must_match && counts->server_rejects > lost)
@@ -629,6 +666,10 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
     sl_left_out_clear(&left_out);
     if (began && code == SL_EXIT_OK && counts.records == 0 && !sl_load_is_shared(load->job.config))
         sl_log_warning("no records: the sources hold only headers and blank lines");
+    if (load->dropped > 0 && counts.inserted + counts.already_stored + counts.changed == 0)
+        sl_log_warning("--drop has removed %s of %s.%s, and no document was loaded",
+                       sl_plural(load->dropped, "document"), load->destination.target.database,
+                       load->destination.target.collection);
     if (began && !holds) {
         sl_log_error("the totals do not add up: %llu records were read, but they are not all "
                      "inserted, already stored, rejected or counted as not acknowledged; do not "

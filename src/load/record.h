@@ -22,6 +22,7 @@ typedef struct sl_load {
     const char *html;            /* likewise */
     size_t distribution_steps;   /* splits and moves */
     double distribution_seconds; /* how long the steps took */
+    uint64_t dropped;            /* documents that --drop has removed */
     char balancer_before[16];    /* "full", "off", or "" when there is none */
     bool balancer_restored;      /* restored, or never stopped */
 
@@ -30,6 +31,9 @@ typedef struct sl_load {
     bool balancer_lost;            /* restoring it has failed */
     _Atomic bool putting_back;     /* commands that restore it are retried after an interrupt */
 } sl_load;
+
+/* The documents of the collection, by the servers' statistics; 0: none, or not known. */
+uint64_t sl_record_stored(const sl_destination *destination);
 
 /* Records the start of `command`. */
 void sl_record_start(sl_run_record *record, const sl_load_config *config, const char *command);

@@ -16,6 +16,7 @@
  * that adds up to its number of documents; otherwise an error ends the load. */
 #include "worker.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -590,20 +591,50 @@ static const char *total_of(sl_text line) {
     return NULL;
 }
 
-/* Warns of a last line that may be a total of the others and, if a pipe's last line has no line
- * end, of a text that was cut off: if the program that writes the pipe is stopped within the last
- * field, the shorter value looks like a complete one. */
+/* Has a text been cut off within its last line, where a shorter value looks like a complete one?
+ * Signs are that the lines before it (20 at most) all end with one character and as many letters or
+ * digits after it (12,50; 2024-01-31; a quote), and the last line does not; and that the file ends
+ * with a page. `lines`: the number of lines, 21 at most. */
+static bool looks_cut(const sl_source *facts, sl_text text, unsigned *lines) {
+    int before[2] = {0}; /* of the last line, and of those before it */
+    size_t after[2] = {0}, end = text.length;
+    bool alike = true;
+    const char *line_end = text.bytes;
+    for (*lines = 0; *lines < 21 && (line_end = memrchr(text.bytes, '\n', end)); ++*lines) {
+        const size_t begin = (size_t)(line_end + 1 - text.bytes);
+        end -= end > begin && text.bytes[end - 1] == '\r';
+        size_t at = end;
+        while (at > begin && isalnum((unsigned char)text.bytes[at - 1]))
+            at--;
+        const int found = at > begin ? (unsigned char)text.bytes[at - 1] : 0;
+        if (*lines > 1)
+            alike = alike && found == before[1] && end - at == after[1];
+        before[*lines > 0] = found;
+        after[*lines > 0] = end - at;
+        end = begin - 1;
+    }
+    return (*lines > 0 && facts->kind == SL_SOURCE_PLAIN && facts->stored_bytes % 4096 == 0) ||
+           (*lines > 10 && alike && (before[0] != before[1] || after[0] < after[1]));
+}
+
+/* Warns of a last line that may be a total of the others, and of a text that may have been cut off
+ * because its last line has no line end. */
 static void check_end(const sl_worker *worker, const sl_source_block *block) {
     const sl_source *facts = sl_source_set_at(worker->job->set, block->source);
     const sl_format *format = worker->job->sources[block->source].format;
     const sl_text text = block->text;
+    unsigned lines = 0;
     if (!block->last || !text.bytes || text.length == 0 || format->own_ids)
         return;
-    const bool ended = memchr("\n\x1A", text.bytes[text.length - 1], 2);
-    if (!ended && facts->kind == SL_SOURCE_PIPE)
-        sl_log_warning("%s: the last line has no line end: if the program that wrote the text was "
+    const bool open = !memchr("\n\x1A", text.bytes[text.length - 1], 2);
+    const bool pipe = facts->kind == SL_SOURCE_PIPE;
+    if (open && (pipe || (format == &sl_format_delimited && looks_cut(facts, text, &lines))))
+        sl_log_warning("%s: the last line has no line end%s: if the program that wrote %s was "
                        "stopped, the last record is not complete, and others are missing",
-                       facts->shown);
+                       facts->shown, pipe ? "" : ", and looks cut off",
+                       pipe ? "the text" : "or copied the file");
+    else if (lines > 0 && sl_source_set_count(worker->job->set) == 1)
+        sl_log_info("%s: the last line has no line end; is the file complete?", facts->shown);
     size_t end = text.length;
     while (end > 0 && strchr(" \t\r\n\x1A", text.bytes[end - 1]))
         end--;

@@ -29,7 +29,18 @@ class LastLines(LineEndCase):
                              ('{"a":1}\n{"a":2}', False)):
             err = self.load("-", stdin=text.encode(), code=support.EXIT_OK)
             self.assertEqual("-: the last line has no line end" in err, warned, err)
-            self.assertNotIn("line end", self.load(self.file("f.csv", text), code=support.EXIT_OK))
+            err = self.load(self.file("f.csv", text), code=support.EXIT_OK)
+            self.assertNotIn("looks cut off", err)
+            self.assertEqual("f.csv: the last line has no line end; is the file complete?" in err, warned, err)
+
+    def test_a_file_that_looks_cut_off_within_its_last_value_is_warned_of(self):
+        """104 of 1045,50 was stored without a word."""
+        rows = "n;wert\n" + "".join(f"{n};{10 * n},50\n" for n in range(10, 50))
+        page = "a,b\n" + "x,y\n" * 1022
+        for text, warned in ((rows + "50;104", 1), (rows + "50;1045,5", 1), (rows + "50;7,25", 0), (page + "x,yz", 1),
+                             (page + "x,y", 0), ("a,b\n" + "7,9\n7,10\n" * 9 + "7,1", 0)):
+            err = self.load(self.file("f.csv", text), code=support.EXIT_OK)
+            self.assertEqual(err.count("looks cut off: if the program that wrote or copied the file"), warned, text)
 
     def test_ctrl_z_ends_a_text_of_dos(self):
         """It was a record, and often a reject; within a line it is a byte of its value."""

@@ -335,6 +335,21 @@ class AllRejected(support.ClusterCase):
         self.load("--again", path)
         self.assertEqual(self.database.t.count_documents({}), 9)
 
+    def test_drop_keeps_the_documents_if_the_sample_holds_only_rejects(self):
+        """A nightly load with --drop left an empty collection, and did not say so."""
+        self.load(self.file("night.csv", "k,n\n" + "1,2\n" * 99))
+        drop = "--drop", "--header", "yes", "--types", "n=int"
+        for text in ("k,n\n" + "1,x\n" * 99, 'k,n\n1,2\n3,"4\n'):
+            for command in "load", "plan":
+                self.shardload(command, *self.target(), *drop, self.file("bad.csv", text), code=support.EXIT_SOURCE,
+                               message="bad.csv, line ")
+            self.assertEqual(self.database.t.count_documents({}), 99)
+        self.load(*drop, self.file("good.csv", "k,n\n1,2\n"), self.file("bad.csv", "k,n\n1,x\n"),
+                  code=support.EXIT_REJECTS)
+        message = "--drop has removed 1 document of "
+        self.assertIn(message, self.load(*drop, "-", stdin=b"k,n\n1,x\n", code=support.EXIT_SOURCE)[0].err)
+        self.assertEqual(self.database.t.count_documents({}), 0)
+
     def test_by_the_parser(self):
         """The message names --schema; the same reason with another value is shown once, with its count."""
         path = self.file("some.txt", support.HEADER + "\nx|y\nz\n")

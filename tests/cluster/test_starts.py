@@ -174,13 +174,22 @@ class LoadedBefore(support.ClusterCase):
                 self.assertIn("these files have changed since they were loaded into", outcome.text)
                 self.assertNotIn("--again: ", outcome.text)
             self.assertEqual(self.count(), 49)
-        month = self.file(self.first.name, TABLE.replace("FORD", "OPEL"))  # other records
-        self.assertNotIn("warning:", self.load(month)[0].err)
-        self.assertEqual(self.count(), 98)
         self.load("--mode", "upsert", "--id-field", "id", self.first, collection="ids")
         self.file(self.first.name, TABLE.replace("KA30\n", "KB30\n"))
         self.load("--mode", "upsert", "--id-field", "id", self.first, collection="ids")
-        self.assertEqual(self.count("ids"), 49)
+        self.assertEqual(self.count("ids"), 50)
+
+    def test_a_loaded_file_that_was_overwritten_with_other_first_records_is_named(self):
+        """An export, newest first, was stored twice without a word. A daily file of one name is loaded."""
+        lines = "".join(f'{{"n":{n}}}\n' for n in range(50, 99))
+        for name, text, pack in (("t.csv", TABLE, bytes), ("t.csv.gz", TABLE, gzip.compress), ("t.json", lines, bytes),
+                                 ("t.zip", TABLE, lambda one: making.zip_of([("t.csv", one.decode())]))):
+            head, *rows = text.splitlines(True)
+            said = rf"{name}, \d+ bytes, has the name of a file of \d+ bytes: \S*{name}, on \S+, 4\d documents\n"
+            for records, times in ((rows, 0), (rows[::-1], 1)):
+                folder = self.file(f"f{name}/{name}", pack((head + "".join(records)).encode())).parent
+                err = self.load(folder, collection=f"c{name}")[0].err
+                self.assertEqual(len(re.findall(said + ".*--drop.*--id-field.*--mode upsert", err)), times, err)
 
     def test_a_file_under_another_name_that_begins_with_the_same_records_is_named(self):
         """A corrected or cumulative export: its records are stored twice, which nothing said."""
@@ -384,6 +393,14 @@ class Corrected(support.ClusterCase):
         _, work = self.load(*self.words, "--again", self.path, code=support.EXIT_REJECTS)
         self.assert_accounting(work, inserted=0, alreadyStored=450, rejectedByParser=50)
         self.assertEqual(len(self.database.t.distinct("id")), 500)
+        other = self.file("b.csv", "id,n\n900,1\nx901,2\n")  # says so each time, and offers only the other file's
+        for sources, left in (([self.path], []), ([self.path, other], ["000002-b.csv"])):
+            again, work = self.load(*self.words, "--again", *sources, code=support.EXIT_REJECTS)
+            self.assertRegex(again.text, r"a\.csv: 50 rejected, corrected and loaded on 20\d\d-")
+            self.assertEqual([one.name for one in (work / "rejected").iterdir()], left)
+            self.assertEqual("load them:" in again.text, bool(left))
+        self.load(*self.words, self.path, code=support.EXIT_SOURCE, message="50 rejected, corrected and loaded on")
+        self.database.t.delete_one({"id": 900})
         self.assertEqual(self.database.t.count_documents({}), 500)
 
     def test_a_load_that_ends_before_it_begins_is_not_the_completed_one_of_its_work_directory(self):
