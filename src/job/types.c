@@ -643,7 +643,8 @@ typedef struct refusal {
     bool sampled;    /* another program has stored a column */
     char types[400]; /* NAME=TYPE,... of columns that have one type, which only some values do not
                         fit, or which is only declared */
-    char own[400];   /* the same, of all columns with their types in this load */
+    char own[400];   /* the same, of all columns but keys with their types in this load */
+    size_t keys;     /* columns that identify documents */
 } refusal;
 
 static void write_stored(const known_type *types, size_t count, char *out, size_t room) {
@@ -665,10 +666,17 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
     sl_schema_column own = column->schema;
     if (decimal && sl_column_class(&own) == SL_CLASS_NUMBERS)
         own.type = SL_TYPE_DECIMAL;
-    if (count == 1 && (is_only_declared(&only) ||
-                       (column->rest && sl_column_same_kind(&column->type_of_rest, &only))))
+    const bool key = job->keys && (sl_key_names_have(&job->keys->id, column->path) ||
+                                   sl_key_names_have(&job->keys->match, column->path));
+    const bool reads = usual && !column->guess.unnumbered &&
+                       sl_column_types[only.type].class == SL_CLASS_NUMBERS;
+    if (count == 1 &&
+        (is_only_declared(&only) || (key && reads) ||
+         (column->rest && sl_column_same_kind(&column->type_of_rest, &only))))
         sl_type_declare(column->name, &only, refused->types);
-    sl_type_declare(column->name, &own, refused->own);
+    refused->keys += key;
+    if (!key) /* a document would be stored beside that of the same key */
+        sl_type_declare(column->name, &own, refused->own);
     if (job->config->divided) /* --types is for the documents */
         refused->types[0] = refused->own[0] = '\0';
     if (refused->count++ >= REFUSED_SHOWN)
@@ -733,6 +741,16 @@ static bool refuse_types(const sl_job *job, const sl_destination *destination,
             "FILE, then --%sschema FILE). To store them as other fields, declare their types there",
             target->database, target->collection, refused->cases,
             refused->case_count > REFUSED_SHOWN ? " ..." : "", embed);
+    if (refused->keys == refused->count)
+        return sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "the types of these columns differ from those of the documents in %s.%s:" SL_LINES
+            "\nA document is found by a value of its stored type only: %s%s%s",
+            target->database, target->collection, refused->shown,
+            refused->types[0] ? "declare it: --types "
+                              : "export the values in the stored form, or name other columns",
+            refused->types[0] ? sl_shell_word(refused->types, word, sizeof word) : "",
+            refused->types[0] ? " (values that it cannot read are then rejected)" : "");
     return sl_error_set(
         error, SL_EXIT_SOURCE,
         "the types of these columns differ from those of the documents in %s.%s:" SL_LINES SL_LINES

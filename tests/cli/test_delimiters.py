@@ -92,7 +92,7 @@ class Delimiters(support.Case):
         self.assertIn("--delimiter ; would divide it evenly into 2", self.parse("--header", "yes", path)[0].err)
         words = "--skip-lines", "1", self.file("n.csv", "Liste\nid\n1, A\n2, B\n")
         self.shardload("inspect", *words, code=support.EXIT_SOURCE, message="one column, --delimiter tab")
-        self.assertEqual(self.dump("--delimiter", "tab", *words)[0][1]["id"], "2, B")
+        self.assertEqual(self.dump_decoded("--delimiter", "tab", *words)[0][1]["id"], "2, B")
 
     def test_quotes_that_are_data(self):
         path = self.file("t.tsv", 'id\tsize\n1\t"5" disk"\n2\t"x"\n')

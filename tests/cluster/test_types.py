@@ -139,6 +139,16 @@ class Remembered(support.ClusterCase):
         self.assertEqual(self.types("n"), {"double": 2, "string": 3})
         self.shardload("verify", *self.target(), "--content", "--types", "text", third)
 
+    def test_a_key_of_another_type_finds_no_document(self):
+        """Keys with leading zeros were to be declared as text, which stored each document twice."""
+        key, zeros = ("--id-field", "plz"), self.csv("0301,7,", "0302,8,")
+        self.load(*key, self.csv("301,1,", "302,2,"))
+        for mode in "upsert", "delete":
+            outcome, _ = self.load(*key, "--mode", mode, zeros, code=support.EXIT_SOURCE)
+            self.assertRegex(outcome.err, r"\nA document is found by .* declare it: --types 'plz=int' \(")
+        self.load(*key, "--mode", "upsert", "--types", "plz=int", zeros)
+        self.assertEqual((self.types("_id"), self.database.t.count_documents({"n": {"$gt": 6}})), ({"int": 2}, 2))
+
     def test_the_types_of_the_collection_are_used(self):
         first = self.csv("01067,1.5,15.01.2016")
         self.load(first)
