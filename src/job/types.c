@@ -668,11 +668,10 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
         own.type = SL_TYPE_DECIMAL;
     const bool key = job->keys && (sl_key_names_have(&job->keys->id, column->path) ||
                                    sl_key_names_have(&job->keys->match, column->path));
-    const bool reads = usual && !column->guess.unnumbered &&
-                       sl_column_types[only.type].class == SL_CLASS_NUMBERS;
-    if (count == 1 &&
-        (is_only_declared(&only) || (key && reads) ||
-         (column->rest && sl_column_same_kind(&column->type_of_rest, &only))))
+    const bool reads =
+        usual && !column->guess.unnumbered && sl_column_types[only.type].class == SL_CLASS_NUMBERS;
+    if (count == 1 && (is_only_declared(&only) || (key && reads) ||
+                       (column->rest && sl_column_same_kind(&column->type_of_rest, &only))))
         sl_type_declare(column->name, &only, refused->types);
     refused->keys += key;
     if (!key) /* a document would be stored beside that of the same key */
@@ -880,7 +879,8 @@ typedef struct recording {
     const known_types *known;
     known_type *added;
     size_t added_count, room;
-    sl_name_index index; /* of `added`, by column */
+    sl_name_index index;    /* of `added`, by column */
+    sl_column_names second; /* columns of which stored documents have another type */
     bool declared, contradicts, no_memory;
 } recording;
 
@@ -934,7 +934,7 @@ static void record_column(recording *r, const char *name, const sl_schema_column
         if (types[i].sampled && !found && !sl_column_same_kind(schema, &other))
             add_recorded(r, name, types[i].type); /* of the same kind: as this load stores it */
     }
-    found = false;
+    bool alike = found = false;
     const bool declared = r->declared || schema->declared;
     if (declared && schema->type == SL_TYPE_TEXT)
         strcpy(type, sl_column_types[SL_TYPE_TEXT].word);
@@ -948,11 +948,14 @@ static void record_column(recording *r, const char *name, const sl_schema_column
         sl_schema_column other = {0};
         sl_column_type_read(one->type, &other);
         found = sl_column_same_kind(schema, &other);
+        alike = alike || found;
         r->contradicts = r->contradicts || (!found && !declared && !one->sampled);
         found =
             found && !one->sampled && (!contradict(schema, &other) || strcmp(one->type, type) == 0);
         one = i < count ? &types[i] : next_added(r, name, &at);
     }
+    if (count > 0 && declared && !alike)
+        sl_column_names_add(&r->second, name);
     if (!found)
         add_recorded(r, name, type);
 }
@@ -1158,6 +1161,13 @@ static bool record_once(const sl_job *job, const sl_destination *destination, un
         record_columns(job, &r);
         if (attempt == 0)
             log_renamed(job, &known);
+        if (attempt == 0 && r.second.count > 0 && !sl_load_mode(job->config)->removes)
+            sl_log_warning("stored documents of %s.%s have another type in %s: %s%s. A query for "
+                           "one type does not find the other, and later loads are refused: to "
+                           "store one type, load all files again with --drop and --types",
+                           destination->target.database, destination->target.collection,
+                           sl_plural(r.second.count, "column"), r.second.shown,
+                           r.second.count > SL_NAMES_SHOWN ? " ..." : "");
         warn_of_columns(job, destination, &r, attempt == 0);
     }
     for (sl_walk walk = sl_walk_of(&known.list); known.count > 0 && sl_walk_next(&walk);) {

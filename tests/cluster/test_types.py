@@ -131,7 +131,8 @@ class Remembered(support.ClusterCase):
         # The two ways on, and what then holds: a column of two types has to be declared.
         schema = self.scratch / "schema.yaml"
         self.shardload("inspect", "--write-schema", schema, second)
-        self.load("--schema", schema, second)
+        outcome, _ = self.load("--schema", schema, second)
+        self.assertIn("have another type in 3 columns: plz, n, day. A query", outcome.err)
         self.assertEqual(self.types("plz"), {"int": 2, "string": 2})
         third = self.csv("20097,8,2016-01-16")
         self.assert_refused(third, "column plz: int and text in the collection, int here")
