@@ -490,6 +490,14 @@ static bool begin_source(const sl_job *job, size_t index, sl_text head, bool who
                          sl_error *error) {
     sl_job_source *source = &job->sources[index];
     const sl_format *format = source->format;
+    const char *encoding = job->config->format_options.encoding;
+    char word[120];
+    if (encoding && format == &sl_format_json)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s: --encoding is for delimited text; convert JSON first: iconv -f %s "
+                            "-t UTF-8 FILE | shardload load ... -",
+                            sl_source_set_at(job->set, index)->shown,
+                            sl_shell_word(encoding, word, sizeof word));
     bool lines = false;
     const sl_splitter *splitter =
         format->splitter ? format->splitter(source->dialect, &lines) : NULL;

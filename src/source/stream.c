@@ -245,7 +245,8 @@ static const char *not_text_advice(const unsigned char *bytes, size_t length) {
         {0, BYTES("SQLite format 3"),
          "an SQLite database; pipe its tables in: sqlite3 FILE .dump | shardload load ... -"},
         {0, BYTES("PGDMP"),
-         "an archive of pg_dump; pipe its tables in: pg_restore -f - FILE | shardload load ... -"},
+         "an archive of pg_dump; pipe its tables in: pg_restore -f - FILE | shardload load ... -; "
+         "of a folder with toc.dat FILE is the folder"},
         {0, BYTES("\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1"), office},
         /* The names of the first entries of zip files. */
         {30, BYTES("[Content_Types].xml"), office},
