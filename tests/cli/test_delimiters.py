@@ -265,8 +265,11 @@ class Delimiters(support.Case):
                                     ("t.dump", b"PGDMP" + bytes(500), "an archive of pg_dump"),
                                     ("dump.tar", making.tar([("toc.dat", b"PGDMP" + bytes(500)), ("1.dat", "1\tx\n"),
                                                              ("restore.sql", "SELECT 1;\n")]), "pg_restore -f - FILE"),
+                                    ("f/toc.dat", b"PGDMP" + bytes(500), f"pg_restore -f - {self.scratch}/f/ |"),
                                     ("t.sql", b"--\n-- PostgreSQL database dump\n--\n", "it is cut off"),
                                     ("m.sql", b"-- MySQL dump 10.13  Distrib 8.0\n", "it is cut off"),
                                     ("n.sql", b"/*M!999999\\- enable the sandbox mode */ \n", "no table with rows")):
             with self.subTest(name):
                 self.assertIn(message, self.shardload("inspect", self.file(name, data), code=support.EXIT_SOURCE).err)
+        self.file("f/1.dat", "1\tx\n")      # beside toc.dat: no table of a collection
+        self.parse("--skip-other", self.scratch / "f", code=support.EXIT_SOURCE)
