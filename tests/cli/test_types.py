@@ -422,7 +422,8 @@ class Types(support.Case):
             path = self.zipped("names.csv.gz", text.replace("code", name, 1))
             _, work = self.parse(path, code=support.EXIT_REJECTS)
             reason = support.reject_rows(work)[0]["reason"]
-            self.assertIn(f"column {name.strip(chr(34))}: load all files again with --drop and {advice} --schema", reason)
+            self.assertIn(f"column {name.strip(chr(34))}: load all files again with --drop and {advice} --schema",
+                          reason)
 
     def test_later_entries_of_an_archive(self):
         texts = ["a,b\n1,2\n"] * 12
