@@ -133,7 +133,7 @@ static void take_schema_options(const sl_options *options, const sl_schema *sche
     const char *key = declared_or_given(options, option, of->key, file, error);
     SL_SCHEMA_OPTIONS(VALUE)
 #undef VALUE
-    into->encoding = strcasecmp(encoding, "utf-8") == 0 ? NULL : encoding;
+    into->encoding = is_same_encoding(encoding, "utf-8") ? NULL : encoding;
     into->id_fields = id_field;
     into->escape = sl_option_escape(escape);
     into->store_null = strcmp(null_as, "null") == 0;

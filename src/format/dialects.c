@@ -524,7 +524,11 @@ static void show_doubts(const sl_plan *plan, const sl_dialect *d, const char *na
     if (d->quotes_kept && !sampled) /* otherwise the sample for types shows them */
         sl_log_warning("%s: values have quotes, which are kept: --quote '\"' removes them", name);
     const char given[2] = {d->delimiter, '\0'}, other[2] = {d->other, '\0'};
-    if (d->other)
+    if (d->other && !plan->options.delimiter)
+        sl_log_warning("%s: it is read as one column, and --delimiter %s would divide it evenly "
+                       "into %zu",
+                       name, d->other == '\t' ? "tab" : other, d->other_fields);
+    else if (d->other)
         sl_log_warning("%s: --delimiter %s divides this text into %s, and %s would divide "
                        "it evenly into %zu columns: is the option right?",
                        name, d->delimiter == '\t' ? "tab" : given,

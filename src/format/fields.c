@@ -588,7 +588,9 @@ static void explain_origin(const sl_bound_column *column, char *out, size_t room
                           column->schema.adopted ? ", which the column %s has in the collection"
                                                  : ", which was inferred for the column %s",
                           name);
-    sl_print_text(out + used, room - used, ": load with %s%s%sa --schema (inspect --write-schema)",
+    sl_print_text(out + used, room - used,
+                  ": load all files again with --drop and %s%s%sa --schema (inspect "
+                  "--write-schema)",
                   listed ? "--types " : "",
                   listed ? sl_shell_word(declared, word, sizeof word) : "",
                   listed ? ", or with " : "");

@@ -603,8 +603,11 @@ static void explain(sl_reject *reject, const char *from, const char *at, const c
         start = from;
     if (shown.length > 0)
         sl_quoted(shown, quoted);
-    snprintf(reject->reason, sizeof reject->reason, "at %sbyte %zu of the document: %s%s%s", line,
-             (size_t)(at - start) + 1, reason, quoted[0] ? ": " : "", quoted);
+    snprintf(reject->reason, sizeof reject->reason, "at %sbyte %zu of the document: %s%s%s%s", line,
+             (size_t)(at - start) + 1, reason, quoted[0] ? ": " : "", quoted,
+             strstr(reason, "not UTF-8") ? "; convert the file from its encoding, as windows-1252: "
+                                           "iconv -f windows-1252 -t UTF-8 FILE"
+                                         : "");
 }
 
 static void reject_record(parser *ps, const char *from, const char *to, const char *at,

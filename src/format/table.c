@@ -937,19 +937,30 @@ static size_t separator_line(sl_text head, char delimiter[2]) {
     return mark + length + 1;
 }
 
-/* Looks for a delimiter that divides the text better than the given one. */
-static void find_other(const sl_format_options *options, sl_table *table, sl_text head, bool whole,
-                       size_t from) {
+/* Looks for a delimiter that divides the text better than the given one, or than none (`undivided`:
+ * one column). Refuses a text of one column that may be named by a title. */
+static bool find_other(const sl_format_options *options, sl_table *table, bool undivided,
+                       sl_text head, bool whole, size_t from, sl_error *error) {
     sl_format_options free_choice = *options;
     sl_table other = {.escape = table->escape, .notation = table->notation, .first = table->first};
     sl_error ignored;
+    char why[200];
     free_choice.delimiter = 0;
-    if (!options->delimiter || !search(&free_choice, &other, head, whole, from, &ignored) ||
-        other.blanks || other.first.delimiter == options->delimiter ||
-        other.first.fields <= table->first.fields)
-        return;
+    if ((!options->delimiter && !undivided) ||
+        !search(&free_choice, &other, head, whole, from, &ignored) || other.blanks ||
+        other.first.delimiter == options->delimiter || other.first.fields <= table->first.fields ||
+        (undivided && may_have_decimal_commas(&other, head)))
+        return true;
     table->other = other.first.delimiter;
     table->other_fields = other.first.fields;
+    const size_t lines = sl_line_feeds(head.bytes, head.bytes + other.first.text_start);
+    const bool tab = other.first.delimiter == '\t';
+    snprintf(why, sizeof why,
+             "%s would divide the next lines evenly into %zu columns. If it is a title, give "
+             "--skip-lines %zu, and if it is one column, --delimiter %s",
+             tab ? "tab" : (char[]){other.first.delimiter, '\0'}, other.first.fields, lines,
+             tab ? "','" : "tab");
+    return !undivided || options->header != SL_HEADER_AUTO || refuse(table->first.line, why, error);
 }
 
 /* Do all lines of a text, at least one, end in CR LF? An escaped line feed ends no line. */
@@ -1068,12 +1079,16 @@ bool sl_table_find(const sl_format_options *chosen, const sl_encoding *encoding,
             ok = search(options, table, head, whole, from, error) &&
                  (fields = sl_table_fields(table, error)) != NULL &&
                  evidence_collect(table, head, whole, fields, &found, error);
-            if (ok && !found.typed && !fields_have_typed(fields, table->first.fields))
-                ok = refuse(first,
-                            "it may be prose that contains delimiters. If it is a title before a "
-                            "table of texts, give --skip-lines 1; if lines lack their last fields, "
-                            "--ragged pad",
-                            error);
+            const size_t titles = sl_line_feeds(head.bytes, head.bytes + table->first.text_start);
+            if (ok && !found.typed && !fields_have_typed(fields, table->first.fields)) {
+                char why[200];
+                snprintf(why, sizeof why,
+                         "it may be prose that contains delimiters. If a table of texts begins in "
+                         "line %zu, give --skip-lines %zu; if lines lack their last fields, "
+                         "--ragged pad",
+                         titles + 1, titles);
+                ok = refuse(first, why, error);
+            }
             if (ok && header_before(table, head, from)) {
                 free(fields);
                 header = true;
@@ -1095,8 +1110,10 @@ bool sl_table_find(const sl_format_options *chosen, const sl_encoding *encoding,
     table->quotes_kept = ok && options->quote == SL_QUOTE_AUTO && keeps_quotes(table, head, whole);
     if (table->quotes_kept)
         add_note(table, "; quotes are kept: --quote '\"' removes them");
-    if (ok)
-        find_other(chosen, table, head, whole, from);
+    ok = ok && find_other(chosen, table,
+                          declared && !options->delimiter && !options->columns &&
+                              table->first.delimiter == 0,
+                          head, whole, from, error);
     if (ok && !declared && !table->header && is_binary(table, head, table->first.delimiter))
         ok = refuse(first, "it contains bytes that do not occur in text", error);
     free(fields);

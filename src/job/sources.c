@@ -491,6 +491,14 @@ static bool begin_source(const sl_job *job, size_t index, sl_text head, bool who
                          sl_error *error) {
     sl_job_source *source = &job->sources[index];
     const sl_format *format = source->format;
+    const char *encoding = job->config->format_options.encoding;
+    char word[120];
+    if (encoding && format == &sl_format_json)
+        return sl_error_set(error, SL_EXIT_USAGE,
+                            "%s: --encoding is for delimited text; convert JSON first: iconv -f %s "
+                            "-t UTF-8 FILE | shardload load ... -",
+                            sl_source_set_at(job->set, index)->shown,
+                            sl_shell_word(encoding, word, sizeof word));
     bool lines = false;
     const sl_splitter *splitter =
         format->splitter ? format->splitter(source->dialect, &lines) : NULL;
@@ -583,6 +591,7 @@ static bool recognise_head(sl_job *job, size_t index, char *head, const char **e
     return unknown_format(path, text, misfits, misfit_count, error);
 }
 
+#define HOLDS_DUMP "%s: this archive holds a dump of mongodump: unpack it, and restore the folder"
 #define HEADS_MOST 16u /* entries of an archive that are looked at; each reads those before it */
 
 /* As recognise_head; the first entry of an archive that a format recognises decides. */
@@ -600,6 +609,14 @@ static bool recognise(sl_job *job, size_t index, char *head, bool *damaged, bool
         ok = recognise_head(job, index, head, &last, damaged, &ended, &why);
         if (!ok && (*damaged || why.code != SL_EXIT_SOURCE))
             *error = why;
+    }
+    char how[2100];
+    const bool dumped = ok && job->sources[index].format == &sl_format_bson;
+    if (archive && !pipe &&
+        (dumped || strstr(entry, ".metadata.json") || strstr(entry, "prelude.json")) &&
+        sl_source_holds_dump(job->set, index, how, sizeof how)) {
+        *damaged = true; /* its documents must not be taken for those of one collection */
+        return sl_error_set(error, SL_EXIT_SOURCE, HOLDS_DUMP ": %s", source->shown, how);
     }
     if (ok)
         *error = (sl_error){0};
@@ -1120,6 +1137,8 @@ static bool sniff(sl_job *job, const sl_job_source *source, const sl_source_bloc
         *error = why;
         return sl_error_prefix(error, "%s: %s", path, block->entry);
     }
+    if (format == &sl_format_bson && strstr(block->entry, ".metadata.json")) /* from a pipe */
+        return sl_error_set(error, SL_EXIT_SOURCE, HOLDS_DUMP, path);
     bool fits;
     if (!sl_sources_read_text(job, format, block->source, block->entry, head, whole, &dialect,
                               &fits, &why)) {

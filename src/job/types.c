@@ -643,7 +643,8 @@ typedef struct refusal {
     bool sampled;    /* another program has stored a column */
     char types[400]; /* NAME=TYPE,... of columns that have one type, which only some values do not
                         fit, or which is only declared */
-    char own[400];   /* the same, of all columns with their types in this load */
+    char own[400];   /* the same, of all columns but keys with their types in this load */
+    size_t keys;     /* columns that identify documents */
 } refusal;
 
 static void write_stored(const known_type *types, size_t count, char *out, size_t room) {
@@ -665,10 +666,16 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
     sl_schema_column own = column->schema;
     if (decimal && sl_column_class(&own) == SL_CLASS_NUMBERS)
         own.type = SL_TYPE_DECIMAL;
-    if (count == 1 && (is_only_declared(&only) ||
+    const bool key = job->keys && (sl_key_names_have(&job->keys->id, column->path) ||
+                                   sl_key_names_have(&job->keys->match, column->path));
+    const bool reads =
+        usual && !column->guess.unnumbered && sl_column_types[only.type].class == SL_CLASS_NUMBERS;
+    if (count == 1 && (is_only_declared(&only) || (key && reads) ||
                        (column->rest && sl_column_same_kind(&column->type_of_rest, &only))))
         sl_type_declare(column->name, &only, refused->types);
-    sl_type_declare(column->name, &own, refused->own);
+    refused->keys += key;
+    if (!key) /* a document would be stored beside that of the same key */
+        sl_type_declare(column->name, &own, refused->own);
     if (job->config->divided) /* --types is for the documents */
         refused->types[0] = refused->own[0] = '\0';
     if (column->element || refused->count++ >= REFUSED_SHOWN)
@@ -733,6 +740,16 @@ static bool refuse_types(const sl_job *job, const sl_destination *destination,
             "FILE, then --%sschema FILE). To store them as other fields, declare their types there",
             target->database, target->collection, refused->cases,
             refused->case_count > REFUSED_SHOWN ? " ..." : "", embed);
+    if (refused->keys == refused->count)
+        return sl_error_set(
+            error, SL_EXIT_SOURCE,
+            "the types of these columns differ from those of the documents in %s.%s:" SL_LINES
+            "\nA document is found by a value of its stored type only: %s%s%s",
+            target->database, target->collection, refused->shown,
+            refused->types[0] ? "declare it: --types "
+                              : "export the values in the stored form, or name other columns",
+            refused->types[0] ? sl_shell_word(refused->types, word, sizeof word) : "",
+            refused->types[0] ? " (values that it cannot read are then rejected)" : "");
     return sl_error_set(
         error, SL_EXIT_SOURCE,
         "the types of these columns differ from those of the documents in %s.%s:" SL_LINES SL_LINES
@@ -862,7 +879,8 @@ typedef struct recording {
     const known_types *known;
     known_type *added;
     size_t added_count, room;
-    sl_name_index index; /* of `added`, by column */
+    sl_name_index index;    /* of `added`, by column */
+    sl_column_names second; /* columns of which stored documents have another type */
     bool declared, contradicts, no_memory;
 } recording;
 
@@ -916,7 +934,7 @@ static void record_column(recording *r, const char *name, const sl_schema_column
         if (types[i].sampled && !found && !sl_column_same_kind(schema, &other))
             add_recorded(r, name, types[i].type); /* of the same kind: as this load stores it */
     }
-    found = false;
+    bool alike = found = false;
     const bool declared = r->declared || schema->declared;
     if (declared && schema->type == SL_TYPE_TEXT)
         strcpy(type, sl_column_types[SL_TYPE_TEXT].word);
@@ -930,11 +948,14 @@ static void record_column(recording *r, const char *name, const sl_schema_column
         sl_schema_column other = {0};
         sl_column_type_read(one->type, &other);
         found = sl_column_same_kind(schema, &other);
+        alike = alike || found;
         r->contradicts = r->contradicts || (!found && !declared && !one->sampled);
         found =
             found && !one->sampled && (!contradict(schema, &other) || strcmp(one->type, type) == 0);
         one = i < count ? &types[i] : next_added(r, name, &at);
     }
+    if (count > 0 && declared && !alike)
+        sl_column_names_add(&r->second, name);
     if (!found)
         add_recorded(r, name, type);
 }
@@ -1139,6 +1160,13 @@ static bool record_once(const sl_job *job, const sl_destination *destination, un
         record_columns(job, &r);
         if (attempt == 0)
             log_renamed(job, &known);
+        if (attempt == 0 && r.second.count > 0 && !sl_load_mode(job->config)->removes)
+            sl_log_warning("stored documents of %s.%s have another type in %s: %s%s. A query for "
+                           "one type does not find the other, and later loads are refused: to "
+                           "store one type, load all files again with --drop and --types",
+                           destination->target.database, destination->target.collection,
+                           sl_plural(r.second.count, "column"), r.second.shown,
+                           r.second.count > SL_NAMES_SHOWN ? " ..." : "");
         warn_of_columns(job, destination, &r, attempt == 0);
     }
     for (sl_walk walk = sl_walk_of(&known.list); known.count > 0 && sl_walk_next(&walk);) {

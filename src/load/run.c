@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "format/delimited.h"
+#include "job/sources.h"
 #include "report/run_record.h"
 #include "util/clock.h"
 #include "util/context.h"
@@ -314,6 +316,7 @@ bool sl_rejects_pass_limit(sl_run *run, const sl_ledger *ledger, bool at_end, sl
 bool sl_rejects_are_all(sl_run *run, const sl_ledger *ledger, sl_error *error) {
     sl_rejected sum = rejected_so_far(run, ledger);
     char reasons[SL_REJECT_KINDS_ROOM];
+    const sl_format *format = sl_sources_first(run->job)->format;
     /* A part of a shared load, or a collection of a restore, may have only a few records, all
      * rejected, while the others have valid records. */
     if (sum.records == 0 || sum.by_parser + sum.by_server < sum.records ||
@@ -323,11 +326,14 @@ bool sl_rejects_are_all(sl_run *run, const sl_ledger *ledger, sl_error *error) {
     sl_reject_kinds_text(&ledger->reject_kinds, reasons);
     sl_error_set(
         error, SL_EXIT_SOURCE, "all records were rejected%s; nothing was loaded. %s%s%s", reasons,
-        sum.by_parser && strcmp(run->job->config->format, "bson") == 0
-            ? "The file is damaged, or is not BSON"
+        sum.by_parser && format->binary ? "The file is damaged, or is not BSON"
         : sum.by_parser
-            ? "`shardload inspect` shows the detected format and types; check --format, "
-              "--schema, --encoding, --header and --skip-lines"
+            ? !format->takes_schema
+                  ? "`shardload inspect` shows the detected format; check --format"
+              : format != &sl_format_delimited
+                  ? "`shardload inspect` shows the detected format; check --format and --schema"
+                  : "`shardload inspect` shows the detected format and types; check --format, "
+                    "--schema, --encoding, --header and --skip-lines"
             : "",
         sum.by_parser && sum.by_server ? ". " : "",
         !sum.by_server ? ""

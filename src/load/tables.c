@@ -263,6 +263,14 @@ static bool add_file(tables *all, const sl_source *source, sl_error *error) {
     if (ok && dump && !rows)
         schema = sl_sql_dump_tab_schema(dump, &defined);
     ok = ok && (source->named || schema || is_table(all, path, &left_out, error));
+    if (ok && schema && stat(path, &facts) == 0 && facts.st_size == 0) {
+        const bool drop = all->config->drop;
+        sl_log(drop ? SL_LOG_WARNING : SL_LOG_INFO, "%s: the table %s has no rows%s", path,
+               defined->name, drop ? "; documents of an earlier load of it stay" : "");
+        free(schema);
+        sl_stream_close(stream);
+        return true;
+    }
     table *item = ok ? add(all, schema ? defined->name : name, path, error) : NULL;
     if (item) {
         const char *key = schema ? defined->primary_key : NULL;

@@ -259,6 +259,12 @@ static bool open_source(unpacking *u, sl_error *error) {
     if (!sl_source_head(u->text.set, 0, head, sizeof head, &length, &whole, NULL, error))
         return false;
     memcpy(&magic, head, length < sizeof magic ? length : sizeof magic);
+    char how[2100];
+    if (sl_source_holds_dump(u->text.set, 0, how, sizeof how))
+        return sl_error_set(error, SL_EXIT_SOURCE,
+                            "%s: an archive of a dump's folder: unpack it, and restore the folder: "
+                            "%s",
+                            u->path, how);
     u->documents = u->names->collection && magic != SL_DUMP_ARCHIVE_MAGIC;
     return sl_dump_pieces_open(&u->text, error);
 }

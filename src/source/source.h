@@ -104,6 +104,9 @@ bool sl_source_set_create(const char *const *paths, size_t count, const char *in
                           sl_source_set **set, sl_error *error);
 /* A set of one file or pipe, which may be an archive of mongodump; other sets refuse these. */
 bool sl_source_set_create_dump(const char *path, sl_source_set **set, sl_error *error);
+/* Does the archive hold a folder of mongodump, which has NAME.metadata.json beside NAME.bson? Then
+ * `how` gets the commands that unpack and restore it. Reads the archive up to such entries. */
+bool sl_source_holds_dump(sl_source_set *set, size_t index, char *how, size_t room);
 /* Is the path, or standard input for `-`, a terminal, /dev/null or missing: the user gives no
  * source? An empty pipe is one: a program that writes nothing may have failed. */
 bool sl_source_is_none(const char *path);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -21,6 +22,7 @@
 #include "util/document_id.h"
 #include "util/grow.h"
 #include "util/hash.h"
+#include "util/interrupt.h"
 #include "util/log.h"
 #include "util/private_file.h"
 #include "util/read_file.h"
@@ -643,6 +645,40 @@ bool sl_source_set_detect_kind(sl_source_set *set, size_t index, sl_error *error
     bool ok = sl_source_set_open(set, index, &stream, error) && set_kind(set, index, stream, error);
     sl_stream_close(stream);
     return ok;
+}
+
+bool sl_source_holds_dump(sl_source_set *set, size_t index, char *how, size_t room) {
+    const char *path = set->states[index].source.path, *ending = strrchr(path, '.');
+    char file[1024], folder[SL_ENTRY_NAME_ROOM + 8] = "", word[1024];
+    bool documents = false, metadata = false, more = true;
+    sl_reader_times times = {0};
+    sl_error ignored = {0};
+    sl_stream *stream = NULL;
+    if (set->states[index].source.kind != SL_SOURCE_ARCHIVE ||
+        !sl_source_set_open(set, index, &stream, &ignored))
+        return false;
+    while (!(documents && metadata) && !sl_interrupt_requested() &&
+           sl_stream_next_entry(stream, &more, &times, &ignored) && more) {
+        const char *entry = sl_stream_entry_name(stream);
+        documents =
+            documents || fnmatch("*.bson", entry, 0) == 0 || fnmatch("*.bson.gz", entry, 0) == 0;
+        metadata = metadata || fnmatch("*.metadata.json*", entry, 0) == 0;
+        if (fnmatch("*.bson*", entry, 0) == 0)
+            snprintf(folder, sizeof folder, "dump/%s", entry);
+    }
+    sl_stream_close(stream);
+    for (int level = 0; level < 2; level++) { /* dump/FOLDER/DATABASE/NAME.bson */
+        char *last = strrchr(folder, '/');
+        if (last)
+            *last = '\0';
+    }
+    sl_shell_word(path, file, sizeof file);
+    sl_shell_word(*folder ? folder : ".", word, sizeof word);
+    if (ending && strcasecmp(ending, ".zip") == 0)
+        snprintf(how, room, "unzip -d dump %s && shardload restore %s", file, word);
+    else
+        snprintf(how, room, "mkdir dump && tar -xf %s -C dump && shardload restore %s", file, word);
+    return documents && metadata;
 }
 
 /* What cannot be read as a file of a folder; NULL for a regular file. */

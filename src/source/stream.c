@@ -374,12 +374,21 @@ bool sl_stream_open(const char *path, const char *shown, const char *include, bo
     const unsigned char *head = sl_input_at(text);
     size_t length = sl_input_left(text);
     bool dump = dumps && length >= 4 && memcmp(head, DUMP_MAGIC, 4) == 0;
-    const char *advice = dump ? NULL : not_text_advice(head, length);
+    const char *advice = dump ? NULL : not_text_advice(head, length), *base = sl_base_name(path);
     const bool archive = !advice && sl_archive_kind_of(head, length);
     if (archive && !begin_archive(stream, text, include, &times, error))
         goto fail;
     if (archive && stream->entry && strcmp(sl_archive_entry_name(stream->archive), "toc.dat") == 0)
         advice = not_text_advice(sl_input_at(stream->entry), sl_input_left(stream->entry));
+    if (advice && !archive && memcmp(head, "PGDMP", 5) == 0 && !strcmp(base, "toc.dat")) {
+        char folder[4096], word[4200]; /* its other files are no tables */
+        snprintf(folder, sizeof folder, "%.*s%s", (int)(base - path), path, base > path ? "" : ".");
+        sl_error_set(error, SL_EXIT_SOURCE,
+                     "%s: the folder was written by pg_dump -Fd; pipe its tables in: pg_restore -f "
+                     "- %s | shardload load ... -",
+                     shown, sl_shell_word(folder, word, sizeof word));
+        goto fail;
+    }
     if (advice) {
         sl_error_set(error, SL_EXIT_SOURCE, "%s: this is %s", shown, advice);
         *not_text = true;

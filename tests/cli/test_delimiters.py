@@ -84,6 +84,16 @@ class Delimiters(support.Case):
             path = self.file("r.csv", text)
             self.assertNotIn("would divide", self.shardload("load", "--sink", "null", "--delimiter", given, path).err)
 
+    def test_titles_are_counted_and_name_no_column(self):
+        """Two titles and a line of units: the advised --skip-lines names the columns, not one column by a title."""
+        path = self.file("o.csv", "Rhein\n2024\n\nZeit;Pegel\n[UTC];[cm]\n" + "2024-01-01;5\n" * 30)
+        for skipped in ("0", "1"):
+            self.shardload("inspect", "--skip-lines", skipped, path, code=support.EXIT_SOURCE, message="--skip-lines 3")
+        self.assertIn("--delimiter ; would divide it evenly into 2", self.parse("--header", "yes", path)[0].err)
+        words = "--skip-lines", "1", self.file("n.csv", "Liste\nid\n1, A\n2, B\n")
+        self.shardload("inspect", *words, code=support.EXIT_SOURCE, message="one column, --delimiter tab")
+        self.assertEqual(self.dump_decoded("--delimiter", "tab", *words)[0][1]["id"], "2, B")
+
     def test_quotes_that_are_data(self):
         path = self.file("t.tsv", 'id\tsize\n1\t"5" disk"\n2\t"x"\n')
         self.assertEqual(self.documents(path), [{"id": "1", "size": '"5" disk"'}, {"id": "2", "size": '"x"'}])
@@ -255,8 +265,11 @@ class Delimiters(support.Case):
                                     ("t.dump", b"PGDMP" + bytes(500), "an archive of pg_dump"),
                                     ("dump.tar", making.tar([("toc.dat", b"PGDMP" + bytes(500)), ("1.dat", "1\tx\n"),
                                                              ("restore.sql", "SELECT 1;\n")]), "pg_restore -f - FILE"),
+                                    ("f/toc.dat", b"PGDMP" + bytes(500), f"pg_restore -f - {self.scratch}/f/ |"),
                                     ("t.sql", b"--\n-- PostgreSQL database dump\n--\n", "it is cut off"),
                                     ("m.sql", b"-- MySQL dump 10.13  Distrib 8.0\n", "it is cut off"),
                                     ("n.sql", b"/*M!999999\\- enable the sandbox mode */ \n", "no table with rows")):
             with self.subTest(name):
                 self.assertIn(message, self.shardload("inspect", self.file(name, data), code=support.EXIT_SOURCE).err)
+        self.file("f/1.dat", "1\tx\n")      # beside toc.dat: no table of a collection
+        self.parse("--skip-other", self.scratch / "f", code=support.EXIT_SOURCE)

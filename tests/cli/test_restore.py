@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`shardload restore` without a server: --dry-run, patterns, options, dumps that are not complete."""
 import gzip
+import pathlib
 import re
+import shutil
 
 import dump_making as making
 import support
@@ -307,3 +309,14 @@ class Archives(RestoreCase):
     def test_load_names_the_command_for_archives(self):
         path = self.archive(Namespace("a", "x", [{"_id": 1}]))
         self.shardload("inspect", path, code=support.EXIT_SOURCE, message="shardload restore")
+
+    def test_a_packed_folder_is_unpacked_first(self):
+        """A dump in a tar or zip: `load` mixes no collections; the commands that restore it are named."""
+        dump = self.folder(*(Namespace("a", name, [{"_id": 1}]) for name in "xy"))
+        for kind, unpack in (("zip", "unzip -d dump "), ("gztar", "mkdir dump && tar -xf ")):
+            path = shutil.make_archive(dump, kind, self.scratch, dump.name)
+            for command in (("restore", "--dry-run"), ("load", "--sink", "null", "--skip-other")):
+                self.shardload(*command, path, code=support.EXIT_SOURCE, message=(
+                    unpack + path, f" && shardload restore dump/{dump.name}\n"))
+            self.parse("--include", "x.bson", path)
+        self.parse("--skip-other", "-", stdin=pathlib.Path(path).read_bytes(), code=support.EXIT_SOURCE)

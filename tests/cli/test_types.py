@@ -441,8 +441,8 @@ class Types(support.Case):
         self.assertEqual((zip_code["column"], other_day["column"]), ("code", "day"))
         self.assertEqual(zip_code["reason"],
                          '"00501" would be changed by the type int, which was inferred for the '
-                         "column code: load with --types 'code=text', or with a --schema (inspect "
-                         "--write-schema)")
+                         "column code: load all files again with --drop and --types 'code=text', or with a "
+                         "--schema (inspect --write-schema)")
         self.assertIn('"15.1.2016" does not fit the type date, which was', other_day["reason"])
         self.assert_accounting(work, records=len(rows), rejectedByParser=2)
         for name, advice in (("the code", "--types 'the code=text', or with a"),
@@ -450,7 +450,8 @@ class Types(support.Case):
             path = self.zipped("names.csv.gz", text.replace("code", name, 1))
             _, work = self.parse(path, code=support.EXIT_REJECTS)
             reason = support.reject_rows(work)[0]["reason"]
-            self.assertIn(f"column {name.strip(chr(34))}: load with {advice} --schema", reason)
+            self.assertIn(f"column {name.strip(chr(34))}: load all files again with --drop and {advice} --schema",
+                          reason)
 
     def test_later_entries_of_an_archive(self):
         texts = ["a,b\n1,2\n"] * 12

@@ -381,6 +381,8 @@ class Dumps(support.ClusterCase):
         self.file("d/go@0020s.txt", "1\ta\\\tb\t\\0x\\\\\t2024-01-01 00:00:00\n\\N\t\\N\t\\N\t\\N\n")
         self.file("d/go@0020s.sql", "-- MariaDB dump 10\nCREATE TABLE `goods` (\n `id` int, `name` text, `b` blob,\n"
                                  " `at` datetime, PRIMARY KEY (`id`)) ENGINE=x;\n-- Dump completed\n")
+        self.file("d/none.txt", "")     # a table without rows
+        self.file("d/none.sql", "-- MariaDB dump 10\nCREATE TABLE `none` (`id` int) ENGINE=x;\n-- Dump completed\n")
         self.file("d/pipe.txt", "1\ta\n2\tb\n")
         os.mkfifo(self.scratch / "d" / "pipe.sql")
         self.run_load("--skip-other", self.scratch / "d")

@@ -141,13 +141,24 @@ class Remembered(support.ClusterCase):
         # The two ways on, and what then holds: a column of two types has to be declared.
         schema = self.scratch / "schema.yaml"
         self.shardload("inspect", "--write-schema", schema, second)
-        self.load("--schema", schema, second)
+        outcome, _ = self.load("--schema", schema, second)
+        self.assertIn("have another type in 3 columns: plz, n, day. A query", outcome.err)
         self.assertEqual(self.types("plz"), {"int": 2, "string": 2})
         third = self.csv("20097,8,2016-01-16")
         self.assert_refused(third, "column plz: int and text in the collection, int here")
         self.load("--types", "text", third)
         self.assertEqual(self.types("n"), {"double": 2, "string": 3})
         self.shardload("verify", *self.target(), "--content", "--types", "text", third)
+
+    def test_a_key_of_another_type_finds_no_document(self):
+        """Keys with leading zeros were to be declared as text, which stored each document twice."""
+        key, zeros = ("--id-field", "plz"), self.csv("0301,7,", "0302,8,")
+        self.load(*key, self.csv("301,1,", "302,2,"))
+        for mode in "upsert", "delete":
+            outcome, _ = self.load(*key, "--mode", mode, zeros, code=support.EXIT_SOURCE)
+            self.assertRegex(outcome.err, r"\nA document is found by .* declare it: --types 'plz=int' \(")
+        self.load(*key, "--mode", "upsert", "--types", "plz=int", zeros)
+        self.assertEqual((self.types("_id"), self.database.t.count_documents({"n": {"$gt": 6}})), ({"int": 2}, 2))
 
     def test_the_types_of_the_collection_are_used(self):
         first = self.csv("01067,1.5,15.01.2016")
