@@ -492,6 +492,7 @@ static void set_documents(const sl_job *job, const sl_ledger *ledger, size_t ind
         return;
     char host[100] = "", path[PATH_MAX];
     entry->rejected = atomic_load(&account->rejected) + atomic_load(&account->refused);
+    entry->refused_ids = atomic_load(&account->refused_ids);
     entry->text_bytes = atomic_load(&account->text_bytes);
     entry->rejected_in[0] = '\0';
     if (entry->rejected == 0 || !realpath(ledger->work_directory, path))
