@@ -812,8 +812,9 @@ static void store_node(sl_options *options, sl_yaml *r, size_t index, const yaml
 }
 
 /* Options of the program's other commands are ignored, so that one file serves all commands. */
-static void store_pair(sl_options *options, sl_yaml *r, const yaml_node_t *key,
-                       const yaml_node_t *value) {
+static bool store_pair(sl_yaml *r, const yaml_node_t *key, const yaml_node_t *value,
+                       void *context) {
+    sl_options *options = context;
     const char *name = key->type == YAML_SCALAR_NODE ? (char *)key->data.scalar.value : "?";
     size_t length = strlen(name), index = row_named(options, name, length);
     char where[400], shown[NAME_ROOM];
@@ -826,29 +827,25 @@ static void store_pair(sl_options *options, sl_yaml *r, const yaml_node_t *key,
     } else if (applies(options, index)) {
         store_node(options, r, index, value, where);
     }
+    return true;
 }
 
 static void read_config(sl_options *options, const char *path) {
     char shown[NAME_ROOM], prefix[NAME_ROOM + 16];
     sl_error why;
     sl_yaml r = {.file = path, .code = SL_EXIT_USAGE, .error = &why};
-    const yaml_node_t *root, *key, *value;
+    const yaml_node_t *root;
     snprintf(prefix, sizeof prefix, "--config %s: ", shown_name(path, strlen(path), shown));
     if (!sl_read_file(path, CONFIG_BYTES_MAX, SL_EXIT_USAGE, &r.text, &why)) {
         sl_option_failed(options->error, prefix, &why);
         return;
     }
-    if (!sl_yaml_read(&r, &root)) {
+    const bool read = sl_yaml_read(&r, &root);
+    if (!read || (root && !sl_yaml_each(&r, root, "a mapping from option names to values",
+                                        store_pair, options)))
         sl_option_failed(options->error, "--config ", &why);
-    } else {
-        if (root && root->type != YAML_MAPPING_NODE)
-            sl_option_problem(options->error,
-                              "%s:%zu: expected a mapping from option names to values", path,
-                              root->start_mark.line + 1);
-        for (size_t i = 0; root && sl_yaml_pair(&r, root, i, &key, &value); i++)
-            store_pair(options, &r, key, value);
+    if (read)
         yaml_document_delete(&r.document);
-    }
     explicit_bzero((char *)r.text.bytes, r.text.length); /* it may hold a password */
     free((char *)r.text.bytes);
 }

@@ -301,6 +301,8 @@ static bool fill(const sl_registry *registry, const bson_t *document, sl_registr
     entry->no_range =
         bson_iter_init_find(&range, document, "inRange") && BSON_ITER_HOLDS_NULL(&range);
     entry->in_range = (uint64_t)sl_look_int64(document, "inRange", 0);
+    entry->refused_known = bson_has_field(document, "refusedIds");
+    entry->refused_ids = (uint64_t)sl_look_int64(document, "refusedIds", 0);
     snprintf(entry->rejected_in, sizeof entry->rejected_in, "%s",
              sl_look_string(document, "rejectedIn"));
     return same_options(registry, document, entry, error);
@@ -348,8 +350,8 @@ static bool registry_read_batch(sl_registry *registry, sl_registry_entry *entrie
                 "loadedAt", BCON_INT32(1), "documents", BCON_INT32(1), "parts", BCON_INT32(1),
                 "borders", BCON_INT32(1), "layout", BCON_INT32(1), "options", BCON_INT32(1),
                 "rejected", BCON_INT32(1), "rejectedIn", BCON_INT32(1), "foreign", BCON_INT32(1),
-                "inRange", BCON_INT32(1), "matched", BCON_INT32(1), "}", "batchSize",
-                BCON_INT32((int32_t)count), "singleBatch", BCON_BOOL(true));
+                "inRange", BCON_INT32(1), "matched", BCON_INT32(1), "refusedIds", BCON_INT32(1),
+                "}", "batchSize", BCON_INT32((int32_t)count), "singleBatch", BCON_BOOL(true));
     bool ok = registry_run(registry, &command, &reply, NULL, error) &&
               sl_registry_fill(registry, &reply, entries, count, error);
     bson_destroy(&reply);
@@ -1001,6 +1003,7 @@ static void append_loaded(const sl_registry *registry, bson_t *document,
     BSON_APPEND_INT64(document, "foreign", (int64_t)registry->foreign);
     BSON_APPEND_DATE_TIME(document, "loadedAt", sl_wall_clock_ms());
     BSON_APPEND_INT64(document, "rejected", (int64_t)entry->rejected);
+    BSON_APPEND_INT64(document, "refusedIds", (int64_t)entry->refused_ids);
     BSON_APPEND_UTF8(document, "rejectedIn", entry->rejected_in);
     if (registry->part == 0) /* parts are kept: a loader may resume one and finish it again */
         BCON_APPEND(document, "parts", "{", "}");

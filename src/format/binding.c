@@ -468,6 +468,8 @@ static bool array_error(const sl_bound_column *column, const char *option, sl_er
 static bool bind_key_fields(sl_dialect *d, const sl_format_options *options, sl_error *error) {
     if (!sl_key_fields_create(options, &d->keys, error))
         return false;
+    if (d->keys)
+        d->keys->table = true;
     sl_key_names *const lists[] = {d->keys ? &d->keys->id : NULL, d->keys ? &d->keys->match : NULL};
     for (size_t k = 0; d->keys && k < 2; k++) {
         for (size_t i = 0; i < lists[k]->count; i++) {

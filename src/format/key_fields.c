@@ -150,6 +150,7 @@ void sl_key_fields_destroy(sl_key_fields *keys) {
 typedef struct place {
     const uint8_t *at, *value, *end; /* of the element */
     const uint8_t *parents[DEPTH_MAX];
+    const uint8_t *holders[DEPTH_MAX]; /* the elements of the parents, but the first one */
     size_t depth;
 } place;
 
@@ -157,7 +158,7 @@ typedef struct place {
 static bool find_in(const uint8_t *document, const uint8_t *at, const char *name, place *found) {
     const char *point = strchr(name, '.');
     size_t first = point ? (size_t)(point - name) : 0;
-    const uint8_t *inner = NULL;
+    const uint8_t *inner = NULL, *holder = NULL;
     while (*at != 0) {
         const char *key = (const char *)at + 1;
         const uint8_t *value = sl_bson_after_text(at + 1), *end = sl_bson_value_end(*at, value);
@@ -170,12 +171,13 @@ static bool find_in(const uint8_t *document, const uint8_t *at, const char *name
         }
         if (point && *at == SL_BSON_DOCUMENT && strncmp(key, name, first) == 0 &&
             key[first] == '\0')
-            inner = value;
+            inner = value, holder = at;
         at = end;
     }
     if (!inner || found->depth + 1 >= DEPTH_MAX)
         return false;
     found->parents[found->depth++] = document;
+    found->holders[found->depth] = holder;
     return find_in(inner, inner + 4, point + 1, found);
 }
 
@@ -267,8 +269,15 @@ static uint8_t *put_id(const sl_key_names *names, const uint8_t *document, uint8
     return names->count > 1 ? sl_bson_end(value, to) : to;
 }
 
-/* Removes a field; the lengths of the documents around it shrink. */
-static void remove_field(uint8_t *document, const place *field, uint8_t **end) {
+/* Removes a field, `emptied`: with the embedded documents that have no other. The lengths of the
+ * documents around it shrink. */
+static void remove_field(uint8_t *document, place *field, bool emptied, uint8_t **end) {
+    while (emptied && field->depth > 1 &&
+           sl_bson_length(field->parents[field->depth - 1]) ==
+               (size_t)(field->end - field->at) + 5) {
+        field->end = field->parents[--field->depth] + (field->end - field->at) + 5;
+        field->at = field->holders[field->depth];
+    }
     size_t length = (size_t)(field->end - field->at);
     memmove(document + (field->at - document), field->end, (size_t)(*end - field->end));
     *end -= length;
@@ -289,8 +298,9 @@ static void replace_position(uint8_t *document, const uint8_t *element, size_t l
     sl_bson_put_int32(document, (int32_t)(*end - document));
 }
 
-static bool move_id(const sl_key_names *names, bool own_id, uint8_t *document, uint8_t **end,
+static bool move_id(const sl_key_fields *keys, bool own_id, uint8_t *document, uint8_t **end,
                     sl_reject *reject) {
+    const sl_key_names *names = &keys->id;
     uint8_t element[SL_KEY_FIELD_BYTES_MAX + 64];
     place field;
     if (own_id) {
@@ -304,7 +314,7 @@ static bool move_id(const sl_key_names *names, bool own_id, uint8_t *document, u
         return false;
     for (size_t i = 0; i < names->count; i++) {
         if (find(document, POSITION_BYTES, names->names[i], &field))
-            remove_field(document, &field, end);
+            remove_field(document, &field, keys->table, end);
     }
     replace_position(document, element, (size_t)(stop - element), end);
     return true;
@@ -335,7 +345,7 @@ bool sl_key_fields_apply(const sl_key_fields *keys, bool own_id, uint8_t *docume
                          sl_reject *reject) {
     place field;
     if (keys->id.count > 0) {
-        if (!move_id(&keys->id, own_id, document, end, reject))
+        if (!move_id(keys, own_id, document, end, reject))
             return false;
         own_id = true;
     }

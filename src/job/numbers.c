@@ -1139,6 +1139,9 @@ bool sl_sources_number_as_loaded(sl_job *job, const sl_destination *destination,
         take_numbers(job, entries);
     for (size_t i = 0; ok && i < count; i++) {
         job->rejected += entries[i].rejected;
+        job->refused_ids += entries[i].refused_ids;
+        job->refused_unknown = job->refused_unknown || !entries[i].refused_known;
+        job->stored += entries[i].stored;
         if (entries[i].state != SL_SOURCE_LOADED || entries[i].in_parts)
             job->registered = UINT64_MAX;
         else if (job->registered != UINT64_MAX)

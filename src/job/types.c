@@ -1292,22 +1292,57 @@ static void warn_of_fields(const sl_destination *destination, const known_types 
                        *types ? sl_shell_word(types, word, sizeof word) : "");
 }
 
+/* Warns if most fields of the records have other names than those of the stored documents, and the
+ * reverse. Optional fields may be missing on one side. */
+static void warn_of_names(const sl_destination *destination, const known_types *known,
+                          const sl_typed_fields *own) {
+    sl_column_names here = {.count = 0}, stored = {.count = 0};
+    size_t common = 0, count;
+    for (size_t i = 0; i < own->count; i++) {
+        known_of(known, own->items[i].name, &count);
+        common += count > 0;
+        if (count == 0)
+            sl_column_names_add(&here, own->items[i].name);
+    }
+    for (size_t i = 0; i < known->count; i += count) {
+        const char *name = known_of(known, known->items[i].column, &count)->column;
+        size_t k = 0;
+        while (k < own->count && strcmp(own->items[k].name, name) != 0)
+            k++;
+        if (k == own->count)
+            sl_column_names_add(&stored, name);
+    }
+    if (common < here.count && common < stored.count)
+        sl_log_warning("this load has other fields than the documents in %s.%s: %s%s instead of "
+                       "%s%s. A query for one name does not find the other: earlier loads may have "
+                       "had another --names, --schema or --format",
+                       destination->target.database, destination->target.collection, here.shown,
+                       here.count > SL_NAMES_SHOWN ? " ..." : "", stored.shown,
+                       stored.count > SL_NAMES_SHOWN ? " ..." : "");
+}
+
 bool sl_types_compare_fields(sl_job *job, const sl_destination *destination, sl_error *error) {
     known_types known = {.list = BSON_INITIALIZER};
     sl_typed_fields own = {.array = job->config->format_options.array};
-    bool documents = false, exists;
+    bool documents = false, fixed = false, exists;
     if (job->embed && !sl_types_compare_fields(&job->embed->records, destination, error))
         return false;
-    for (size_t i = 0; i < sl_source_set_count(job->set); i++)
-        documents = documents || (!job->sources[i].skipped && job->sources[i].format->own_ids);
-    if (!documents || (job->config->part_of_trial && !job->config->divided) ||
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const sl_job_source *source = &job->sources[i];
+        documents = documents || (!source->skipped && source->format->own_ids);
+        fixed = fixed || (!source->skipped && source->format != &sl_format_delimited);
+    }
+    if (!(documents || fixed) || (job->config->part_of_trial && !job->config->divided) ||
         sl_load_mode(job->config)->removes)
         return true;
     bool ok = sl_target_exists(destination->connection, &destination->target, &exists, error) &&
               (!exists || known_read(job, destination, true, &known, error));
     if (ok && known.count > 0) {
         sl_documents_look(job, sl_fields_add_documents, &own);
-        warn_of_fields(destination, &known, &own);
+        if (documents)
+            warn_of_fields(destination, &known, &own);
+        else if (!sl_load_mode(job->config)->sets_fields)
+            warn_of_names(destination, &known, &own);
     }
     free(own.items);
     known_clear(&known);

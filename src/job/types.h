@@ -36,7 +36,8 @@ bool sl_types_adopt(sl_job *job, const sl_destination *destination, bool compari
                     sl_error *error);
 /* Reports the columns that are stored under other names than those in the header. */
 void sl_types_log_names(const sl_job *job);
-/* Warns of fields of JSON and BSON documents with other types than the collection has. */
+/* Warns of fields of JSON and BSON documents with other types than the collection has, and of
+ * records of MOT and ISD with other fields. */
 bool sl_types_compare_fields(sl_job *job, const sl_destination *destination, sl_error *error);
 
 /* Adds the types of this load to those of the collection, before the first document, and reports

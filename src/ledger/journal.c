@@ -71,17 +71,11 @@ static uint32_t get32(const uint8_t *from) {
 #define FIELD(name) offsetof(sl_journal_entry, name)
 #define PARSED(place, field, ...) [place] = FIELD(counts.field),
 #define SENT(place, field, ...) [place] = FIELD(field),
-static const size_t entry_fields[] = {[0] = FIELD(source),
-                                      [1] = FIELD(sequence),
-                                      [2] = FIELD(offset),
-                                      [3] = FIELD(entry_start),
-                                      [4] = FIELD(check),
-                                      [9] = FIELD(taken),
-                                      [10] = FIELD(table_bytes),
-                                      [11] = FIELD(raw_bytes),
-                                      [24] = FIELD(borders),
-                                      [25] = FIELD(entry),
-                                      SL_JOURNAL_COUNTS(PARSED, SENT)};
+static const size_t entry_fields[] = {
+    [0] = FIELD(source),       [1] = FIELD(sequence),     [2] = FIELD(offset),
+    [3] = FIELD(entry_start),  [4] = FIELD(check),        [9] = FIELD(taken),
+    [10] = FIELD(table_bytes), [11] = FIELD(raw_bytes),   [24] = FIELD(borders),
+    [25] = FIELD(entry),       [26] = FIELD(refused_ids), SL_JOURNAL_COUNTS(PARSED, SENT)};
 #define FIELDS (sizeof entry_fields / sizeof entry_fields[0])
 #define FIELDS_LEAST 23u /* of the first program that wrote this format */
 _Static_assert(FIELDS * 8 == SL_JOURNAL_ENTRY_BYTES, "each field of sl_journal_entry has a row");

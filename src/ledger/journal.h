@@ -40,6 +40,7 @@ typedef struct sl_journal_entry {
     uint64_t raw_bytes;   /* size of the file of raw rejects at that time; 0: no rejects */
     uint64_t borders;     /* as in sl_source_block */
     uint64_t entry;       /* the number of the archive's entry, from 1; 0 outside archives */
+    uint64_t refused_ids; /* the sum of sl_id_sum over server_rejects */
     SL_JOURNAL_COUNTS(SL_NO_COUNT, SL_COUNT_FIELD) /* of its documents and its text */
     sl_parse_counts counts;
 } sl_journal_entry; /* of uint64_t only */

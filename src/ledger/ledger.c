@@ -689,6 +689,7 @@ void sl_ledger_add(sl_ledger *ledger, const sl_job *job, const sl_journal_entry 
         entry->inserted + (sl_load_mode(job->config)->matches ? 0 : entry->already_stored);
     atomic_fetch_add_explicit(&account->rejected, entry->counts.rejects, memory_order_relaxed);
     atomic_fetch_add_explicit(&account->refused, entry->server_rejects, memory_order_relaxed);
+    atomic_fetch_add_explicit(&account->refused_ids, entry->refused_ids, memory_order_relaxed);
     /* The range also holds a document under each taken _id. */
     atomic_fetch_add_explicit(&range->accepted, accepted + taken, memory_order_relaxed);
     atomic_fetch_add_explicit(&range->borders, entry->borders, memory_order_relaxed);

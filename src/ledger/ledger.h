@@ -22,11 +22,12 @@
 
 /* The documents of one source. */
 typedef struct sl_source_account {
-    _Atomic uint64_t accepted; /* inserted or already stored */
-    _Atomic uint64_t taken;    /* refused because another document has their _id */
-    _Atomic uint64_t held;     /* records under whose _id a document is stored */
-    _Atomic uint64_t rejected; /* records without document: by the parser, */
-    _Atomic uint64_t refused;  /* and by the server */
+    _Atomic uint64_t accepted;    /* inserted or already stored */
+    _Atomic uint64_t taken;       /* refused because another document has their _id */
+    _Atomic uint64_t held;        /* records under whose _id a document is stored */
+    _Atomic uint64_t rejected;    /* records without document: by the parser, */
+    _Atomic uint64_t refused;     /* and by the server; */
+    _Atomic uint64_t refused_ids; /* of these, see sl_id_sum */
     _Atomic uint64_t text_bytes;
     _Atomic uint64_t borders; /* the sum over its blocks */
 } sl_source_account;

@@ -547,6 +547,18 @@ static bool open_store(sl_preparation *preparation, sl_destination *destination,
         if (!make_store(preparation, facts))
             return false;
     }
+    const sl_load_config *config = preparation->job->config;
+    const sl_mode_row *mode = sl_load_mode(config);
+    if (facts->records == 0 && used == SL_STORE_UNUSED) {
+        if (config->drop || (mode->matches && !mode->sets_fields))
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "--embed %s: there is no record in it, only headers and blank "
+                                "lines; to remove %s from the stored documents, load without "
+                                "--embed",
+                                config->embed_path, embed->field);
+        sl_log_warning("--embed %s: there is no record in it, so no document has %s",
+                       config->embed_path, embed->field);
+    }
     if (facts->keys == 0 && facts->records > 0)
         return sl_error_set(
             error, SL_EXIT_SOURCE, "--embed %s: no record has values in all fields of --on %s",

@@ -496,6 +496,7 @@ static void set_documents(const sl_job *job, const sl_ledger *ledger, size_t ind
         return;
     char host[100] = "", path[PATH_MAX];
     entry->rejected = atomic_load(&account->rejected) + atomic_load(&account->refused);
+    entry->refused_ids = atomic_load(&account->refused_ids);
     entry->text_bytes = atomic_load(&account->text_bytes);
     const sl_registry_entry *corrected =
         job->sources[index].corrected; /* in the earlier directory */

@@ -664,7 +664,8 @@ sl_exit sl_record_end(sl_load *load, sl_exit code) {
             sl_run_record_log_phases(load->record);
     }
     sl_left_out_clear(&left_out);
-    if (began && code == SL_EXIT_OK && counts.records == 0 && !sl_load_is_shared(load->job.config))
+    if (began && code == SL_EXIT_OK && counts.records == 0 &&
+        !sl_load_is_shared(load->job.config) && !load->job.config->divided)
         sl_log_warning("no records: the sources hold only headers and blank lines");
     if (load->dropped > 0 && counts.inserted + counts.already_stored + counts.changed == 0)
         sl_log_warning("--drop has removed %s of %s.%s, and no document was loaded",

@@ -25,6 +25,7 @@
 #include "bson/bson_writer.h"
 #include "format/head.h"
 #include "job/sources.h"
+#include "send/duplicates.h"
 #include "send/writer.h"
 #include "util/clock.h"
 #include "util/context.h"
@@ -116,6 +117,7 @@ bool sl_block_complete(sl_worker *worker, sl_open_block *open_block) {
         .already_stored = open_block->already_stored,
         .server_rejects = open_block->refused,
         .taken = open_block->taken,
+        .refused_ids = open_block->refused_ids,
         .borders = open_block->block.unselected ? 0 : open_block->block.borders,
         .entry = open_block->block.entry_number,
         .counts = open_block->counts,
@@ -320,6 +322,7 @@ static void on_refused(void *context, uint32_t index, sl_fate fate, int32_t code
     if (bson_init_static(&view, document, sl_bson_length(document))) {
         if (bson_iter_init_find(&iter, &view, "_id") && BSON_ITER_HOLDS_INT64(&iter))
             id = bson_iter_int64(&iter);
+        open_block->refused_ids += sl_id_sum(&view);
         json = sl_document_json(&view);
     }
     const uint64_t *offsets = state->batch->offsets;

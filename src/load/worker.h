@@ -23,6 +23,7 @@ typedef struct sl_open_block {
     uint32_t waiting; /* documents in batches that have not been acknowledged */
     uint32_t inserted, already_stored, changed, refused;
     uint32_t taken;         /* of the refused documents: another document has their _id */
+    uint64_t refused_ids;   /* of the refused documents; see sl_id_sum */
     sl_reject_list rejects; /* the parser's and the server's */
     size_t counted;         /* bytes of its text, which have this many lines */
     uint32_t lines;

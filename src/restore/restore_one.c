@@ -522,8 +522,9 @@ static bool use_existing(step *s, const sl_collection_facts *facts, sl_error *er
                             "replaces it, and `shardload verify --dump` shows the differences",
                             sl_kinds[s->item->kind].name, s->name, differ);
     if (differ[0])
-        sl_log_warning("%s exists with other options than in the dump, which are not set: %s; "
-                       "`shardload verify --dump` shows the differences",
+        sl_log_warning("%s exists with other options than in the dump, which are not set: %s; set "
+                       "them by collMod, or by --resume of an interrupted restore; `shardload "
+                       "verify --dump` shows the differences",
                        s->name, differ);
     return true;
 }

@@ -626,3 +626,13 @@ sl_scan_result sl_duplicates_find_all(sl_duplicates *duplicates, mongoc_client_t
         sl_duplicates_mark(duplicates, i);
     return sl_duplicates_compare(duplicates, client, target, error);
 }
+
+uint64_t sl_id_sum(const bson_t *document) {
+    bson_t only = BSON_INITIALIZER;
+    bson_iter_t id;
+    if (bson_iter_init_find(&id, document, "_id"))
+        bson_append_iter(&only, "_id", 3, &id);
+    const uint64_t sum = sl_hash(bson_get_data(&only), only.len) << 32 | 1;
+    bson_destroy(&only);
+    return sum;
+}

@@ -53,6 +53,10 @@ sl_scan_result sl_duplicates_find(sl_duplicates *duplicates, mongoc_client_t *cl
 sl_scan_result sl_duplicates_find_all(sl_duplicates *duplicates, mongoc_client_t *client,
                                       const sl_target *target, sl_error *error);
 
+/* A number for the _id of a document, for sums that tell sets of _ids apart: the lower half counts
+ * _ids, the upper half adds their hashes. */
+uint64_t sl_id_sum(const bson_t *document);
+
 /* ---- documents compared with stored ones ---- */
 
 /* Comparison of expected documents with the documents found in the same interval of _ids, byte by

@@ -91,6 +91,9 @@ typedef struct sl_verification {
     uint64_t rejects;      /* records that the parser rejects, and which were not compared */
     bool only_known;       /* none of the documents outside of the registered sources is extra */
     _Atomic uint64_t *ids; /* sums over the _ids of the records found; see add_id */
+    _Atomic uint64_t missing_ids, different_ids; /* sums of sl_id_sum over these records */
+    bool guessed; /* the _ids of some missing records are not known */
+    bool lost;    /* the collection has fewer documents than its loads have stored */
 
     pthread_mutex_t lock;
     sl_interval *covered; /* intervals that have been compared; guarded by the lock */
@@ -266,17 +269,11 @@ static bool again(const sl_run *run, unsigned *attempt, const sl_error *why) {
 
 #define ID_SUMS_LOG2 18
 
-/* Adds an _id to one of 2^18 sums, chosen by its hash: the lower half of a sum counts _ids, the
- * upper half adds their hashes. */
+/* Adds an _id to one of 2^18 sums, chosen by its hash. */
 static void add_id(void *sums /* _Atomic uint64_t * */, const bson_t *document) {
     _Atomic uint64_t *to = sums;
-    bson_t only = BSON_INITIALIZER;
-    bson_iter_t id;
-    if (bson_iter_init_find(&id, document, "_id"))
-        bson_append_iter(&only, "_id", 3, &id);
-    const uint64_t hash = sl_hash(bson_get_data(&only), only.len);
-    atomic_fetch_add(&to[hash >> (64 - ID_SUMS_LOG2)], hash << 32 | 1);
-    bson_destroy(&only);
+    const uint64_t sum = sl_id_sum(document);
+    atomic_fetch_add(&to[sum >> (64 - ID_SUMS_LOG2)], sum);
 }
 
 /* Views over `count` consecutive documents; *views and *pointers are for free(). */
@@ -344,6 +341,7 @@ static bool verify_slice_by_id(sl_verification *verification, mongoc_client_t *c
         const bool repeated = duplicates.repeated[i] && !verification->job.config->unregistered;
         if (duplicates.missing[i] || repeated) {
             atomic_fetch_add(&totals->missing, 1);
+            atomic_fetch_add(&verification->missing_ids, sl_id_sum(pointers[i]));
             add_problem(verification, block, SL_MISSING, offsets[i], pointers[i],
                         repeated ? "an earlier record has an identical document, which is stored"
                                  : NULL);
@@ -352,6 +350,7 @@ static bool verify_slice_by_id(sl_verification *verification, mongoc_client_t *c
         atomic_fetch_add(&totals->found, 1);
         if (difference) {
             atomic_fetch_add(&totals->different, 1);
+            atomic_fetch_add(&verification->different_ids, sl_id_sum(pointers[i]));
             add_problem(verification, block, SL_DIFFERENT, offsets[i], pointers[i], difference);
         } else {
             atomic_fetch_add(&totals->found_hash,
@@ -374,14 +373,15 @@ static uint64_t without_foreign(sl_verification *verification, uint64_t extra) {
 
 /* Compares all stored _ids with those of the records that were found. Sets `*all` to the number of
  * stored documents, and `*repeated` to that of records whose _id another record has, too. */
-static bool compare_ids(const sl_verification *verification, uint64_t *all, uint64_t *repeated,
-                        sl_error *error) {
+static bool compare_ids(sl_verification *verification, uint64_t found, uint64_t *all,
+                        uint64_t *repeated, sl_error *error) {
     const sl_destination *destination = &verification->destination;
     const bson_t everything = BSON_INITIALIZER;
     mongoc_client_t *client = sl_connection_borrow(destination->connection);
     _Atomic uint64_t *sums = NULL;
     sl_scan_result result;
     unsigned attempt = 0;
+    uint64_t less = 0;
     do {
         free(sums);
         sums = calloc((size_t)1 << ID_SUMS_LOG2, sizeof *sums);
@@ -394,11 +394,14 @@ static bool compare_ids(const sl_verification *verification, uint64_t *all, uint
         const uint64_t difference = verification->ids[i] - sums[i];
         const int32_t more = (int32_t)(uint32_t)difference;
         *all += (uint32_t)sums[i];
+        less += difference;
         if (more > 0)
             *repeated += (uint32_t)more;
         else if (more == 0 && difference != 0) /* and an _id that no record has */
             ++*repeated;
     }
+    verification->guessed = *repeated > 0 && *all + *repeated != found;
+    verification->missing_ids += *repeated > 0 ? less : 0;
     if (!sums)
         sl_error_memory(error, "comparing _ids");
     free(sums);
@@ -424,7 +427,7 @@ static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
     }
     /* The _ids 1 and 1.0 are equal, with different hashes: not compared if documents differ. */
     if (verification->content && different == 0
-            ? !compare_ids(verification, &all, &repeated, error)
+            ? !compare_ids(verification, found, &all, &repeated, error)
             : !sl_count_matching(destination->connection, &destination->target, &everything, &all,
                                  error))
         return false;
@@ -443,15 +446,18 @@ static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
         sl_log_warning("%s missing: another record of the sources has an identical document, which "
                        "is stored",
                        sl_plural(repeated, "record[s] [is|are]"));
-    if (all <= found)
+    if (all <= found && job->rejected == 0)
         return true;
     /* `others` is the most that the other sources may have stored: two sources may have records
      * with the same _id. Beside them, a record that repeats an _id is not seen in the sums. */
     if (!job->config->unregistered &&
         !sl_sources_others(job, destination, false, &others, &complete, error))
         return false;
+    verification->lost = complete && all < job->stored + others;
     if (!complete)
         others = UINT64_MAX;
+    if (all <= found)
+        return true;
     if (!job->config->unregistered && job->registered < found)
         found = job->registered;
     uint64_t more = all - found, extra = more > others ? more - others : 0;
@@ -768,22 +774,19 @@ static void *check(void *context) {
 
 static bool checker_init(sl_checker *checker, sl_verification *verification, unsigned index,
                          sl_error *error) {
-    const sl_job *job = &verification->job;
-    const sl_destination *destination = &verification->destination;
-    const sl_run *run = &verification->run;
     *checker = (sl_checker){.verification = verification,
                             .job = &verification->job,
                             .destination = &verification->destination,
                             .run = &verification->run,
                             .index = index,
-                            .counters = &run->counters[index],
+                            .counters = &verification->run.counters[index],
                             .room = SL_BLOCK_BYTES};
     checker->bytes = malloc(checker->room + SL_SLACK);
     if (!checker->bytes)
         return sl_error_memory(error, "starting threads");
     if (verification->content)
-        checker->client = sl_connection_borrow(destination->connection);
-    return sl_reader_create(job->set, &checker->reader, error);
+        checker->client = sl_connection_borrow(verification->destination.connection);
+    return sl_reader_create(verification->job.set, &checker->reader, error);
 }
 
 static void checker_clear(sl_checker *checker) {
@@ -1024,8 +1027,7 @@ static bool count_other(void *context, const sl_registry_entry *entry, sl_error 
 /* Counts the documents in the ids of each loaded source that is not verified: more than its load
  * has left there are extra. */
 static bool verify_other_sources(sl_verification *verification, sl_error *error) {
-    const sl_job *job = &verification->job;
-    sl_others_count count = {verification, verified_numbers(job), sl_clock_ns(), 0};
+    sl_others_count count = {verification, verified_numbers(&verification->job), sl_clock_ns(), 0};
     bool ok = count.verified ? sl_registry_each_loaded(verification->destination.registry,
                                                        count_other, &count, error)
                              : sl_error_memory(error, "counting other sources");
@@ -1186,15 +1188,23 @@ static sl_verified_figures report_ranges(sl_verification *verification, bson_t *
     return sum;
 }
 
+/* Are the missing records, as many as the loads have rejected, the same? Corrections may be stored
+ * under their _ids. Not known if the parser has rejected some, with other options. */
+static bool were_rejected(const sl_verification *verification, bool by_ids, uint64_t missing) {
+    const sl_job *job = &verification->job;
+    return !job->own_ids || (by_ids && (uint32_t)job->refused_ids == missing
+                                 ? verification->missing_ids == job->refused_ids
+                                 : !verification->lost);
+}
+
 /* Logs the table of ranges, and appends the section "verification" to the record. True when no
  * document is missing, different or extra. */
 static bool verify_report(sl_verification *verification) {
     const sl_job *job = &verification->job;
-    const sl_run *run = &verification->run;
     bson_t section;
     bson_t *record = sl_run_record_document(verification->record);
-    for (unsigned i = 0; i < run->threads; i++)
-        verification->rejects += run->parsed[i].rejects;
+    for (unsigned i = 0; i < verification->run.threads; i++)
+        verification->rejects += verification->run.parsed[i].rejects;
     const uint64_t rejects = verification->rejects;
     const size_t others = /* with `unregistered`, there is no registry */
         job->config->unregistered ? 0 : verification->registered_count - job->active;
@@ -1203,10 +1213,13 @@ static bool verify_report(sl_verification *verification) {
     BSON_APPEND_UTF8(&section, "compared", verification->content ? "content" : "counts");
     sl_verified_figures sum = report_ranges(verification, &section, table);
     sl_verified_figures outside = add(&sum, &verification->ranges[job->range_count]);
-    const bool ok = sum.extra == 0 &&
-                    sum.different == 0 && /* missing: those that a load rejected */
-                    (sum.missing == 0 ||
-                     (job->rejected == rejects + sum.missing && sum.found >= job->registered));
+    const bool by_ids = verification->content && !job->refused_unknown && !verification->guessed,
+               as_many = job->rejected == rejects + sum.missing && sum.found >= job->registered,
+               others_lost = as_many && !were_rejected(verification, by_ids, sum.missing),
+               ok = sum.extra == 0 && sum.different == 0 &&
+                    (sum.missing == 0 || (as_many && !others_lost)),
+               repeat = job->own_ids && by_ids && sum.different > 0 && /* other records' _ids */
+                        verification->missing_ids + verification->different_ids == job->refused_ids;
     if (outside.found > 0)
         add_row(table, verification, "outside all ranges", "", &outside);
     add_row(table, verification, "total", "", &sum);
@@ -1231,7 +1244,8 @@ static bool verify_report(sl_verification *verification) {
                       sum.expected_hash, sum.found_hash);
     else
         sl_log_result("  documents were counted only; --content also compares them");
-    if ((sum.different > 0 || (rejects > 0 && !ok)) && !job->config->format_options.schema_text)
+    if (!repeat && (sum.different > 0 || (rejects > 0 && !ok)) &&
+        !job->config->format_options.schema_text)
         sl_log_result("  documents that --mode merge changed differ; verify needs the options of "
                       "the load that change values: --schema, --types, --encoding, --trim, --null; "
                       "files that separate commands have loaded are verified one by one");
@@ -1248,9 +1262,13 @@ static bool verify_report(sl_verification *verification) {
     if (others > 0)
         sl_log_result("  %s not named, and not verified",
                       sl_plural(others, "other source[s] of the collection [was|were]"));
-    if (sum.missing > 0 && job->rejected > rejects)
-        sl_log_result("  the load rejected %s of these records: their documents are %smissing%s%s",
-                      sl_number_text(job->rejected - rejects), ok ? "expected to be " : "",
+    if ((repeat || sum.missing > 0) && job->rejected > rejects)
+        sl_log_result("  the load rejected %s of these records%s%s%s",
+                      sl_number_text(job->rejected - rejects),
+                      repeat ? ": the stored documents with their _ids are those of other records"
+                      : ok   ? ": their documents are expected to be missing"
+                      : others_lost ? ", and documents of others are missing"
+                                    : ": their documents are missing",
                       job->rejected_in[0] ? "; see rejects.tsv in " : "", job->rejected_in);
     verification->rejects += ok ? sum.missing : 0;
     return ok;
@@ -1329,7 +1347,8 @@ static bool connect_to_cluster(sl_verification *verification, sl_error *error) {
 }
 
 static bool open_embedded(sl_verification *v, sl_error *error) {
-    return sl_embedding_open(&v->job, &v->destination, v->work_directory, SL_STORE_READ_ONLY,
+    return !v->job.config->embed_field ||
+           sl_embedding_open(&v->job, &v->destination, v->work_directory, SL_STORE_READ_ONLY,
                              error);
 }
 
@@ -1376,8 +1395,6 @@ static bool run_phases(sl_verification *verification, sl_error *error) {
                   {"between", find_others}};
     bool ok = true;
     for (size_t i = 0; ok && i < sizeof phases / sizeof phases[0]; i++) {
-        if (phases[i].run == open_embedded && !verification->job.config->embed_field)
-            continue;
         int64_t start = sl_clock_ns();
         ok = phases[i].run(verification, error) || sl_error_missing(error, phases[i].name);
         sl_run_record_phase(verification->record, phases[i].name, sl_seconds_since(start));

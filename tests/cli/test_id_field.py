@@ -56,6 +56,8 @@ class IdField(support.Case):
         found, _ = self.load("a.csv", text, "--id-field", "place.code")
         self.assertEqual(found, [{"_id": "AB", "n": 1, "place": {"name": "x"}},
                                  {"_id": "CD", "n": 2, "place": {"name": "y"}}])
+        found, _ = self.load("a.csv", "n,a.b.c,a.d\n1,AB,\n2,CD,5\n", "--id-field", "a.b.c")
+        self.assertEqual(found, [{"_id": "AB", "n": 1}, {"_id": "CD", "n": 2, "a": {"d": 5}}])
 
     def test_quoted_fields_with_line_ends(self):
         text = 'id,t\n"k\n1","x\ny"\n"k\n2",z\n'

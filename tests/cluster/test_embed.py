@@ -76,6 +76,18 @@ class Embedding(support.ClusterCase):
         names = "documentsWith", "embedded", "documentsWithoutKey"
         self.assertEqual([figures[name] for name in names], [500, 500, 0])
 
+    def test_a_failed_export_of_the_second_source_removes_no_arrays(self):
+        """An upsert removed those of all documents: the source had only a header, and no message named it."""
+        orders, words = self.file("o.csv", "key,v\n1,2\n"), ["--id-field", "key", "--on", "key"]
+        self.load(*words, "--embed", f"items={self.file('r.csv', 'key,n' + chr(10) + '1,5')}", orders)
+        empty = ["--again", *words, "--embed", f"items={self.file('none.csv', 'key,n' + chr(10))}"]
+        for more, code, seen in ((["--mode", "upsert"], 3, "only headers and blank lines; to remove items"),
+                                 (["--drop"], 3, "only headers and blank lines; to remove items"),
+                                 (["--mode", "merge"], 0, "no record in it, so no document has items")):
+            outcome = self.load(*empty, *more, orders, code=code)[0]
+            self.assertIn(f"none.csv: there is {'no record in it, ' * (code > 0)}{seen}", outcome.err)
+            self.assertEqual(self.database.t.find_one(), {"_id": 1, "v": 2, "items": [{"n": 5}]})
+
     def test_load_and_verify_by_shard_key(self):
         self.shardload(*self.words("--shard-key", '{"key": "hashed"}'), code=support.EXIT_REJECTS)
         self.assert_stored()

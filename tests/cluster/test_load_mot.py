@@ -48,6 +48,11 @@ class AnyServer:
     def test_long_names(self):
         path = support.mot_sample("test_result_2021_quoted.csv")
         self.load("--names", "long", path)
+        # A forgotten --names: one collection had two sets of names, without a word
+        for words, seen in ((), True), (("--names", "long"), False):
+            outcome = self.load(*words, self.file(f"{seen}.txt", mot_text([4, 5 + seen])))[0]
+            self.assertEqual("other fields than the documents in" in outcome.err, seen, outcome.err)
+        self.database.t.delete_many({"_id": {"$gte": 2 << 40}})
         self.assert_holds(path, "long")
 
     def test_dirty_data_with_many_threads(self):

@@ -201,6 +201,30 @@ class AnyServer:
         outcome, found, _ = self.verify("--content", path, code=support.EXIT_VERIFICATION)
         self.assertIn("the load rejected 2 of these records: their documents are missing", outcome.text)
 
+    def test_a_lost_document_is_not_one_that_was_refused_and_corrected(self):
+        """Others that somebody deleted were excused by refused records, which were loaded later under the same _ids."""
+        self.database.create_collection("t", validator={"a": {"$gte": 3}})
+        path, own = self.file("y.csv", "i,a\n" + "".join(f"{n},{n}\n" for n in range(1, 9)) + "8,8\n"), ("--id-field", "i")
+        work = self.load(*own, path, code=support.EXIT_REJECTS)[1]
+        for words in ([], ["--content"]):
+            self.assertIn("rejected 3 of these records: their documents are expected to be missing",
+                          self.verify(*own, *words, path)[0].text)
+        self.database.command("collMod", "t", validator={})
+        (work / "rejected/000001-y.csv").write_text("i,a\n1,1\n2,2\n")
+        self.load(*own, work / "rejected/000001-y.csv")
+        self.database.t.delete_many({"_id": {"$in": [5, 6]}})
+        for words in ([], ["--content"]):
+            outcome = self.verify(*own, *words, path, code=support.EXIT_VERIFICATION)[0]
+            self.assertIn("the load rejected 3 of these records, and documents of others are missing", outcome.text)
+
+    def test_why_a_record_differs_whose_id_another_record_has(self):
+        """The load had rejected it, and `verify` asked for the options of --mode merge."""
+        path = self.file("y.csv", "i,a\n1,1\n2,2\n1,3\n")
+        self.load("--id-field", "i", path, code=support.EXIT_REJECTS)
+        outcome = self.verify("--content", "--id-field", "i", path, code=support.EXIT_VERIFICATION)[0]
+        self.assertIn("rejected 1 of these records: the stored documents with their _ids are those of", outcome.text)
+        self.assertNotIn("--mode merge", outcome.text)
+
     def test_documents_that_were_refused_for_another_version_and_are_lost(self):
         """Those that an application had changed, and somebody deleted after a refused reload, were called expected."""
         path = self.file("t.csv", "k,v\n" + "".join(f"{n},{n}\n" for n in range(20)))

@@ -198,6 +198,8 @@ TEST(errors_in_a_file_have_file_and_line) {
     assert_null(parse_with_config("threads: 2\nsiz: 5\nkind: blue\n", ""));
     assert_non_null(strstr(error.message, ":2: siz is not an option; did you mean size?"));
     assert_non_null(strstr(error.message, ":3: kind: \"blue\" is not one of red|green"));
+    assert_null(parse_with_config("kind: red\nthreads: 2\nkind: green\n", "")); /* the last won */
+    assert_contains(error.message, ":3:1: the key \"kind\" is given twice");
     assert_null(parse_with_config("threads: [1\n", ""));
     assert_contains(error.message, unit_path("config.yaml"));
     assert_null(parse_with_config("- threads\n", ""));
