@@ -460,15 +460,18 @@ static void show_other_columns(sl_dialects *dialects, const sl_plan *plan, const
                                const char *name) {
     const text_kind *like = NULL;
     sl_column_names fresh = {.count = 0}, missing = {.count = 0};
-    for (size_t i = 0; i < dialects->count && plan->schema_count == 0; i++) {
+    if (plan->schema_count > 0 || dialects->warnings == WARNINGS_MAX)
+        return;
+    for (size_t i = 0; i < dialects->count; i++) {
         const text_kind *one = &dialects->kinds[i];
         const size_t common = one->superseded ? 0 : common_columns(one, kind, NULL);
         if (common == one->count || common == kind->count)
             return;
         like = !like && common > 0 && is_alike(one, kind, plan) ? one : like;
     }
-    if (!like || dialects->warnings++ >= WARNINGS_MAX)
+    if (!like)
         return;
+    dialects->warnings++;
     for (size_t i = 0; i < kind->count; i++) {
         if (!has_column(like, kind->columns[i]))
             sl_column_names_add(&fresh, kind->columns[i]);
