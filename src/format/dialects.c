@@ -7,22 +7,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "util/grow.h"
 #include "util/hash.h"
 #include "util/log.h"
+#include "util/print.h"
 
 #define WARNINGS_MAX 3u /* about texts of one kind */
 #define SKIPPED_SHOWN 5u
-#define NAMES_ROOM 200
+#define NAMES_ROOM 240
 #define KINDS_MAX 4096u /* each text is compared with the texts of at most this many kinds */
 
 /* Texts with the same columns that also agree in the fields up to `blanks`. */
 typedef struct text_kind {
-    uint64_t *columns; /* hashes of the names, sorted */
+    char **columns; /* their names, sorted by compare_names; one allocation */
     size_t count;
-    bool header;
-    bool ordered; /* with a schema: the columns have its order */
+    bool header, generated; /* generated: the names are column1, column2, ... */
+    bool ordered;           /* with a schema: the columns have its order */
     char delimiter;
     uint8_t blanks;
     char quote;                  /* of the first text, or of the first one whose fields show it */
@@ -47,6 +49,7 @@ struct sl_dialects {
     bool fixed;
     uint64_t shown[SKIPPED_SHOWN]; /* hashes of the names of texts whose skipped lines are shown */
     size_t shown_count;
+    unsigned warnings; /* about columns that only one of two kinds has */
 };
 
 bool sl_dialects_create(sl_dialects **dialects, sl_error *error) {
@@ -78,9 +81,14 @@ void sl_dialects_fix(sl_dialects *dialects) {
     pthread_mutex_unlock(&dialects->lock);
 }
 
-static int compare_hashes(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
+static int compare_names(const void *a, const void *b) {
+    const char *x = *(char *const *)a, *y = *(char *const *)b;
+    const int order = strcasecmp(x, y);
+    return order ? order : strcmp(x, y);
+}
+
+static bool has_column(const text_kind *kind, const char *name) {
+    return bsearch(&name, kind->columns, kind->count, sizeof name, compare_names) != NULL;
 }
 
 /* Has the dialect the columns of the schema, in its order? */
@@ -95,35 +103,40 @@ static bool is_ordered(const sl_plan *plan, const sl_dialect *d) {
 static bool kind_of(const sl_plan *plan, const sl_dialect *d, text_kind *kind, sl_error *error) {
     *kind = (text_kind){.count = d->column_count,
                         .header = d->header_length > 0,
+                        .generated = d->header_length == 0 && !plan->options.columns &&
+                                     plan->schema_count == 0,
                         .ordered = is_ordered(plan, d),
                         .delimiter = d->delimiter,
                         .blanks = d->blanks,
                         .notation = d->notation,
                         .notation_shown = d->why[0] != '\0',
                         .quote = d->quote};
-    kind->columns = malloc(d->column_count * sizeof *kind->columns);
+    size_t room = d->column_count * sizeof *kind->columns;
+    for (size_t i = 0; i < d->column_count; i++)
+        room += strlen(d->columns[i].published) + 1;
+    kind->columns = malloc(room);
     if (!kind->columns)
         return sl_error_memory(error, "examining the sources");
+    char *at = (char *)(kind->columns + d->column_count);
     for (size_t i = 0; i < d->column_count; i++) {
-        const char *name = d->columns[i].published;
-        kind->columns[i] = sl_hash_text(name, strlen(name));
+        kind->columns[i] = at;
+        at = stpcpy(at, d->columns[i].published) + 1;
     }
-    qsort(kind->columns, kind->count, sizeof *kind->columns, compare_hashes);
-    for (size_t i = 0, used = 0; i < d->column_count && used + 1 < NAMES_ROOM; i++) {
-        char shown[60];
-        sl_text_printable(sl_text_of(d->columns[i].published), shown, sizeof shown);
-        bool last = used + strlen(shown) + 8 > NAMES_ROOM;
-        used += (size_t)snprintf(kind->names + used, NAMES_ROOM - used, "%s%s", i > 0 ? ", " : "",
-                                 last ? "..." : shown);
-        if (last)
-            break;
-    }
+    qsort(kind->columns, kind->count, sizeof *kind->columns, compare_names);
+    size_t used = 0, i = 0;
+    for (; i < d->column_count && used < NAMES_ROOM - 70; i++)
+        used += sl_print_text(kind->names + used, NAMES_ROOM - used, "%s%.60s", i > 0 ? ", " : "",
+                              d->columns[i].published);
+    if (i < d->column_count)
+        sl_print_text(kind->names + used, NAMES_ROOM - used, " ...");
     return true;
 }
 
 static bool same_columns(const text_kind *a, const text_kind *b) {
-    return a->count == b->count && a->header == b->header && a->ordered == b->ordered &&
-           memcmp(a->columns, b->columns, a->count * sizeof *a->columns) == 0;
+    bool same = a->count == b->count && a->header == b->header && a->ordered == b->ordered;
+    for (size_t i = 0; same && i < a->count; i++)
+        same = strcmp(a->columns[i], b->columns[i]) == 0;
+    return same;
 }
 
 static bool same_marks(const text_kind *a, const text_kind *b) {
@@ -228,14 +241,20 @@ static bool supersede(sl_dialects *dialects, const text_kind *kind, const char *
 
 /* ---- pieces of one table ---- */
 
-/* The number of columns of the same name. */
-static size_t common_columns(const text_kind *a, const text_kind *b) {
+/* The number of columns of the same name, in any case. With generated names the texts have all
+ * columns in common, or none. `*other` (if not NULL): those that differ in case, as ONE (OTHER). */
+static size_t common_columns(const text_kind *a, const text_kind *b, sl_column_names *other) {
     size_t common = 0;
+    if (a->generated || b->generated)
+        return a->generated && b->generated && a->count == b->count ? a->count : 0;
     for (size_t i = 0, k = 0; i < a->count && k < b->count;) {
-        uint64_t x = a->columns[i], y = b->columns[k];
-        common += x == y;
-        i += x <= y;
-        k += y <= x;
+        const char *x = a->columns[i], *y = b->columns[k];
+        const int order = strcasecmp(x, y);
+        if (other && order == 0 && !has_column(b, x) && !has_column(a, y))
+            sl_column_names_add_as(other, x, y);
+        common += order == 0;
+        i += order <= 0;
+        k += order >= 0;
     }
     return common;
 }
@@ -243,12 +262,14 @@ static size_t common_columns(const text_kind *a, const text_kind *b) {
 /* May they be pieces of one text, of which only the first has the header, so that a record of the
  * other one is taken for its header? With a schema, a text without header is read in the order of
  * the schema: a header with another order shows that this is wrong. */
-static bool may_be_pieces(const text_kind *a, const text_kind *b, bool schema) {
-    if (!same_marks(a, b) || a->count != b->count || a->count == 1)
+static bool may_be_pieces(const text_kind *a, const text_kind *b, const sl_plan *plan) {
+    const bool schema = plan->schema_count > 0;
+    if (!same_marks(a, b) || a->count != b->count || a->count == 1 ||
+        plan->options.header != SL_HEADER_AUTO || plan->options.columns)
         return false;
     if (a->header != b->header)
         return !schema || !a->ordered || !b->ordered;
-    return !schema && a->header && common_columns(a, b) == 0;
+    return !schema && a->header && common_columns(a, b, NULL) == 0;
 }
 
 static bool refuse_pieces(const text_kind *before, const text_kind *kind, const char *name,
@@ -271,15 +292,25 @@ static bool refuse_pieces(const text_kind *before, const text_kind *kind, const 
                         before->first, name, join, before->names, kind->names);
 }
 
-static bool check_pieces(const sl_dialects *dialects, const sl_plan *plan, const text_kind *kind,
-                         const char *name, sl_error *error) {
-    const sl_format_options *options = &plan->options;
+/* Refuses a text that may be a piece of another one, or has names of it in another case: they would
+ * be two fields. */
+static bool check_columns(const sl_dialects *dialects, const sl_plan *plan, const text_kind *kind,
+                          const char *name, sl_error *error) {
     const bool schema = plan->schema_count > 0;
-    if (options->header != SL_HEADER_AUTO || options->columns)
-        return true;
+    sl_column_names other = {.count = 0};
     for (size_t i = 0; i < dialects->count; i++) {
-        if (!dialects->kinds[i].superseded && may_be_pieces(&dialects->kinds[i], kind, schema))
-            return refuse_pieces(&dialects->kinds[i], kind, name, schema, error);
+        const text_kind *one = &dialects->kinds[i];
+        if (one->superseded)
+            continue;
+        common_columns(kind, one, &other);
+        if (other.count > 0 && !schema)
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                "%s: the header of %s has the names of these columns in another "
+                                "case, so they would be two fields: %s. Name the columns as it "
+                                "does: " SL_RENAMING,
+                                name, one->first, other.shown, plan->options.array ? "embed-" : "");
+        if (may_be_pieces(one, kind, plan))
+            return refuse_pieces(one, kind, name, schema, error);
     }
     return true;
 }
@@ -287,14 +318,14 @@ static bool check_pieces(const sl_dialects *dialects, const sl_plan *plan, const
 /* ---- sources with different tables ---- */
 
 static bool is_alike(const text_kind *a, const text_kind *b, const sl_plan *plan) {
-    bool pieces = plan->options.header == SL_HEADER_AUTO && !plan->options.columns &&
-                  may_be_pieces(a, b, false);
-    return pieces || 2 * common_columns(a, b) >= (a->count < b->count ? a->count : b->count);
+    const size_t larger = a->count > b->count ? a->count : b->count;
+    return may_be_pieces(a, b, plan) || 3 * common_columns(a, b, NULL) > 2 * larger;
 }
 
 bool sl_dialects_are_alike(sl_dialects *dialects, const sl_plan *plan, const char *name, bool named,
                            const sl_dialect *dialect, sl_error *error) {
     text_kind kind;
+    sl_error warning;
     if (plan->schema_count > 0)
         return true;
     if (!kind_of(plan, dialect, &kind, error))
@@ -303,17 +334,17 @@ bool sl_dialects_are_alike(sl_dialects *dialects, const sl_plan *plan, const cha
     bool alike = dialects->count == 0;
     for (size_t i = 0; i < dialects->count && !alike; i++)
         alike = is_alike(&dialects->kinds[i], &kind, plan);
+    if (!alike)
+        sl_error_set(named ? &warning : error, SL_EXIT_SOURCE,
+                     "%sanother table than %s: its columns are %s, and those of the other are %s%s",
+                     named ? "holds " : "", dialects->kinds[0].first, kind.names,
+                     dialects->kinds[0].names,
+                     named ? "; both are loaded into one collection"
+                           : ". Load each table into a separate collection: name the files, or "
+                             "select them with --include. To load both into one collection, name "
+                             "both files instead of their folder or archive");
     if (!alike && named)
-        sl_log_warning("%s holds another table than %s: its columns are %s, and those of the other "
-                       "are %s; both are loaded into one collection",
-                       name, dialects->kinds[0].first, kind.names, dialects->kinds[0].names);
-    else if (!alike)
-        sl_error_set(error, SL_EXIT_SOURCE,
-                     "another table than %s: its columns are %s, and those of the other are %s. "
-                     "Load each table into a separate collection: name the files, or select them "
-                     "with --include. To load both into one collection, name both files instead "
-                     "of their folder or archive",
-                     dialects->kinds[0].first, kind.names, dialects->kinds[0].names);
+        sl_log_warning("%s " SL_LINES, name, warning.message);
     pthread_mutex_unlock(&dialects->lock);
     kind_clear(&kind);
     return alike || named;
@@ -455,41 +486,77 @@ static void show_skipped(sl_dialects *dialects, const sl_dialect *d, const char 
                    dialects->shown_count == SKIPPED_SHOWN ? " (not shown for further texts)" : "");
 }
 
-#define EXTRA_SHOWN 5u
+void sl_column_names_add_as(sl_column_names *columns, const char *name, const char *as) {
+    char *at = columns->shown + columns->used;
+    const size_t room = sizeof columns->shown - columns->used;
+    if (columns->count++ < SL_NAMES_SHOWN)
+        columns->used += sl_print_text(at, room, "%s%.80s%s%.80s%s", columns->used ? ", " : "",
+                                       name, *as ? " (" : "", as, *as ? ")" : "");
+    else
+        sl_print_text(at, room, " ...");
+}
 
-static size_t add_shown(char *list, size_t room, size_t count, const char *name) {
-    const size_t used = strlen(list);
-    char shown[60];
-    sl_text_printable(sl_text_of(name), shown, sizeof shown);
-    if (count <= EXTRA_SHOWN)
-        snprintf(list + used, room - used, "%s%s", count > 0 ? ", " : "",
-                 count < EXTRA_SHOWN ? shown : "...");
-    return count + 1;
+void sl_columns_warn(const char *of, const char *than, const sl_column_names *fresh,
+                     const sl_column_names *missing, const char *more) {
+    sl_log_warning("%s has other columns than %s: %s%s%s%s%s.%s If a column was renamed, a query "
+                   "for one name does not find the other: a schema (inspect --write-schema FILE) "
+                   "stores both under one name, with aliases",
+                   of, than, fresh->count ? "new: " : "", fresh->shown,
+                   fresh->count && missing->count ? "; " : "", missing->count ? "missing: " : "",
+                   missing->shown, more);
+}
+
+/* Warns of a text of the same table as an earlier one, if each of all pairs has columns that the
+ * other one lacks. */
+static void show_other_columns(sl_dialects *dialects, const sl_plan *plan, const text_kind *kind,
+                               const char *name) {
+    const text_kind *like = NULL;
+    sl_column_names fresh = {.count = 0}, missing = {.count = 0};
+    if (plan->schema_count > 0 || dialects->warnings == WARNINGS_MAX)
+        return;
+    for (size_t i = 0; i < dialects->count; i++) {
+        const text_kind *one = &dialects->kinds[i];
+        const size_t common = one->superseded ? 0 : common_columns(one, kind, NULL);
+        if (common == one->count || common == kind->count)
+            return;
+        like = !like && common > 0 && is_alike(one, kind, plan) ? one : like;
+    }
+    if (!like)
+        return;
+    dialects->warnings++;
+    for (size_t i = 0; i < kind->count; i++) {
+        if (!has_column(like, kind->columns[i]))
+            sl_column_names_add(&fresh, kind->columns[i]);
+    }
+    for (size_t i = 0; i < like->count; i++) {
+        if (!has_column(kind, like->columns[i]))
+            sl_column_names_add(&missing, like->columns[i]);
+    }
+    sl_columns_warn(name, like->first, &fresh, &missing, "");
 }
 
 /* Reports columns that the schema does not have, and those of the schema that the text lacks: they
  * may be the same, and one of the names wrong. */
 static void show_extra(const sl_schema *schema, const sl_dialect *d, const char *name) {
-    char extra[400] = "", lacking[400] = "";
-    size_t extras = 0, lacked = 0;
+    sl_column_names extra = {.count = 0}, lacking = {.count = 0};
     for (size_t i = 0; i < d->column_count; i++) {
         if (d->columns[i].schema.name == d->columns[i].published)
-            extras = add_shown(extra, sizeof extra, extras, d->columns[i].published);
+            sl_column_names_add(&extra, d->columns[i].published);
     }
     for (size_t k = 0; k < schema->column_count; k++) {
         bool found = false;
         for (size_t i = 0; i < d->column_count && !found; i++)
             found = d->columns[i].schema.name == schema->columns[k].name;
         if (!found)
-            lacked = add_shown(lacking, sizeof lacking, lacked, schema->columns[k].name);
+            sl_column_names_add(&lacking, schema->columns[k].name);
     }
-    if (lacked > 0)
+    if (lacking.count > 0)
         sl_log_warning("%s: not in the schema, loaded as text: %s; in the schema, but not in this "
                        "text: %s. If a column has another name here, correct the name in the "
                        "schema, or add the other one to its aliases",
-                       name, extra, lacking);
+                       name, extra.shown, lacking.shown);
     else
-        sl_log_info("%s: not in the schema, loaded as text: %s", name, extra);
+        sl_log_info("%s: not in the schema, loaded as text: %s", name, extra.shown);
 }
 
 /* Reports what may be read wrongly: a first record as a header, quotes as parts of values, a text
@@ -557,6 +624,7 @@ static bool add_kind(sl_dialects *dialects, const sl_plan *plan, text_kind *kind
         return sl_error_memory(error, "examining the sources");
     kind->fixed = !dialects->fixed;
     show_doubts(plan, dialect, name, plan->typing && !dialects->fixed);
+    show_other_columns(dialects, plan, kind, name);
     dialects->kinds[dialects->count++] = *kind;
     *kind = (text_kind){0};
     return true;
@@ -575,7 +643,7 @@ bool sl_dialects_add(sl_dialects *dialects, const sl_plan *plan, const char *nam
                     (!kind.notation_shown || supersede(dialects, &kind, name, error)));
     kind.entry = entry;
     kind.shown = ok && sl_quoted_begins(*dialect, head);
-    ok = ok && check_pieces(dialects, plan, &kind, name, error) &&
+    ok = ok && check_columns(dialects, plan, &kind, name, error) &&
          check_unread(dialects, plan, *dialect, head, name, &kind, error);
     text_kind *known = ok ? find(dialects, &kind) : NULL;
     if (known && !known->unread) {

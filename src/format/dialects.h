@@ -24,8 +24,9 @@ bool sl_dialects_add(sl_dialects *dialects, const sl_plan *plan, const char *nam
                      sl_text head, bool whole, sl_dialect **dialect, sl_error *error);
 
 /* Is the text, which has not been added yet, of a table like that of an earlier text? Two tables
- * are alike if at least half of the columns of the smaller one are in the other one. With a schema
- * all tables are alike: it declares the columns. If they are not, the result is true with a warning
+ * are alike if more than two thirds of the columns of the larger one are in the other one; without
+ * names, if they have the same number. With a schema all tables are alike: it declares the columns.
+ * If they are not, the result is true with a warning
  * if a user has `named` the text, and otherwise false with error (SL_EXIT_SOURCE). Both have the
  * lists of columns. Texts that may be pieces of one text are left to sl_dialects_add. */
 bool sl_dialects_are_alike(sl_dialects *dialects, const sl_plan *plan, const char *name, bool named,
@@ -38,5 +39,30 @@ bool sl_dialects_are_late(sl_dialects *dialects, const sl_plan *plan, const sl_d
 
 /* From now on, texts that have been added are not read again. */
 void sl_dialects_fix(sl_dialects *dialects);
+
+/* ---- columns in messages ---- */
+
+#define SL_NAMES_SHOWN 5u
+
+typedef struct sl_column_names {
+    char shown[1000]; /* "a, b"; ends in " ..." if there are more */
+    size_t used, count;
+} sl_column_names;
+
+/* `as`: another name, which follows in brackets; "": none. */
+void sl_column_names_add_as(sl_column_names *columns, const char *name, const char *as);
+static inline void sl_column_names_add(sl_column_names *columns, const char *name) {
+    sl_column_names_add_as(columns, name, "");
+}
+
+/* How columns get the names of others; takes "embed-" or "" for the option. */
+#define SL_RENAMING                                                                                \
+    "by --columns, with --skip-lines 1 for the header, or by `short` in a schema (inspect "        \
+    "--write-schema FILE, then --%sschema FILE). To store them as other fields, declare their "    \
+    "types there"
+
+/* Warns of columns that only one of two sets has; `more` follows. */
+void sl_columns_warn(const char *of, const char *than, const sl_column_names *fresh,
+                     const sl_column_names *missing, const char *more);
 
 #endif

@@ -407,8 +407,21 @@ static void write_in_order(const sl_destination *destination, const bson_t *list
     bson_destroy(&reply);
 }
 
-/* Refuses a text without header and given names, if earlier loads have named their columns: it may
- * be a further part of their table. */
+/* May a text that has no column of earlier loads be a part of their table? It has no header, or one
+ * of which only its place shows that it is one. */
+static bool may_be_part(const sl_dialect *d, const bson_t *list) {
+    bool other =
+        d->header_length > 0 ? d->header_assumed : strcmp(d->columns[0].published, "column1") == 0;
+    for (sl_walk walk = sl_walk_of(list); other && sl_walk_next(&walk);) {
+        const char *name = sl_look_string(&walk.item, "column");
+        for (size_t i = 0; other && i < d->column_count; i++)
+            other = strcasecmp(d->columns[i].published, name) != 0 &&
+                    strcasecmp(d->columns[i].key, name) != 0;
+    }
+    return other;
+}
+
+/* Refuses such texts without given names, if earlier loads have named their columns. */
 static bool check_names(const sl_job *job, const sl_destination *destination, bool exists,
                         sl_error *error) {
     const sl_format_options *options = &job->config->format_options;
@@ -420,22 +433,23 @@ static bool check_names(const sl_job *job, const sl_destination *destination, bo
     for (size_t i = 0; ok && !bson_empty(&list) && i < sl_source_set_count(job->set); i++) {
         const sl_job_source *source = &job->sources[i];
         const sl_dialect *d = source->dialect;
-        if (source->skipped || source->format != &sl_format_delimited || d->header_length > 0 ||
-            strcmp(d->columns[0].published, "column1") != 0)
+        if (source->skipped || source->format != &sl_format_delimited || !may_be_part(d, &list))
             continue;
-        if (sl_registry_lists(&list, "column1"))
-            break;
         write_in_order(destination, &list, d->column_count, names, sizeof names);
+        const bool header = d->header_length > 0;
         ok = sl_error_set(
             error, SL_EXIT_SOURCE,
-            "%s: no header is found, and its %s would be stored as column1 and so on, but earlier "
-            "loads into %s.%s have named their columns. Give the names in the order of the file, "
-            "%s: --columns %s. If the first line names them, give --header yes. To store them as "
-            "column1 and so on, name them so",
-            sl_source_set_at(job->set, i)->shown, sl_plural(d->column_count, "column"),
+            "%s: %s, and its %s would be stored as %.80s and so on, but earlier loads into %s.%s "
+            "have named their columns%s. Give the names in the order of the file, %s: --columns "
+            "%s. If the first line names them, give --header yes%s",
+            sl_source_set_at(job->set, i)->shown,
+            header ? "the first line is only assumed to be a header" : "no header is found",
+            sl_plural(d->column_count, "column"), d->columns[0].published,
             destination->target.database, destination->target.collection,
+            header ? " otherwise (are they pieces of one file, with one header?)" : "",
             *names ? "if it is that of the stored documents" : "as the documents do",
-            *names ? sl_shell_word(names, word, sizeof word) : "NAME,...");
+            *names ? sl_shell_word(names, word, sizeof word) : "NAME,...",
+            header ? "" : ". To store them as column1 and so on, name them so");
     }
     bson_destroy(&list);
     return ok;

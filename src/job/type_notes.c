@@ -49,15 +49,6 @@ bool sl_type_declare(const char *name, const sl_schema_column *type, char list[4
     return *one && strlen(list) + strlen(one) < 400 && strcat(list, one);
 }
 
-void sl_column_names_add(sl_column_names *columns, const char *name) {
-    char one[80];
-    sl_text_printable(sl_text_of(name), one, sizeof one);
-    if (columns->count++ < SL_NAMES_SHOWN)
-        columns->used +=
-            sl_print_text(columns->shown + columns->used, sizeof columns->shown - columns->used,
-                          "%s%s", columns->used ? ", " : "", one);
-}
-
 /* ---- warnings ---- */
 
 /* Names the columns of CREATE TABLE that are text because of such digits. */
@@ -73,11 +64,10 @@ static void log_kept(const sl_job *job) {
             sl_column_names_add(&kept, dialect->columns[i].published);
     }
     if (kept.count > 0)
-        sl_log_warning("dates hold milliseconds; the seconds of %s%s have more digits, so %s "
+        sl_log_warning("dates hold milliseconds; the seconds of %s have more digits, so %s "
                        "loaded as text. To cut them, export the table as CSV, and load it with "
                        "--types COLUMN=datetime (docs/from-sql.md)",
-                       kept.shown, kept.count > SL_NAMES_SHOWN ? " ..." : "",
-                       kept.count == 1 ? "it is" : "they are");
+                       kept.shown, kept.count == 1 ? "it is" : "they are");
 }
 
 /* Names the columns of dates that are text because of digits that a date cannot hold, or because
@@ -104,10 +94,10 @@ static void log_cut(const sl_job *job) {
             sl_type_declare(typed->name, &(sl_schema_column){.type = SL_TYPE_DATETIME}, types);
     }
     if (cut.count > 0)
-        sl_log_warning("dates hold milliseconds; the seconds of %s%s have more digits, so %s "
+        sl_log_warning("dates hold milliseconds; the seconds of %s have more digits, so %s "
                        "loaded as text: %s%s%s%s",
-                       cut.shown, cut.count > SL_NAMES_SHOWN ? " ..." : "",
-                       cut.count == 1 ? "it is" : "they are", listed > 0 ? "--types " : "",
+                       cut.shown, cut.count == 1 ? "it is" : "they are",
+                       listed > 0 ? "--types " : "",
                        listed > 0 ? sl_shell_word(types, word, sizeof word) : "",
                        listed > 0 ? " cuts them" : "",
                        listed == cut.count ? ""
@@ -187,10 +177,9 @@ static void log_padded(const sl_job *job) {
             sl_column_names_add(&padded, column->name);
     }
     if (padded.count > 0)
-        sl_log_warning("only the blanks around values make %s text: %s%s. With --trim, "
+        sl_log_warning("only the blanks around values make %s text: %s. With --trim, "
                        "the values become numbers, dates or flags",
-                       sl_plural(padded.count, "column"), padded.shown,
-                       padded.count > SL_NAMES_SHOWN ? " ..." : "");
+                       sl_plural(padded.count, "column"), padded.shown);
 }
 
 /* Warns of words such as NULL, which are texts in some columns, and missing values in others. */
@@ -217,9 +206,9 @@ static void log_words(const sl_job *job) {
         used += sl_print_text(shown + used, sizeof shown - used, "%s%s", used ? ", " : "", word);
         options += sl_print_text(given + options, sizeof given - options, " --null %s", word);
     }
-    sl_log_warning("%s: no value in columns of numbers, dates or flags, but a text in %s%s. If "
+    sl_log_warning("%s: no value in columns of numbers, dates or flags, but a text in %s. If "
                    "it is no value there either, give%s",
-                   shown, texts.shown, texts.count > SL_NAMES_SHOWN ? " ..." : "", given);
+                   shown, texts.shown, given);
 }
 
 /* Reports numbers that have a decimal point between commas, and a comma in other files. */

@@ -5,6 +5,7 @@
 
 #include "document_sample.h"
 
+#include "format/dialects.h"
 #include "format/typing.h"
 
 /* Adds NAME=TYPE to a list, if there is room, and the name has no character that divides the list.
@@ -14,14 +15,5 @@ bool sl_type_declare(const char *name, const sl_schema_column *type, char list[4
  * them; nothing if there are none, or the name cannot be written. `decimal`: numbers are
  * decimal128. */
 void sl_type_write_readings(const sl_typed_column *column, bool decimal, char *out, size_t room);
-
-#define SL_NAMES_SHOWN 5u
-
-typedef struct sl_column_names {
-    char shown[600];
-    size_t used, count;
-} sl_column_names;
-
-void sl_column_names_add(sl_column_names *columns, const char *name);
 
 #endif

@@ -638,9 +638,8 @@ static bool choose_declared(const sl_job *job, const known_type *types, size_t c
 typedef struct refusal {
     char shown[1500];
     size_t used, count;
-    char cases[800]; /* columns with the names of fields in another case */
-    size_t cases_used, case_count;
-    bool sampled;    /* another program has stored a column */
+    sl_column_names cases; /* columns with the names of fields in another case */
+    bool sampled;          /* another program has stored a column */
     char types[400]; /* NAME=TYPE,... of columns that have one type, which only some values do not
                         fit, or which is only declared */
     char own[400];   /* the same, of all columns but keys with their types in this load */
@@ -714,16 +713,10 @@ static void refuse_case(const sl_job *job, known_types *known, const sl_typed_la
         !sl_load_mode(job->config)->removes && !(keys && sl_key_names_have(&keys->id, column));
     const bool matched = keys && sl_key_names_have(&keys->match, column);
     const char *name = stored || matched ? name_in_other_case(known, column) : NULL;
-    char here[70], there[70];
     for (size_t i = 0; name && i < layout->count; i++) /* the table itself has both columns */
         name = strcmp(layout->columns[i].path, name) == 0 ? NULL : name;
-    if (!name || refused->case_count++ >= REFUSED_SHOWN)
-        return;
-    sl_text_printable(sl_text_of(column), here, sizeof here);
-    sl_text_printable(sl_text_of(name), there, sizeof there);
-    refused->cases_used += sl_print_text(refused->cases + refused->cases_used,
-                                         sizeof refused->cases - refused->cases_used, "%s%s (%s)",
-                                         refused->cases_used ? ", " : "", here, there);
+    if (name)
+        sl_column_names_add_as(&refused->cases, column, name);
 }
 
 static bool refuse_types(const sl_job *job, const sl_destination *destination,
@@ -731,15 +724,12 @@ static bool refuse_types(const sl_job *job, const sl_destination *destination,
     const sl_target *target = &destination->target;
     const char *embed = job->config->divided ? "embed-" : "";
     char word[SL_WORD_ROOM(sizeof refused->types)], own[sizeof word];
-    if (refused->case_count > 0)
+    if (refused->cases.count > 0)
         return sl_error_set(
             error, SL_EXIT_SOURCE,
             "fields of the documents in %s.%s have the names of these columns in another case, so "
-            "they would be two fields: %s%s. Name the columns as the documents do: by --columns, "
-            "with --skip-lines 1 for the header, or by `short` in a schema (inspect --write-schema "
-            "FILE, then --%sschema FILE). To store them as other fields, declare their types there",
-            target->database, target->collection, refused->cases,
-            refused->case_count > REFUSED_SHOWN ? " ..." : "", embed);
+            "they would be two fields: %s. Name the columns as the documents do: " SL_RENAMING,
+            target->database, target->collection, refused->cases.shown, embed);
     if (refused->keys == refused->count)
         return sl_error_set(
             error, SL_EXIT_SOURCE,
@@ -869,7 +859,7 @@ bool sl_types_adopt(sl_job *job, const sl_destination *destination, bool compari
     }
     known_clear(&known);
     return ok &&
-           (refused.count + refused.case_count == 0 ||
+           (refused.count + refused.cases.count == 0 ||
             refuse_types(job, destination, &refused, error)) &&
            sl_types_apply(job, error);
 }
@@ -1101,14 +1091,17 @@ static known_type *alike_of(const known_types *known, const char *column, bool e
 }
 
 /* Warns of columns that no earlier load has stored, and of stored ones that this load is the first
- * to lack. Records of --mode merge and update may lack columns, and those of an archive are not all
- * known. */
+ * to lack, or whose fields it removes. Records of --mode merge and update may lack columns, and those
+ * of an archive are not all known. */
 static void warn_of_columns(const sl_job *job, const sl_destination *destination,
                             const recording *r, bool warns) {
     const known_types *known = r->known;
     sl_column_names fresh = {.count = 0}, missing = {.count = 0}, alike = {.count = 0};
-    bool partial = sl_load_mode(job->config)->sets_fields;
-    size_t count;
+    const sl_mode_row *mode = sl_load_mode(job->config);
+    const bool replaces = mode->matches && !mode->sets_fields;
+    bool partial = mode->sets_fields;
+    char than[600], more[1600];
+    size_t count, used = 0;
     for (size_t i = 0; i < sl_source_set_count(job->set); i++)
         partial = partial || sl_source_set_at(job->set, i)->kind == SL_SOURCE_ARCHIVE;
     for (size_t i = 0; i < r->added_count; i++) {
@@ -1125,7 +1118,7 @@ static void warn_of_columns(const sl_job *job, const sl_destination *destination
     }
     for (size_t i = 0; i < known->count && !partial; i++) {
         known_type *type = &known->items[i];
-        if (type->sampled || type->present || type->missed)
+        if (type->sampled || type->present || (type->missed && !replaces))
             continue;
         type->missed = true;
         if (i == 0 || strcmp(type->column, type[-1].column) != 0)
@@ -1133,18 +1126,22 @@ static void warn_of_columns(const sl_job *job, const sl_destination *destination
     }
     if (!warns || known->count == 0 || bson_empty(&known->list) || fresh.count + missing.count == 0)
         return;
-    sl_log_warning(
-        "this load has other columns than earlier loads into %s.%s: %s%s%s%s%s%s%s.%s%s%s If a "
-        "column was renamed, a query for one name does not find the other: a schema "
-        "(inspect --write-schema FILE) stores both under one name, with aliases",
-        destination->target.database, destination->target.collection, fresh.count ? "new: " : "",
-        fresh.shown, fresh.count > SL_NAMES_SHOWN ? " ..." : "",
-        fresh.count && missing.count ? "; " : "", missing.count ? "missing: " : "", missing.shown,
-        missing.count > SL_NAMES_SHOWN ? " ..." : "",
-        alike.count ? " These look like missing ones: " : "", alike.shown,
-        alike.count ? "; but they are written with other characters (accents apart from their "
-                      "letters, or no-break spaces), so they are other fields."
-                    : "");
+    sl_print_text(than, sizeof than, "earlier loads into %s.%s", destination->target.database,
+                  destination->target.collection);
+    *more = '\0';
+    if (replaces && missing.count > 0)
+        used = sl_print_text(more, sizeof more,
+                             " --mode %s removes the missing fields from the documents that match: "
+                             "--mode %s keeps them.",
+                             mode->name,
+                             sl_modes[mode->creates ? SL_MODE_MERGE : SL_MODE_UPDATE].name);
+    if (alike.count > 0)
+        sl_print_text(more + used, sizeof more - used,
+                      " These look like missing ones: %s; but they are written with other "
+                      "characters (accents apart from their letters, or no-break spaces), so they "
+                      "are other fields.",
+                      alike.shown);
+    sl_columns_warn("this load", than, &fresh, &missing, more);
 }
 
 /* Adds the types once, unless the registry shall only be read; warns in the first attempt. `*done`:

@@ -90,9 +90,10 @@ class IdField(support.Case):
                       self.refused("a.csv", "id,t\n1,x\n", "--id-field", "key"))
 
     def test_a_column_that_one_entry_of_an_archive_does_not_have(self):
-        for names, code in (("key,t", support.EXIT_OK), ("id,t", support.EXIT_SOURCE)):
+        for names, code in (("key,t,u,v", support.EXIT_OK), ("id,t,u,v", support.EXIT_SOURCE)):
             for types in ("auto", "text"):  # with and without a sample of the entries
-                archive = self.file("a.tar", making.tar([("1.csv", "key,t\n1,x\n"), ("2.csv", f"{names}\n2,y\n")]))
+                archive = self.file("a.tar", making.tar([("1.csv", "key,t,u,v\n1,x,,\n"),
+                                                          ("2.csv", f"{names}\n2,y,,\n")]))
                 outcome = self.shardload("load", "--sink", "null", "--types", types, "--id-field", "key", archive,
                                          code=code)
         self.assertIn("a.tar: 2.csv has no column key, which --id-field names", outcome.err)

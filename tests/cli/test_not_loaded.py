@@ -59,13 +59,27 @@ class Tables(Case):
             self.assertIn("a.tar: b.csv: not loaded: " + self.message.format(f"{path}: a.csv"), outcome.err)
             self.assert_accounting(self.scratch / f"w{len(words)}", records=1)
 
-    def test_tables_with_common_columns_are_loaded(self):
+    def test_common_columns(self):
+        """More than two thirds are one table: tables of all kinds have a key and a name. A count of columns without
+        names is another table's."""
         schema = self.file("s.yaml", "name: s\ncolumns: [{name: Kunden-Nr.}, {name: Name}, {name: PLZ}]\n")
-        for text, words in ((b"Kunden-Nr.;PLZ\n2;1\n", ()), (b"Name;Kunden-Nr.;PLZ;Ort;Land\nB;2;1;X;Y\n", ()),
-                            (b"Name;Kunden-Nr.;Ort\nB;2;X\n", ()), (self.orders, ("--schema", schema))):
+        for text, words in ((b"Name;Kunden-Nr.;PLZ;Ort\nB;2;1;X\n", ()), (self.orders, ("--schema", schema))):
             self.file("f/b.csv", text)
-            _, work = self.dump(*words, "f")
-            self.assert_accounting(work, records=2)
+            self.assert_accounting(self.dump(*words, "f")[1], records=2)
+        for a, b in ((self.customers, b"Kunden-Nr.;Name\n1;B\n"), (self.customers, b"Name;Kunden-Nr.;Preis\nB;2;1.5\n"),
+                     (b"1;a\n2;b\n", b"1;2;a\n3;4;b\n")):
+            for name, text in ("a", a), ("b", b):
+                self.file(f"f/{name}.csv", text)
+            self.shardload("inspect", "f", code=support.EXIT_SOURCE, message="f/b.csv: another table than f/a.csv: ")
+
+    def test_a_renamed_column(self):
+        """Queries for one name do not find the other; columns that were only added are no such sign."""
+        for last, warns in ("Umsatz", True), ("Betrag;Ort", False):
+            for name, columns in ("a", "Betrag"), ("b", last):
+                self.file(f"f/{name}.csv", f"Nr;Name;Tag;{columns}\n1;A;2;3{';X' * columns.count(';')}\n")
+            outcome = self.shardload("inspect", "f")
+            self.assertEqual("f/b.csv has other columns than f/a.csv: new: Umsatz; missing: Betrag. If a column was"
+                             in outcome.err, warns, outcome.err)
 
 
 class Archives(Case):

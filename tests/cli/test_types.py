@@ -360,7 +360,7 @@ class Types(support.Case):
         """Each text, a file or an entry, is compared with all others, not only with the first one."""
         rows = [f"a{n},b{n},c{n}\n" for n in range(40)]
         pieces = ["name,street,town\n" + "".join(rows[:20]), "".join(rows[20:])]
-        others = ["street,value\n1,2\n", "n,street,town,zip\n1,x,y,2\n"]
+        others = ["name,street,town,value\na,b,c,2\n", "name,street,town,zip\na,x,y,2\n"]
         for name, text in zip(("1", "2", "8", "9"), (others[0], *pieces, others[1])):
             self.file(f"f/{name}.csv", text)
         for entries, words in (([], ["f"]), ([others[0], *pieces], []), (pieces, ["--types", "text"]),
@@ -371,6 +371,18 @@ class Types(support.Case):
         self.assertIn("unpack the archives, and load the files joined", outcome.err)
         self.assertEqual(len(self.documents("f", "--include", "[129].csv")[0]), 22)  # no pieces
         self.assertEqual(len(self.documents(self.tar([others[0], pieces[0], others[1]]))[0]), 22)
+
+    def test_names_in_another_case(self):
+        """They would be two fields; a header that is repeated in capitals is no record."""
+        texts = "Code,Land\nC1,AT\nC2,DE\n", "CODE,LAND\nC3,CH\n"
+        paths = [self.file(f"{n}.csv", text) for n, text in enumerate(texts)]
+        for words in ((), ("--header", "yes")):
+            self.shardload("inspect", *words, *paths, code=support.EXIT_SOURCE,
+                           message="0.csv has the names of these columns in another case, so they would be two fields: "
+                                   "CODE (Code), LAND (Land). Name the columns as it does: by --columns, with "
+                                   "--skip-lines 1 for the header")
+        for words in (["--columns", "Code,Land", "--skip-lines", "1", *paths], [self.file("all.csv", "".join(texts))]):
+            self.assertEqual([document["Code"] for document in self.documents(*words)[0]], ["C1", "C2", "C3"])
 
     def test_pieces_with_a_schema(self):
         """A line that names no column of the schema is a record, never a header."""
@@ -418,9 +430,9 @@ class Types(support.Case):
         self.file("f/3.csv", "a,c\n5,6\n")        # other columns
         self.file("g/1.csv", "a,b,c\nx,1,2\n")    # more columns
         self.file("g/2.csv", "a,b\n7,8\n")
-        documents, _ = self.documents("g")
+        documents, _ = self.documents("g/1.csv", "g/2.csv")
         self.assertEqual(documents, [{"a": "x", "b": 1, "c": 2}, {"a": "7", "b": 8}])
-        documents, _ = self.documents("f")
+        documents, _ = self.documents("f/1.csv", "f/2.csv", "f/3.csv")
         self.assertEqual(documents, [{"a": "1", "b": 2}, {"b": 3, "a": "007"}, {"a": "5", "c": 6}])
 
     def test_the_middle_of_a_large_file_is_in_the_sample(self):
@@ -454,8 +466,8 @@ class Types(support.Case):
                           reason)
 
     def test_later_entries_of_an_archive(self):
-        texts = ["a,b\n1,2\n"] * 12
-        texts[1], texts[10] = "b,a\n3,004\n", "c,b,a\n007,5,8\n"
+        texts = ["a,b,d\n1,2,\n"] * 12
+        texts[1], texts[10] = "b,d,a\n3,,004\n", "c,b,a,d\n007,5,8,\n"
         documents, work = self.documents(self.tar(texts))
         self.assertEqual(documents[:2], [{"a": "1", "b": 2}, {"b": 3, "a": "004"}])
         self.assertEqual(documents[10], {"c": "007", "b": 5, "a": "8"})
@@ -464,9 +476,9 @@ class Types(support.Case):
 
     def test_a_later_entry_of_an_archive_with_one_column_more(self):
         """Its other columns have the types that they have in the other entries."""
-        texts = ["a,b\n" + f"1,{'x' * 1000}\n" * 5000, "a,b,shop\n2,y,7\n"]
+        texts = ["a,b,n\n" + f"1,{'x' * 1000},5\n" * 5000, "a,b,n,shop\n2,y,3,7\n"]
         documents, work = self.documents(self.tar(texts))
-        self.assertEqual(documents[-1], {"a": 2, "b": "y", "shop": "7"})
+        self.assertEqual(documents[-1], {"a": 2, "b": "y", "n": 3, "shop": "7"})
         self.assertIn("1.csv: its columns that were not in the sample", (work / "shardload.log").read_text("utf-8"))
 
     def test_text_after_a_json_value(self):
@@ -497,10 +509,10 @@ class Types(support.Case):
 
     def test_entries_with_lines_before_the_table(self):
         documents, work = self.documents(self.tar([
-            "a,b\n1,x\n", "Title of " + "a" * 99 + "\n\na,b\n2,y\n", "c" * 99 + ",b\n3,z\n",
-            "Title, too\n\n\na,b,c\n4,5,6\n"]))
-        self.assertEqual(documents, [{"a": 1, "b": "x"}, {"a": 2, "b": "y"},
-                                     {"c" * 99: 3, "b": "z"}, {"a": 4, "b": "5", "c": 6}])
+            "p,q,a,b\n0,0,1,x\n", "Title of " + "a" * 99 + "\n\np,q,a,b\n0,0,2,y\n",
+            "p,q," + "c" * 99 + ",b\n0,0,3,z\n", "Title, too\n\n\np,q,a,b,c\n0,0,4,5,6\n"]))
+        self.assertEqual(documents, [{"p": 0, "q": 0, **rest} for rest in (
+            {"a": 1, "b": "x"}, {"a": 2, "b": "y"}, {"c" * 99: 3, "b": "z"}, {"a": 4, "b": "5", "c": 6})])
         self.assert_accounting(work, records=4, rejectedByParser=0)
 
     def test_an_assumed_header_is_shown(self):

@@ -320,7 +320,7 @@ class Standalone(Modes, support.ClusterCase):
         document. Texts in archives are read later."""
         self.database.t.create_index("k.id", unique=True)
         self.database.t.insert_many([{"k": {"id": n}} for n in (1, 2, 9)])
-        nested, flat = self.file("a.csv", b"k.id,v\n1,a\n"), self.file("b.csv", b"k.id,v,v.y\n3,c,1\n")
+        nested, flat = self.file("a.csv", b"k.id,v,w\n1,a,\n"), self.file("b.csv", b"k.id,v,w,v.y\n3,c,,1\n")
         pack = self.scratch / "p.tar"
         subprocess.run(["tar", "cf", pack, "-C", self.scratch, "a.csv", "b.csv"], check=True)
         for sources, code in (([nested, flat], support.EXIT_USAGE), ([flat, nested], support.EXIT_USAGE),

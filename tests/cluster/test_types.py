@@ -116,7 +116,7 @@ class Remembered(support.ClusterCase):
         folder = self.scratch / "many"
         folder.mkdir()
         for n in range(100):
-            (folder / f"{n}.csv").write_text(",".join(f"{'a' if k < 512 else n}c{k}" for k in range(1024)) + "\n1\n")
+            (folder / f"{n}.csv").write_text(",".join(f"{'a' if k < 700 else n}c{k}" for k in range(1024)) + "\n1\n")
         self.shardload("load", *self.target(), "--types", "text", "--ragged", "pad", folder, code=support.EXIT_SOURCE,
                        message="its list types would have more than 10000 entries",
                        through=["sh", "-c", 'ulimit -t 20; exec "$0" "$@"'])
@@ -559,6 +559,19 @@ class Remembered(support.ClusterCase):
         self.load("--columns", "column1,column2,column3", self.file("third.csv", "5,e,8.5\n6,f,9.5\n"))
         self.load(self.file("fourth.csv", "7,g,8.5\n8,h,9.5\n"))  # the collection has such columns now
 
+    def test_a_later_piece_whose_first_record_may_be_a_header(self):
+        """The record was lost, and the others had its values as names."""
+        piece = self.file("piece.csv", "C3,Wien\nC4,Graz\nC5,Bern\n")
+        self.load(self.csv("C1,Bonn", "C2,Kiel", header="code,ort"))
+        for command in "load", "plan":
+            self.shardload(command, *self.target(), piece, code=support.EXIT_SOURCE,
+                           message="named their columns otherwise (are they pieces of one file, with one header?). "
+                                   "Give the names in the order of the file, if it is that of the stored documents: "
+                                   "--columns code,ort. If the first line names them, give --header yes")
+        self.load("--columns", "code,ort", piece)
+        self.assertEqual(self.database.t.count_documents({"code": {"$exists": True}}), 5)
+        self.load("--header", "yes", self.file("other.csv", "wort,sinn\na,b\nc,d\n"))
+
     def test_new_and_missing_columns_are_reported_once(self):
         """For a renamed column, the schema of the message stores one field."""
         def differs(*words):
@@ -575,6 +588,11 @@ class Remembered(support.ClusterCase):
         self.assertEqual(differs("--types", "text", self.csv("1" + ",x" * 7, header="n,a,b,c,d,e,f,g")),
                          "new: a, b, c, d, e ...; missing: title, vat")
         part = self.csv("1,b,7", header="n,title,tax")
+        self.load("--drop", "--id-field", "n", old)
+        for _ in range(2):
+            outcome, _ = self.load("--mode", "upsert", "--id-field", "n", self.csv("1,7", header="n,tax"))
+            self.assertIn("missing: name. --mode upsert removes the missing fields from the documents that match: "
+                          "--mode merge keeps them. If", outcome.err)
         self.load("--drop", "--id-field", "n", old)
         self.assertEqual(differs("--mode", "merge", "--id-field", "n", part), "new: tax, title")
         schema = self.scratch / "s.yaml"
