@@ -439,6 +439,15 @@ bool sl_column_guess_is_grouped(const sl_column_guess *guess, bool surely) {
            (!surely || guess->thousands == (SL_THOUSANDS_FEW | SL_THOUSANDS_ZERO));
 }
 
+void sl_column_guess_use_comma(sl_column_guess *guess) {
+    const uint8_t zero = guess->kinds & KIND_DOUBLE ? 0 : SL_THOUSANDS_ZERO; /* 1.234.567 */
+    if (guess->kinds & KIND_INT || !(guess->forms & guess->grouped & 1) || guess->decimals & 1 ||
+        (guess->thousands | zero) != (SL_THOUSANDS_FEW | SL_THOUSANDS_ZERO))
+        return;
+    guess->kinds = 0;
+    guess->forms = guess->decimals = 1;
+}
+
 bool sl_column_guess_has_point(const sl_column_guess *guess) {
     return guess->kinds & KIND_DOUBLE && guess->ungrouped;
 }
@@ -527,15 +536,13 @@ static uint32_t kinds_of(sl_text value, sl_column_guess *guess, const sl_notatio
     }
     if (left & KIND_NUMBERS)
         kinds |= number_kinds(value, left, &guess->number);
-    if (kinds & KIND_DOUBLE) {
-        const bool plain = is_whole(value);
-        const size_t digits = value.length - (*value.bytes == '-');
-        guess->ungrouped = guess->ungrouped || (!plain && !is_grouped(value));
-        if (plain && (digits > 1 || value.bytes[value.length - 1] != '0')) /* 0 has no fraction */
-            guess->thousands |= digits <= 3 ? SL_THOUSANDS_FEW : SL_THOUSANDS_MANY;
-        if (!plain && value.bytes[value.length - 1] == '0')
-            guess->thousands |= SL_THOUSANDS_ZERO;
-    }
+    const bool plain = is_whole(value);
+    const size_t count = value.length - (*value.bytes == '-');
+    guess->ungrouped = guess->ungrouped || (kinds & KIND_DOUBLE && !plain && !is_grouped(value));
+    if (plain && (count > 1 || value.bytes[value.length - 1] != '0')) /* 0 has no fraction */
+        guess->thousands |= count <= 3 ? SL_THOUSANDS_FEW : SL_THOUSANDS_MANY;
+    if (!plain && value.bytes[value.length - 1] == '0')
+        guess->thousands |= SL_THOUSANDS_ZERO;
     if (guess->forms)
         add_forms(value, guess);
     guess->minus = guess->minus || value.bytes[value.length - 1] == '-';
@@ -645,8 +652,6 @@ void sl_column_guess_add(sl_column_guess *guess, sl_text value, const sl_notatio
     uint32_t kinds = guess->kinds & kinds_of(value, guess, notation);
     if (kinds != guess->kinds)
         sl_text_printable(value, guess->example, sizeof guess->example);
-    if (kinds == 0 && guess->kinds != 0)
-        guess->comma = guess->comma || sl_has_decimal_comma(value);
     guess->kinds = kinds;
 }
 

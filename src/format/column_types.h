@@ -112,10 +112,10 @@ typedef struct sl_column_guess {
     sl_number_facts number;
     uint8_t forms;          /* bit set of sl_number_forms */
     uint8_t grouped;        /* of these: digits of a value are in groups */
-    uint8_t decimals;       /* of these: a value has a fraction */
+    uint8_t decimals;       /* of these: a value has a fraction, or another column proves the form */
     uint32_t form_kinds[2]; /* types that store the values with a decimal point; comma */
     bool date_time;         /* a value of ISO 8601 has a time */
-    bool comma;             /* a value has a decimal comma: 2,75 */
+    bool comma;             /* a value has a decimal comma and a unit: 2,75 % */
     bool ungrouped;         /* a value has a point that does not separate groups of digits: 2.75 */
     bool minus;             /* a value has its minus at the end: 2,75- */
     uint8_t thousands;      /* bit set of SL_THOUSANDS_... */
@@ -163,6 +163,10 @@ bool sl_has_decimal_comma(sl_text value);
 /* Can the points in all numbers of the column separate thousands, as in 12.500? With `surely`: is
  * that the only reading of all of them? */
 bool sl_column_guess_is_grouped(const sl_column_guess *guess, bool surely);
+
+/* For a text whose numbers have decimal commas: whole numbers such as 12.000 and 1.234.567 become
+ * int, if the column also has numbers below 1000, and none above without points. */
+void sl_column_guess_use_comma(sl_column_guess *guess);
 
 /* Has a number of the column a decimal point for certain, as in 2.75? */
 bool sl_column_guess_has_point(const sl_column_guess *guess);

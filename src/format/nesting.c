@@ -73,6 +73,30 @@ bool sl_nesting_is_nested(const char *name) {
     return split(name, parts) > 0;
 }
 
+bool sl_nesting_is_element(const char *name, char *path, char *first) {
+    char *end = path;
+    bool element = false, last = false;
+    for (const char *at = name; *at;) {
+        const bool bracket = *at == '[';
+        const size_t digits = *at == '.' || bracket ? strspn(at + 1, "0123456789") : 0;
+        const char *after = at + 1 + digits + bracket;
+        last = digits > 0 && (bracket ? after[-1] == ']' : !*after || strchr(".[", *after));
+        element = element || last;
+        if (last)
+            first += sprintf(first, bracket ? "[0]" : ".0");
+        else
+            *end++ = *first++ = *at;
+        at = last ? after : at + 1;
+    }
+    *first = '\0';
+    strcpy(end, "[0]");
+    element = element && sl_nesting_is_nested(path);
+    *end = '\0';
+    if (last)
+        strcpy(path, name);
+    return element;
+}
+
 static size_t add_node(tree *t, node added) {
     node *nodes = sl_grow(t->nodes, t->count, &t->room, sizeof *nodes);
     if (!nodes) {

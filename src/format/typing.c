@@ -3,6 +3,7 @@
 #include "typing.h"
 #include "convert.h"
 #include "fields.h"
+#include "nesting.h"
 #include "util/grow.h"
 #include "util/log.h"
 #include "util/memory_stream.h"
@@ -111,6 +112,23 @@ static void list_layout(sl_typing *typing, size_t k) {
     }
 }
 
+/* Looks for the column of the first element, if the column is of an element of an array. */
+static bool find_element(sl_typed_layout *layout, sl_typed_column *column) {
+    const size_t room = strlen(column->path) + strlen(column->name) + 4;
+    char *path = malloc(room), *first = malloc(room), *own = path;
+    bool ok = path && first;
+    if (ok && sl_nesting_is_element(column->name, path, first) &&
+        (column->element = typed_layout_column(layout, first)) != NULL) {
+        sl_nesting_is_element(column->path, path, first);
+        own = column->path != column->name ? column->path : NULL;
+        column->path = path;
+        column->element = column->element == column ? NULL : column->element;
+    }
+    free(own);
+    free(first);
+    return ok;
+}
+
 /* Sorts the columns of the last layout, which is complete, and adds it to the index. */
 static bool end_layout(sl_typing *typing, sl_error *error) {
     const size_t last = typing->count - 1;
@@ -119,6 +137,8 @@ static bool end_layout(sl_typing *typing, sl_error *error) {
     for (size_t i = 0; i < layout->count; i++) {
         sl_typed_column *column = &layout->columns[i];
         uint64_t at = sl_process_hash(column->name);
+        if (!find_element(layout, column))
+            return sl_error_memory(error, "inferring types");
         layout->hash += at;
         column->first = last;
         for (size_t k; (k = sl_name_index_next(&typing->index, &at)) != SIZE_MAX;) {
@@ -468,16 +488,19 @@ typedef struct separators {
 static void decide(sl_typed_layout *layout, const separators of[2]) {
     for (size_t i = 0; i < layout->count; i++) {
         sl_typed_column *column = &layout->columns[i];
-        bool grouped = false, surely = true;
+        bool grouped = false, surely = true, commas = column->guess.values > 0;
         for (size_t c = 0; c < 2; c++) {
             if (column->written & (c == 0 ? SL_BETWEEN_COMMAS : SL_BETWEEN_OTHERS)) {
                 grouped = grouped || of[c].likely || !of[c].points;
                 surely = surely && !of[c].likely;
+                commas = commas && of[c].commas && !of[c].points;
             }
         }
         column->blanks = column->blanks || column->padded;
         if (column->schema.declared)
             continue;
+        if (commas)
+            sl_column_guess_use_comma(&column->guess);
         if (grouped && sl_column_guess_is_grouped(&column->guess, surely))
             column->guess.kinds = 0;
         sl_column_guess_decide(&column->guess, &column->schema);
@@ -566,30 +589,46 @@ static void divide_forms(sl_typing *typing) {
     }
 }
 
+/* Adds what is known of a column to `first`, which may be NULL; or copies it from there. */
+static void merge_column(sl_typed_column *first, sl_typed_column *column, bool copies) {
+    for (sl_rest_types r = 0; r < SL_RESTS && first; r++) {
+        if (copies)
+            column->rests[r].misfits = 0;
+        else
+            sl_column_rest_merge(&first->rests[r], r, &first->guess, &column->rests[r],
+                                 &column->guess);
+    }
+    if (first && copies) {
+        column->guess = first->guess;
+        column->written = first->written;
+    } else if (first) {
+        sl_column_guess_merge(&first->guess, &column->guess);
+        first->written |= column->written;
+    }
+}
+
+/* Merges the columns of elements into those of the first ones, or copies these. */
+static void merge_elements(sl_typed_layout *layout, bool copies) {
+    for (size_t i = 0; i < layout->count; i++) {
+        sl_typed_column *column = &layout->columns[i];
+        merge_column((sl_typed_column *)column->element, column, copies);
+        if (copies && column->element && !column->schema.declared &&
+            sl_column_types[column->element->schema.type].axis == SL_AXIS_NONE)
+            column->schema = column->element->schema;
+    }
+}
+
 void sl_typing_decide(sl_typing *typing) {
+    for (size_t k = 0; k < typing->count; k++)
+        merge_elements(typing->layouts[k], false);
     divide_forms(typing);
     for (int copies = 0; copies < 2; copies++) {
-        for (size_t k = 1; k < typing->count; k++) {
+        for (size_t k = 0; k < typing->count; k++) {
             sl_typed_layout *layout = typing->layouts[k];
-            for (size_t i = 0; i < layout->count; i++) {
-                sl_typed_column *column = &layout->columns[i];
-                sl_typed_column *first = namesake(typing, k, column);
-                if (first && copies) {
-                    column->guess = first->guess;
-                    column->written = first->written;
-                }
-                for (sl_rest_types r = 0; r < SL_RESTS && first; r++) {
-                    if (copies)
-                        column->rests[r].misfits = 0;
-                    else
-                        sl_column_rest_merge(&first->rests[r], r, &first->guess, &column->rests[r],
-                                             &column->guess);
-                }
-                if (first && !copies) {
-                    sl_column_guess_merge(&first->guess, &column->guess);
-                    first->written |= column->written;
-                }
-            }
+            for (size_t i = 0; i < layout->count; i++)
+                merge_column(namesake(typing, k, &layout->columns[i]), &layout->columns[i], copies);
+            if (copies)
+                merge_elements(layout, true);
         }
     }
     separators of[2] = {{.commas = false}, {.commas = false}};
@@ -602,7 +641,8 @@ void sl_typing_decide(sl_typing *typing) {
             for (size_t c = 0; c < 2; c++) {
                 if (!(column->written & (c == 0 ? SL_BETWEEN_COMMAS : SL_BETWEEN_OTHERS)))
                     continue;
-                of[c].commas |= column->guess.comma || (number && number->decimal == ',');
+                of[c].commas |= column->guess.comma || column->guess.marked[1] ||
+                                (number && number->decimal == ',');
                 of[c].points |= sl_column_guess_has_point(&column->guess);
             }
         }

@@ -20,7 +20,10 @@ typedef struct sl_typing sl_typing;
 
 typedef struct sl_typed_column {
     char *name;
-    char *path; /* in the documents: the name, or, of a record to embed, in the array */
+    char *path; /* in the documents: the name, or, of a record to embed, in the array; without the
+                   indexes of elements */
+    const struct sl_typed_column *element; /* the column of this field in the first element of an
+                                              array, whose type it has; NULL: it is no other one */
     const struct sl_typed_column *other; /* of the same name, with numbers in another form */
     size_t first; /* the first layout with this name, whose numbers have the same form */
     sl_column_guess guess;

@@ -23,6 +23,7 @@
 #include "format/declared.h"
 #include "format/delimited.h"
 #include "format/key_fields.h"
+#include "format/nesting.h"
 #include "report/run_record.h"
 #include "util/grow.h"
 #include "util/hash.h"
@@ -671,7 +672,7 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
     sl_type_declare(column->name, &own, refused->own);
     if (job->config->divided) /* --types is for the documents */
         refused->types[0] = refused->own[0] = '\0';
-    if (refused->count++ >= REFUSED_SHOWN)
+    if (column->element || refused->count++ >= REFUSED_SHOWN)
         return;
     for (size_t i = sl_source_set_count(job->set); i-- > 0;) {
         const sl_job_source *one = &job->sources[i];
@@ -818,12 +819,12 @@ static void adopt_column(const sl_job *job, known_types *known, sl_typed_layout 
     } else if (fits) {
         char name[200], was[SL_TYPE_ROOM], is[SL_TYPE_ROOM];
         sl_text_printable(sl_text_of(column->path), name, sizeof name);
-        if (other && column->guess.values > 0)
+        if (other && column->guess.values > 0 && !column->element)
             sl_log_info("column %s: %s, as in the collection; of this load's values alone it would "
                         "be %s",
                         name, sl_column_type_write(&chosen, is),
                         sl_column_type_write(&column->schema, was));
-        if (!comparing && column->guess.values > 0 &&
+        if (!comparing && column->guess.values > 0 && !column->element &&
             sl_typing_at(sl_types_plan(job)->typing, column->first) == layout)
             show_other_form(name, types, count, &chosen);
         sl_column_type_write(&chosen, is);
@@ -952,13 +953,12 @@ static void record_columns(const sl_job *job, recording *r) {
         for (size_t k = 0; k < source->dialect->column_count; k++) {
             const sl_bound_column *column = &source->dialect->columns[k];
             const char *array = job->config->format_options.array;
-            char path[1000];
-            snprintf(path, sizeof path, "%s.%s", array ? array : "", column->key);
-            if (!array)
-                record_column(r, column->repaired ? column->published : column->key,
-                              &column->schema);
-            else if (!is_left_out(job, path))
-                record_column(r, path, &column->schema);
+            char key[1000], path[1000], first[1000];
+            snprintf(key, sizeof key - 4, "%s%s%s", array ? array : "", array ? "." : "",
+                     column->repaired && !array ? column->published : column->key);
+            const bool element = !column->repaired && sl_nesting_is_element(key, path, first);
+            if (!array || !is_left_out(job, key))
+                record_column(r, element ? path : key, &column->schema);
         }
     }
     if (job->embed)

@@ -508,34 +508,78 @@ static const char *embedding_sources(const sl_load *load) {
     return config->path_count == 1 ? config->paths[0] : "the sources of the documents";
 }
 
+/* The refused documents of a source whose text is not known; `*known`: its other rejects. */
+static uint64_t lost_of(const sl_load *load, size_t source, uint64_t *known) {
+    const sl_source_account *account = &load->ledger.sources[source];
+    const uint64_t taken = load->job.own_ids ? 0 : atomic_load(&account->taken);
+    const uint64_t refused = atomic_load(&account->refused) - taken;
+    const bool kept = sl_text_is_kept(&load->job, &load->destination, source);
+    *known = atomic_load(&account->rejected) + (kept ? refused : 0);
+    return kept ? 0 : refused;
+}
+
+#define READING_ROOM 200
+#define COMMAND_MOST 2000u /* bytes, as a result of the log may have */
+
+/* The next source, from this one on, that has rejects whose text is known; with the `options` to
+ * read it, which are `like` (NULL: any). */
+static size_t next_rejecting(const sl_load *load, size_t source, const char *like,
+                             char options[READING_ROOM]) {
+    for (uint64_t known; source < sl_source_set_count(load->job.set); source++) {
+        lost_of(load, source, &known);
+        if (known > 0)
+            sl_sources_reading_options(&load->job, source, load->job.config->corrected_by, options,
+                                       READING_ROOM);
+        if (known > 0 && (!like || strcmp(options, like) == 0))
+            break;
+    }
+    return source;
+}
+
+/* Logs the command that loads the corrected records of rejects; or one for each dialect. */
+static void log_commands(const sl_load *load) {
+    const char *command = load->job.config->corrected_by;
+    const size_t sources = sl_source_set_count(load->job.set);
+    char path[SL_REJECTED_PATH_ROOM], word[SL_REJECTED_PATH_ROOM + 20], files[COMMAND_MOST];
+    char own[READING_ROOM], other[READING_ROOM];
+    const size_t first = next_rejecting(load, 0, NULL, own);
+    bool alike = true;
+    for (size_t i = first; alike && (i = next_rejecting(load, i, NULL, other)) < sources; i++)
+        alike = strcmp(own, other) == 0;
+    if (first == sources)
+        return;
+    sl_rejected_path(load->ledger.work_directory, path);
+    sl_shell_word(path, word, sizeof word);
+    sl_log_result("  the rejected records are in %s; correct them there, and load them:", path);
+    if (alike)
+        sl_log_result("    %s%s %s", command, own, word);
+    for (size_t i = first; !alike && (i = next_rejecting(load, i, NULL, own)) < sources; i++) {
+        if (next_rejecting(load, 0, own, other) < i) /* listed with that one */
+            continue;
+        for (size_t k = i, used = 0; k < sources;) {
+            used += sl_print_text(files + used, sizeof files - used, " %s/%06zu-*", word, k + 1);
+            k = next_rejecting(load, k + 1, own, other);
+            if (k == sources ||
+                strlen(command) + strlen(own) + used + strlen(word) + 20 > COMMAND_MOST) {
+                sl_log_result("    %s%s%s", command, own, files);
+                used = 0;
+            }
+        }
+    }
+}
+
 /* Logs the command that loads the corrected records of rejects, and, if most records were rejected,
  * how to load them with other options. */
 static void log_correction(const sl_load *load, const sl_load_counts *counts) {
     const sl_load_config *config = load->job.config;
     const uint64_t rejects = counts->rejects + counts->server_rejects;
-    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], path[SL_REJECTED_PATH_ROOM], more[200];
-    const size_t sources = sl_source_set_count(load->job.set);
-    size_t first = sources; /* source with such rejects */
-    uint64_t lost = 0;      /* rejects whose text is not known */
+    char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
+    uint64_t lost = 0, known; /* rejects whose text is not known */
     if (!config->corrected_by || config->map || !load->ledger.work_directory[0])
         return;
-    for (size_t i = sources; i-- > 0;) {
-        const sl_source_account *account = &load->ledger.sources[i];
-        const bool kept = sl_text_is_kept(&load->job, &load->destination, i);
-        const uint64_t taken = load->job.own_ids ? 0 : atomic_load(&account->taken);
-        const uint64_t refused = atomic_load(&account->refused) - taken;
-        lost += kept ? 0 : refused;
-        first = atomic_load(&account->rejected) + (kept ? refused : 0) > 0 ? i : first;
-    }
-    if (first < sources) {
-        sl_rejected_path(load->ledger.work_directory, path);
-        char word[SL_REJECTED_PATH_ROOM + 20];
-        sl_shell_word(path, word, sizeof word);
-        sl_sources_reading_options(&load->job, first, config->corrected_by, more, sizeof more);
-        sl_log_result("  the rejected records are in %s; correct them there, and load them:\n"
-                      "    %s%s %s",
-                      path, config->corrected_by, more, word);
-    }
+    for (size_t i = sl_source_set_count(load->job.set); i-- > 0;)
+        lost += lost_of(load, i, &known);
+    log_commands(load);
     const sl_mode_row *mode = sl_load_mode(config);
     if (mode->must_match && counts->server_rejects > lost)
         sl_log_result(
