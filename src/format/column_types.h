@@ -110,9 +110,9 @@ typedef struct sl_column_guess {
     bool unnumbered;             /* a value is no number in any form */
     bool marked[2];              /* a value is a number only with a decimal point; only a comma */
     sl_number_facts number;
-    uint8_t forms;          /* bit set of sl_number_forms */
-    uint8_t grouped;        /* of these: digits of a value are in groups */
-    uint8_t decimals;       /* of these: a value has a fraction, or another column proves the form */
+    uint8_t forms;    /* bit set of sl_number_forms */
+    uint8_t grouped;  /* of these: digits of a value are in groups */
+    uint8_t decimals; /* of these: a value has a fraction, or another column proves the form */
     uint32_t form_kinds[2]; /* types that store the values with a decimal point; comma */
     bool date_time;         /* a value of ISO 8601 has a time */
     bool comma;             /* a value has a decimal comma and a unit: 2,75 % */

@@ -4,6 +4,7 @@ happens to values that do not fit."""
 import csv
 import datetime
 import decimal
+import itertools
 import random
 import re
 import shlex
@@ -209,6 +210,17 @@ class Types(support.Case):
             self.assertEqual("--types 'k=double' (as 3.1)" in inspected.err, types == "text")
         self.assertEqual(self.documents("--types", "k=double", self.file("k.csv", "k,n\n3.1,1\n3.10,1\n"))[0],
                          [{"k": 3.1, "n": 1}] * 2)
+
+    def test_the_order_of_files_does_not_change_their_numbers(self):
+        """12.250 was stored as 12.25, 12250 or text, whichever file came first."""
+        for first, second, third in (("1.2345", "1.500", "1,5"), ("1,234.50", "12.250", "1,5"),
+                                     ("2,345.75", "2,750", "1,5")):
+            texts = f'id,v\n1,"{first}"\n', f"id;v;a\n2;{second};x\n", f"id;v;b\n3;{third};y\n"
+            files = [self.file(f"{number}.csv", text) for number, text in enumerate(texts)]
+            found = [sorted((one["id"], one["v"]) for one in self.documents(*order)[0])
+                     for order in itertools.permutations(files)]
+            self.assertEqual(found, found[:1] * 6)
+            self.assertEqual({type(value) for _, value in found[0]}, {float})
 
     def test_groups_of_digits_beside_a_decimal_comma(self):
         """A schema of January has 1234,5; in February there are amounts above a thousand."""
