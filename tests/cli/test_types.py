@@ -483,6 +483,17 @@ class Types(support.Case):
                 found, _ = self.dump_decoded("--types", "j=json", "--id-field", "n", path, code=support.EXIT_REJECTS)
                 self.assertEqual(found, [{"j": {}}, {"j": {}}])
 
+    def test_declared_elements_of_json_arrays(self):
+        """[1,"x"] was stored as such in a column of arrays of dates."""
+        for words, values, wrong, found in (
+                ("date", '["2024-01-01", null]', '["x"]', [day(2024, 1, 1), None]), ("int", "[1,-3]", "[3.7]", [1, -3]),
+                ("double", "[ 1 ,2.5e3]", "[1,{}]", [1.0, 2500.0]), ("text", "[[],[true,1.10]]", "['x']", [[], ["true", "1.10"]]),
+                ("text", r'["\u00e4\ud83d\ude00,\"]\n", 7]', '[ISODate("2024-01-01")]', ["ä😀,\"]\n", "7"])):
+            path = self.file("j.tsv", f"id\tj\n1\t{values}\n2\t{wrong}\n")
+            documents, _ = self.documents("--types", f"j=array:{words}", path, code=support.EXIT_REJECTS)
+            self.assertEqual([(one["j"], [type(value) for value in one["j"]]) for one in documents],
+                             [(found, [type(value) for value in found])])
+
     def test_nan_is_a_value_of_a_declared_double(self):
         path = self.file("n.csv", "k,v\na,1.5\nb,NaN\nc,NA\n")
         for words in ((), ("--types", "v=double"), ("--types", "v=decimal128")):
