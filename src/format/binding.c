@@ -476,7 +476,8 @@ static bool bind_key_fields(sl_dialect *d, const sl_format_options *options, sl_
             const sl_bound_column *column = at == SIZE_MAX ? NULL : &d->columns[at];
             if (!column && error->code)
                 return false;
-            if (column && d->nesting && sl_nesting_in_array(d->nesting, at))
+            if (column && d->nesting && strchr(column->key, '[') &&
+                sl_nesting_is_nested(column->key))
                 return array_error(column, option, error);
             if (column && column->schema.point)
                 return sl_error_set(error, SL_EXIT_USAGE,

@@ -112,19 +112,12 @@ static uint8_t *put_double(const sl_value *v, uint8_t *to) {
                : NULL;
 }
 
-static uint8_t *put_degrees(const sl_value *v, uint8_t *to, double greatest) {
+static uint8_t *put_degrees(const sl_value *v, uint8_t *to) {
+    const double greatest = sl_column_types[v->schema->type].axis == SL_AXIS_LONGITUDE ? 180 : 90;
     double value;
     return convert_double(v->schema, v->field, &value) && fabs(value) <= greatest
                ? sl_bson_put_double(to, value)
                : NULL;
-}
-
-static uint8_t *put_longitude(const sl_value *v, uint8_t *to) {
-    return put_degrees(v, to, 180);
-}
-
-static uint8_t *put_latitude(const sl_value *v, uint8_t *to) {
-    return put_degrees(v, to, 90);
 }
 
 /* Converts by the first of the column's formats that fits. False also for a value that another of
@@ -679,12 +672,8 @@ void sl_column_guess_merge(sl_column_guess *guess, const sl_column_guess *other)
     guess->unnumbered = guess->unnumbered || other->unnumbered;
     for (unsigned k = 0; k < 2; k++)
         guess->marked[k] = guess->marked[k] || other->marked[k];
-    guess->number.finite = guess->number.finite || other->number.finite;
-    guess->number.few_digits = guess->number.few_digits || other->number.few_digits;
-    guess->number.coded = guess->number.coded || other->number.coded;
-    guess->number.pointed = guess->number.pointed || other->number.pointed;
-    for (unsigned k = 0; k < 8; k++)
-        guess->number.fractions[k / 4][k % 4] |= other->number.fractions[k / 4][k % 4];
+    for (size_t k = 0; k < sizeof guess->number; k++) /* flags and bit sets */
+        ((uint8_t *)&guess->number)[k] |= ((const uint8_t *)&other->number)[k];
     guess->forms &= other->forms;
     guess->grouped |= other->grouped;
     guess->decimals |= other->decimals;
@@ -744,10 +733,14 @@ static bool is_of_codes(const sl_number_facts *facts) {
     return codes;
 }
 
-/* Is the column of numbers of this kind? Sets the form if it is not the usual one. */
-static bool infer_number(const sl_column_guess *guess, uint32_t kind, sl_schema_column *column) {
+static uint32_t kind_of(sl_type type) {
+    return type == SL_TYPE_DOUBLE ? KIND_DOUBLE : type == SL_TYPE_DECIMAL ? KIND_DECIMAL : KIND_INT;
+}
+
+/* Is the column of numbers of its type? Sets the form if it is not the usual one. */
+static bool infer_number(const sl_column_guess *guess, sl_schema_column *column) {
     const sl_number_facts *facts = &guess->number;
-    uint32_t kinds = guess->kinds;
+    uint32_t kinds = guess->kinds, kind = kind_of(column->type);
     const sl_number_form *form = form_of(guess, &kinds);
     column->format = form ? form->example : NULL;
     if (kind == KIND_INT)
@@ -756,18 +749,6 @@ static bool infer_number(const sl_column_guess *guess, uint32_t kind, sl_schema_
                    ((form && (form->decimal == ',' || guess->grouped)) || !is_of_codes(facts));
     /* Whole numbers beyond 64 bits are codes if all of them are long. */
     return numbers && (kind == KIND_DOUBLE || facts->pointed || facts->few_digits);
-}
-
-static bool infer_int(const sl_column_guess *guess, sl_schema_column *column) {
-    return infer_number(guess, KIND_INT, column);
-}
-
-static bool infer_double(const sl_column_guess *guess, sl_schema_column *column) {
-    return infer_number(guess, KIND_DOUBLE, column);
-}
-
-static bool infer_decimal(const sl_column_guess *guess, sl_schema_column *column) {
-    return infer_number(guess, KIND_DECIMAL, column);
 }
 
 static bool infer_flag(const sl_column_guess *guess, sl_schema_column *column) {
@@ -904,7 +885,8 @@ static bool fits_date(const sl_column_guess *guess, const sl_schema_column *type
     return guess->kinds & KIND_ISO && (type->type == SL_TYPE_DATETIME || !guess->date_time);
 }
 
-static bool fits_number(const sl_column_guess *guess, const sl_schema_column *type, uint32_t kind) {
+static bool fits_number(const sl_column_guess *guess, const sl_schema_column *type) {
+    const uint32_t kind = kind_of(type->type);
     const sl_number_form *form = sl_number_form_named(type->format);
     const size_t index = form ? (size_t)(form - sl_number_forms) % (SL_NUMBER_FORMS - 1) : 0;
     if (!form)
@@ -913,28 +895,17 @@ static bool fits_number(const sl_column_guess *guess, const sl_schema_column *ty
 }
 
 bool sl_column_guess_fits(const sl_column_guess *guess, const sl_schema_column *type) {
-    switch (type->type) {
-    case SL_TYPE_INT:
-    case SL_TYPE_INT64:
-        return guess->values == 0 || fits_number(guess, type, KIND_INT);
-    case SL_TYPE_DOUBLE:
-        return guess->values == 0 || fits_number(guess, type, KIND_DOUBLE);
-    case SL_TYPE_DECIMAL:
-        return guess->values == 0 || fits_number(guess, type, KIND_DECIMAL);
-    case SL_TYPE_DATE:
-    case SL_TYPE_DATETIME:
-        return guess->values == 0 || fits_date(guess, type);
-    case SL_TYPE_FLAG:
-        for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
-            if (strcmp(flags[i].yes, type->yes) == 0)
-                return guess->values == 0 || guess->kinds & flags[i].kind;
-        }
-        return false;
-    case SL_TYPE_OBJECT_ID:
-        return guess->values == 0 || guess->kinds & KIND_OBJECT;
-    default: /* text */
+    const sl_type_class class = sl_column_types[type->type].class;
+    if (guess->values == 0)
         return true;
+    for (size_t i = 0; type->type == SL_TYPE_FLAG && i < sizeof flags / sizeof flags[0]; i++) {
+        if (strcmp(flags[i].yes, type->yes) == 0)
+            return guess->kinds & flags[i].kind;
     }
+    return class == SL_CLASS_NUMBERS         ? fits_number(guess, type)
+           : class == SL_CLASS_DATES         ? fits_date(guess, type)
+           : type->type == SL_TYPE_OBJECT_ID ? (guess->kinds & KIND_OBJECT) != 0
+                                             : true;
 }
 
 void sl_column_guess_group(const sl_column_guess *guess, sl_schema_column *type) {
@@ -1010,8 +981,8 @@ void sl_column_guess_decide(const sl_column_guess *guess, sl_schema_column *colu
     if (guess->values == 0)
         return;
     for (size_t i = 0; sl_column_types[i].word; i++) {
+        column->type = (sl_type)i;
         if (sl_column_types[i].infer && sl_column_types[i].infer(guess, column)) {
-            column->type = (sl_type)i;
             column->missing = sl_missing_words_of(column->type);
             return;
         }
@@ -1217,10 +1188,10 @@ const sl_column_type sl_column_types[] = {
                       .put = put_text, .explain = explain_text},
     [SL_TYPE_INT] = {"int", SL_BSON_INT32, 8, STEPS(INT, WHOLE), SL_CLASS_NUMBERS,
                      .has_format = true, .put = put_int, .explain = explain_int,
-                     .infer = infer_int},
+                     .infer = infer_number},
     [SL_TYPE_DOUBLE] = {"double", SL_BSON_DOUBLE, 8, STEPS(DOUBLE, DOUBLE), SL_CLASS_NUMBERS,
                         .has_format = true, .put = put_double, .explain = explain_fraction,
-                        .infer = infer_double},
+                        .infer = infer_number},
     [SL_TYPE_DATE] = {"date", SL_BSON_DATE, 8, STEPS(DATE, DATE), SL_CLASS_DATES,
                       .has_format = true, .put = put_date, .explain = explain_date,
                       .infer = infer_date},
@@ -1233,7 +1204,7 @@ const sl_column_type sl_column_types[] = {
                       .put = put_flag, .explain = explain_flag, .infer = infer_flag},
     [SL_TYPE_DECIMAL] = {"decimal128", SL_BSON_DECIMAL, 16, SLOW, SL_CLASS_NUMBERS,
                          .has_format = true, .put = put_decimal, .explain = explain_fraction,
-                         .infer = infer_decimal},
+                         .infer = infer_number},
     [SL_TYPE_OBJECT_ID] = {"objectid", SL_BSON_OBJECT_ID, 12, SLOW, SL_CLASS_TEXT, .put = put_object_id,
                            .infer = infer_object_id},
     [SL_TYPE_INT64] = {"int64", SL_BSON_INT64, 8, SLOW, SL_CLASS_NUMBERS, .has_format = true,
@@ -1247,8 +1218,8 @@ const sl_column_type sl_column_types[] = {
     {"hex", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .has_format = true, .put = sl_put_hex},
     {"base64", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .put = sl_put_base64},
     {"binary", SL_BSON_BINARY, 8, SLOW, SL_CLASS_TEXT, .empty = true, .put = sl_put_raw},
-    {"longitude", SL_BSON_DOUBLE, 8, SLOW, SL_CLASS_TEXT, SL_AXIS_LONGITUDE, .put = put_longitude},
-    {"latitude", SL_BSON_DOUBLE, 8, SLOW, SL_CLASS_TEXT, SL_AXIS_LATITUDE, .put = put_latitude},
+    {"longitude", SL_BSON_DOUBLE, 8, SLOW, SL_CLASS_TEXT, SL_AXIS_LONGITUDE, .put = put_degrees},
+    {"latitude", SL_BSON_DOUBLE, 8, SLOW, SL_CLASS_TEXT, SL_AXIS_LATITUDE, .put = put_degrees},
     {0},
 };
 /* clang-format on */

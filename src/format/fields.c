@@ -103,9 +103,13 @@ static bool explain_strange(const sl_dialect *d, sl_text text, const char *subje
     return true;
 }
 
-static sl_line bad_count(const sl_parser *parser, const sl_record *record, size_t count,
-                         sl_reject *reject) {
+static sl_line check_count(sl_parser *parser, const sl_record *record, size_t count,
+                           sl_reject *reject) {
     const sl_dialect *d = parser->dialect;
+    if (count == d->column_count)
+        return SL_LINE_RECORD;
+    if (d->pad && count < d->column_count)
+        return pad(parser, record, count);
     if (is_header(parser, record))
         return SL_LINE_HEADER;
     if (count < d->column_count)
@@ -140,7 +144,7 @@ static sl_line split_plain(sl_parser *parser, sl_record *record, sl_reject *reje
         count++;
     bool pads = d->pad && count < d->column_count;
     if ((count < d->column_count && !pads) || (count > d->column_count && d->spill == SIZE_MAX))
-        return bad_count(parser, record, count, reject);
+        return check_count(parser, record, count, reject);
     size_t extra = count > d->column_count ? count - d->column_count : 0;
     sl_text line = {text + record->start, record->end - record->start};
     if (extra > 0 && memchr(line.bytes, '\r', line.length) &&
@@ -275,9 +279,7 @@ static sl_line split_quoted(sl_parser *parser, sl_record *record, sl_reject *rej
             break;
         at++;
     }
-    if (d->pad && count < d->column_count)
-        return pad(parser, record, count);
-    return count == d->column_count ? SL_LINE_RECORD : bad_count(parser, record, count, reject);
+    return check_count(parser, record, count, reject);
 }
 
 static sl_line split_blanks(sl_parser *parser, const sl_record *record, sl_reject *reject) {
@@ -290,9 +292,7 @@ static sl_line split_blanks(sl_parser *parser, const sl_record *record, sl_rejec
         parser->before[f] = (uint32_t)(fields[f].bytes - text) - 1;
         parser->after[f] = parser->before[f] + 1 + (uint32_t)fields[f].length;
     }
-    if (d->pad && count < d->column_count)
-        return pad(parser, record, count);
-    return count == d->column_count ? SL_LINE_RECORD : bad_count(parser, record, count, reject);
+    return check_count(parser, record, count, reject);
 }
 
 sl_line sl_record_split(sl_parser *parser, sl_record *record, sl_reject *reject) {

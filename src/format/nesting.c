@@ -317,21 +317,6 @@ bool sl_nesting_set_paths(const sl_dialect *dialect) {
     return true;
 }
 
-bool sl_nesting_in_array(const sl_nesting *nesting, size_t column) {
-    bool open[DEPTH_MAX + 1]; /* per open level: is it an array? */
-    size_t depth = 0, arrays = 0;
-    for (size_t i = 0; i < nesting->count; i++) {
-        const sl_nest_step *step = &nesting->steps[i];
-        if (step->kind == SL_NEST_OPEN)
-            arrays += open[depth++] = step->array;
-        else if (step->kind == SL_NEST_CLOSE)
-            arrays -= open[--depth];
-        else if (step->column == column)
-            return arrays > 0;
-    }
-    return false;
-}
-
 /* ---- documents ---- */
 
 /* A document or array that is being written. */

@@ -50,9 +50,6 @@ void sl_nesting_destroy(sl_nesting *nesting); /* NULL is fine */
  * memory. */
 bool sl_nesting_set_paths(const sl_dialect *dialect);
 
-/* Is the column stored in an array, or in a document of an array? */
-bool sl_nesting_in_array(const sl_nesting *nesting, size_t column);
-
 /* Writes the document of a record that has been split into fields. Empty documents and arrays are
  * left out; so are missing elements at the end of an array; missing elements before others become
  * null, so that each element keeps its index. A point of which a coordinate is missing is left out.

@@ -106,6 +106,16 @@ static void list_layout(sl_typing *typing, size_t k) {
     }
 }
 
+/* The first of the layouts in the index that has a column of this name; `last`: none before it. */
+static size_t first_with(const sl_typing *typing, const char *name, size_t last) {
+    uint64_t at = sl_process_hash(name);
+    for (size_t k; (k = sl_name_index_next(&typing->index, &at)) != SIZE_MAX;) {
+        if (k < last && typed_layout_column(typing->layouts[k], name))
+            last = k;
+    }
+    return last;
+}
+
 /* Looks for the column of the first element, if the column is of an element of an array. */
 static bool find_element(sl_typed_layout *layout, sl_typed_column *column) {
     const size_t room = strlen(column->path) + strlen(column->name) + 4;
@@ -138,15 +148,10 @@ static bool end_layout(sl_typing *typing, sl_error *error) {
     qsort(layout->columns, layout->count, sizeof *layout->columns, by_name);
     for (size_t i = 0; i < layout->count; i++) {
         sl_typed_column *column = &layout->columns[i];
-        uint64_t at = sl_process_hash(column->name);
         if (!find_element(layout, column))
             return sl_error_memory(error, "inferring types");
-        layout->hash += at;
-        column->first = last;
-        for (size_t k; (k = sl_name_index_next(&typing->index, &at)) != SIZE_MAX;) {
-            if (k < column->first && typed_layout_column(typing->layouts[k], column->name))
-                column->first = k;
-        }
+        layout->hash += sl_process_hash(column->name);
+        column->first = first_with(typing, column->name, last);
         sl_typed_column *first = namesake(typing, last, column);
         if (first && !first->second &&
             typing->layouts[column->first]->delimiter != layout->delimiter)
@@ -666,18 +671,10 @@ void sl_typing_log_shorter(const sl_typing *typing) {
  * between commas may have another form than between other delimiters. */
 static const sl_typed_column *column_named(const sl_typing *typing, const char *name,
                                            char delimiter) {
-    uint64_t at = sl_process_hash(name);
-    const sl_typed_column *column = NULL;
-    size_t first = SIZE_MAX;
-    for (size_t k; (k = sl_name_index_next(&typing->index, &at)) != SIZE_MAX;) {
-        const sl_typed_column *own = typed_layout_column(typing->layouts[k], name);
-        if (own && k < first) {
-            column = own;
-            first = k;
-        }
-    }
-    if (!column || !typing->layouts[first]->delimiter ||
-        typing->layouts[first]->delimiter == delimiter)
+    const size_t k = first_with(typing, name, SIZE_MAX);
+    const sl_typed_layout *layout = k < SIZE_MAX ? typing->layouts[k] : NULL;
+    const sl_typed_column *column = layout ? typed_layout_column(layout, name) : NULL;
+    if (!column || !layout->delimiter || layout->delimiter == delimiter)
         return column;
     if (column->second)
         return typed_layout_column(typing->layouts[column->second], name);

@@ -518,54 +518,40 @@ static uint64_t lost_of(const sl_load *load, size_t source, uint64_t *known) {
     return kept ? 0 : refused;
 }
 
-#define READING_ROOM 200
-#define COMMAND_MOST 2000u /* bytes, as a result of the log may have */
-
-/* The next source, from this one on, that has rejects whose text is known; with the `options` to
- * read it, which are `like` (NULL: any). */
-static size_t next_rejecting(const sl_load *load, size_t source, const char *like,
-                             char options[READING_ROOM]) {
-    for (uint64_t known; source < sl_source_set_count(load->job.set); source++) {
+/* The next source, from this one on, with rejects whose text is known; sets the options to read it.
+ */
+static size_t next_rejecting(const sl_load *load, size_t source, char options[200]) {
+    for (uint64_t known = 0; source < sl_source_set_count(load->job.set); source++) {
         lost_of(load, source, &known);
-        if (known > 0)
-            sl_sources_reading_options(&load->job, source, load->job.config->corrected_by, options,
-                                       READING_ROOM);
-        if (known > 0 && (!like || strcmp(options, like) == 0))
-            break;
+        if (known == 0)
+            continue;
+        sl_sources_reading_options(&load->job, source, load->job.config->corrected_by, options,
+                                   200);
+        break;
     }
     return source;
 }
 
-/* Logs the command that loads the corrected records of rejects; or one for each dialect. */
+/* Logs the command that loads the corrected records; one for each file if they are not read alike.
+ */
 static void log_commands(const sl_load *load) {
     const char *command = load->job.config->corrected_by;
-    const size_t sources = sl_source_set_count(load->job.set);
-    char path[SL_REJECTED_PATH_ROOM], word[SL_REJECTED_PATH_ROOM + 20], files[COMMAND_MOST];
-    char own[READING_ROOM], other[READING_ROOM];
-    const size_t first = next_rejecting(load, 0, NULL, own);
-    bool alike = true;
-    for (size_t i = first; alike && (i = next_rejecting(load, i, NULL, other)) < sources; i++)
-        alike = strcmp(own, other) == 0;
+    char path[SL_REJECTED_PATH_ROOM], word[SL_REJECTED_PATH_ROOM + 20], more[200], other[200];
+    const size_t sources = sl_source_set_count(load->job.set),
+                 first = next_rejecting(load, 0, more);
+    size_t i = first;
+    while (i < sources && (i = next_rejecting(load, i + 1, other)) < sources &&
+           strcmp(more, other) == 0)
+        ;
     if (first == sources)
         return;
     sl_rejected_path(load->ledger.work_directory, path);
     sl_shell_word(path, word, sizeof word);
     sl_log_result("  the rejected records are in %s; correct them there, and load them:", path);
-    if (alike)
-        sl_log_result("    %s%s %s", command, own, word);
-    for (size_t i = first; !alike && (i = next_rejecting(load, i, NULL, own)) < sources; i++) {
-        if (next_rejecting(load, 0, own, other) < i) /* listed with that one */
-            continue;
-        for (size_t k = i, used = 0; k < sources;) {
-            used += sl_print_text(files + used, sizeof files - used, " %s/%06zu-*", word, k + 1);
-            k = next_rejecting(load, k + 1, own, other);
-            if (k == sources ||
-                strlen(command) + strlen(own) + used + strlen(word) + 20 > COMMAND_MOST) {
-                sl_log_result("    %s%s%s", command, own, files);
-                used = 0;
-            }
-        }
-    }
+    if (i == sources)
+        sl_log_result("    %s%s %s", command, more, word);
+    for (i = i < sources ? first : i; (i = next_rejecting(load, i, more)) < sources; i++)
+        sl_log_result("    %s%s %s/%06zu-*", command, more, word, i + 1);
 }
 
 /* Logs the command that loads the corrected records of rejects, and, if most records were rejected,
