@@ -61,6 +61,7 @@ typedef struct sl_schema_column {
     sl_choice zone;     /* of ISO dates with time: YES: each has one; NO: none has */
     sl_invalid invalid;
     bool lossless;   /* values that the type would change are refused */
+    sl_choice lossless_choice, trim_choice; /* of the column itself, in the schema */
     bool inferred;   /* the type was inferred, which messages mention */
     bool adopted;    /* instead of the inferred type: the type that the collection has */
     bool declared;   /* by --types */

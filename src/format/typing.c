@@ -736,7 +736,11 @@ static void put_column(FILE *out, const sl_bound_column *column) {
     if (schema->zone != SL_CHOICE_UNSET)
         fprintf(out, ", offset: %s", schema->zone == SL_CHOICE_YES ? "true" : "false");
     if (schema->yes)
-        fprintf(out, ", \"yes\": \"%s\", \"no\": \"%s\"", schema->yes, schema->no);
+        put_words(out, ", \"yes\": ", &(sl_words){(const char **)&schema->yes, 1}, "");
+    if (schema->no && *schema->no)
+        put_words(out, ", \"no\": ", &(sl_words){(const char **)&schema->no, 1}, "");
+    if (schema->declared && !schema->lossless && schema->type != SL_TYPE_TEXT)
+        fputs(", lossless: false", out);
     if (schema->mixed[0])
         fprintf(out, "}  # %s: %s\n", sl_column_mixed_kind(schema), schema->mixed);
     else
@@ -810,15 +814,15 @@ char *sl_typing_write_schema(const sl_plan *plan, const sl_dialect *const *diale
         fprintf(out, dialect->quote ? "true" : "false");
     else
         sl_yaml_put_quoted(out, quote);
-    fprintf(out, "\nheader: %s\n", dialect->header_length > 0 ? "true" : "false");
-    if (dialect->skip_lines > 0)
-        fprintf(out, "skip_lines: %zu\n", dialect->skip_lines);
+    const bool header = dialect->header_length > 0, renamed = header && plan->options.columns;
+    fprintf(out, "\nheader: %s\n", header && !renamed ? "true" : "false");
+    if (dialect->skip_lines + renamed > 0)
+        fprintf(out, "skip_lines: %zu\n", dialect->skip_lines + renamed);
     if (dialect->trim == SL_TRIM_BOTH)
         fprintf(out, "trim: true\n");
     if (dialect->blanks)
         fprintf(out, "blanks: %u\n", dialect->blanks);
-    fprintf(out, "lossless: true      # values that a type would change (007) are refused\n"
-                 "");
+    fprintf(out, "lossless: true      # values that a type would change (007) are refused\n");
     if (!dialect->notation || dialect->notation->words)
         put_words(out, "missing: [", &sl_missing_words, "]  # words for a missing value\n");
     fprintf(out, "columns:\n");

@@ -73,7 +73,7 @@ class Types(support.Case):
         path = self.file("w.csv", ",".join(names) + "\n" + (",".join(["2024-01-01 00:00:00.123456"] * 21) + "\n") * 2)
         warning = self.parse(path)[0].err.partition("loaded as text: ")[2]
         options, _, more = warning.partition(" cuts them")
-        self.assertRegex(more, "^; for all, write a schema .inspect --write-schema FILE., and declare them datetime")
+        self.assertRegex(more, "^; for all, write a schema .inspect --write-schema FILE., and declare them .type: datetime, lossless: false.")
         self.assertNotIn("measurement_time_0", self.parse(path, *shlex.split(options))[0].err)
 
     def test_points_between_groups_of_digits(self):
@@ -779,6 +779,26 @@ class Types(support.Case):
         self.assertIn("# no values in the sample", schema.read_text("utf-8"))
         outcome = self.shardload("inspect", "--types", "text", "--write-schema", schema, path, code=support.EXIT_USAGE)
         self.assertIn("--types text", outcome.err)
+
+    def test_a_written_schema_reads_as_the_options_that_wrote_it(self):
+        """It refused what --types loads, a header with a line end in quotes, and words with quotes."""
+        for types, text in (("ts=datetime,n=decimal,x=double", "ts,n,x\n2024-01-01 10:00:00.123456,007.50,12345678901234567890\n"),
+                            ("", 'id,"a\nb",c\n1,2,3\n'), ("", '"a\nb",c\n1,2\n'), ("", "Id,ID\n1,x\n2,y\n"),
+                            ("f=flag:J\"a:N'", "id,f\n1,J\"a\n2,N'\n"), ("f=flag:Ja:", "id,f\n1,Ja\n2,\n"),
+                            ("--columns", "id,amt\n1,2\n2,3\n")):
+            words = ("--columns", "id,amount", "--header", "yes") if types == "--columns" else ("--types", types)
+            path = self.file("t.csv", text)
+            words = words if types else ()
+            self.shardload("inspect", *words, "--write-schema", "w.yaml", path)
+            self.assertEqual(self.documents("--schema", self.scratch / "w.yaml", path)[0], self.documents(*words, path)[0])
+            (self.scratch / "w.yaml").unlink()
+
+    def test_a_column_has_its_own_choice(self):
+        """`lossless: false` and `trim: false` of a column were ignored beside `true` for all."""
+        schema = self.file("s.yaml", "name: t\nlossless: true\ntrim: true\ncolumns: [{name: a, type: int, lossless: false}"
+                           ", {name: b, trim: false}, {name: c}]\n")
+        self.assertEqual(self.documents("--schema", schema, self.file("t.csv", "a,b,c\n007, x , y \n"))[0],
+                         [{"a": 7, "b": " x ", "c": "y"}])
 
     def test_a_written_schema_has_the_columns_of_all_files(self):
         """Files of one table may have other columns; the commands of the README work for them."""
