@@ -221,7 +221,8 @@ class Tables(support.Case):
         entries = [(f"{name}.csv", "id,price\n" + f"{name},1.15\n" * 9) for name in "abcd"]
         path = self.file("all.zip", making.zip_of([*entries, ("e.csv", "id;price;shop\ne;1.000;x\ne;2.001;y\n")]))
         alone, _ = self.dump_decoded(path)
-        found, _ = self.dump_decoded("--embed", f"i={path}", "--on", "id", self.file("a.json", "".join(f'{{"id":"{n}"}}' for n in "eabcd")))
+        found, _ = self.dump_decoded("--embed", f"i={path}", "--on", "id",
+                                     self.file("a.json", "".join(f'{{"id":"{n}"}}' for n in "eabcd")))
         self.assertEqual([one["price"] for one in found[0]["i"]], ["1.000", "2.001"])
         self.assertEqual([one["price"] for one in alone[-2:]], ["1.000", "2.001"])
 
