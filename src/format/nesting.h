@@ -31,12 +31,6 @@ typedef struct sl_nesting {
 /* Is it such a name? */
 bool sl_nesting_is_nested(const char *name);
 
-/* Is it the name of an element of an array, or of a field in one, such as items[1].price or
- * items.1.price? Then `first` is the name of that in the first element; `path` is that in all
- * elements, items.price, or the name itself, of an element without fields. Each has room for the
- * name and four more bytes. */
-bool sl_nesting_is_element(const char *name, char *path, char *first);
-
 /* Compiles the keys of a dialect. `*nesting` is NULL if no key is nested. `*contradict` is true if
  * keys would be nested, but contradict each other or are parts of _id. SL_EXIT_SOURCE if a point
  * lacks a coordinate, has other fields, or cannot be embedded because the names contradict each

@@ -3,7 +3,6 @@
 #include "typing.h"
 #include "convert.h"
 #include "fields.h"
-#include "nesting.h"
 #include "util/grow.h"
 #include "util/log.h"
 #include "util/memory_stream.h"

@@ -23,7 +23,6 @@
 #include "format/declared.h"
 #include "format/delimited.h"
 #include "format/key_fields.h"
-#include "format/nesting.h"
 #include "report/run_record.h"
 #include "util/grow.h"
 #include "util/hash.h"
