@@ -62,6 +62,10 @@ sl_extjson_status sl_extjson_document(sl_extjson *parser, const char *text, cons
                                       const int64_t *id, uint8_t *to, uint8_t *limit,
                                       const char **after, uint8_t **written, bool *own_id);
 
+/* Writes the character of the escape whose backslash is at `p` to *to, and moves that after it.
+ * Returns the address after the escape; NULL: it is not valid. */
+const char *sl_extjson_escape(sl_extjson *parser, const char *p, uint8_t **to);
+
 /* From now on, numbers that would be refused or rounded are decimal128. */
 void sl_extjson_set_lossless(sl_extjson *parser);
 

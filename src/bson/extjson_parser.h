@@ -168,8 +168,6 @@ const char *sl_extjson_word_value(sl_extjson *x, const char *p, uint8_t *type, u
                                   uint32_t depth);
 /* A key of the mongo shell: without quotes, or in single quotes. */
 const char *sl_extjson_shell_key(sl_extjson *x, const char *p, uint8_t **to);
-/* The escape whose backslash is at `p`. */
-const char *sl_extjson_escape(sl_extjson *x, const char *p, uint8_t **to);
 
 /* The value in the object whose first key begins at `p` (a quote followed by $ or a backslash, or
  * shell syntax), as {"$oid": "..."}: writes its type to *type and its value to *to. `depth`: levels

@@ -815,12 +815,12 @@ static sl_text *read_first(sl_table *table, sl_text head, uint64_t skip, const c
     if (!sl_first_line_read(head, sl_after_lines(head, skip), delimiters, quote_choice, first,
                             error))
         return NULL;
+    const bool spans = !first->delimiter && memchr(first->line.bytes, '"', first->line.length);
+    if (delimiter && (table->notation->escape || spans))
+        first->delimiter = delimiter;
     table->quote = sl_quote_of(quote_choice, first->delimiter);
     table->escape = table->notation->quote_escape;
-    if (table->notation->escape && delimiter) { /* line ends may be data */
-        first->delimiter = delimiter;
-        sl_table_extend_first(table, head);
-    }
+    sl_table_extend_first(table, head); /* line ends may be data */
     first->fields = sl_table_split(table, first->line, NULL, 0);
     return sl_table_fields(table, error);
 }

@@ -5,6 +5,7 @@
 #include "convert.h"
 #include "delimited.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -99,7 +100,9 @@ bool sl_declared_create(const char *text, sl_declared **out, sl_error *error) {
     sl_declared *d = calloc(1, sizeof *d);
     if (d)
         d->memory = strdup(text);
-    if (!d || !d->memory) {
+    if (d)
+        d->found = calloc(SL_DECLARED_MAX, sizeof *d->found);
+    if (!d || !d->memory || !d->found) {
         sl_declared_destroy(d);
         return sl_error_memory(error, "reading --types");
     }
@@ -120,8 +123,10 @@ bool sl_declared_create(const char *text, sl_declared **out, sl_error *error) {
 }
 
 void sl_declared_destroy(sl_declared *declared) {
-    if (declared)
+    if (declared) {
         free(declared->memory);
+        free(declared->found);
+    }
     free(declared);
 }
 
@@ -207,10 +212,13 @@ static const sl_schema_column *step(const conversion *c, const paths *in, const 
         below->rest[i] = NULL;
         if (!rest || strncmp(rest, key, length) != 0)
             continue;
-        if (rest[length] == '\0')
+        if (rest[length] == '\0') {
             column = &c->declared->columns[i];
-        else if (rest[length] == '.')
+            if (!atomic_load_explicit(&c->declared->found[i], memory_order_relaxed))
+                atomic_store_explicit(&c->declared->found[i], true, memory_order_relaxed);
+        } else if (rest[length] == '.') {
             below->rest[i] = rest + length + 1;
+        }
         *any = *any || below->rest[i];
     }
     return column;

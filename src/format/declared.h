@@ -14,6 +14,7 @@ typedef struct sl_declared {
     sl_schema_column columns[SL_DECLARED_MAX]; /* strings are parts of `memory` */
     size_t count;
     char *memory;
+    _Atomic bool *found; /* of each name: a document has the field */
 } sl_declared;
 
 /* Reads NAME=TYPE,... NULL in `*declared` if `text` is NULL. A TYPE is a word of sl_column_types,

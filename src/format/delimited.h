@@ -145,7 +145,7 @@ bool sl_delimited_plan_create(const sl_format_options *options, size_t schema_co
                               sl_error *error);
 void sl_delimited_plan_destroy(sl_plan *plan); /* NULL is fine */
 
-/* Binds the columns named in a header (`names`, from sl_header_split) or, if names is NULL, the
+/* Binds the columns named in a header (`names`, from sl_fields_split) or, if names is NULL, the
  * first `count` columns of the schema. With names, `schema` may be NULL: all columns are then text.
  * Errors: a required column is missing, a name is duplicate, empty or not UTF-8. */
 bool sl_dialect_bind(const sl_plan *plan, const sl_schema *schema, const sl_first_line *first,

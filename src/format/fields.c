@@ -28,7 +28,7 @@ static sl_line pad(sl_parser *parser, const sl_record *record, size_t count) {
 size_t sl_header_unquoted_length(const sl_dialect *d) {
     sl_text names[SL_COLUMNS_MAX];
     const sl_text header = {d->header, d->watched_length};
-    const size_t count = sl_header_split(header, d->delimiter, d->quote, names, SL_COLUMNS_MAX);
+    const size_t count = sl_fields_split(header, d->delimiter, d->quote, 0, names, SL_COLUMNS_MAX);
     size_t length = count - 1;
     for (size_t i = 0; i < count && i < SL_COLUMNS_MAX; i++)
         length += names[i].length;
@@ -53,9 +53,9 @@ bool sl_line_is_header(const sl_dialect *d, sl_text line, bool *same_order) {
     if (!end || !memmem(header.bytes, header.length, line.bytes + quoted,
                         (size_t)(end - line.bytes) - quoted))
         return false;
-    const size_t count = sl_header_split(line, d->delimiter, d->quote, names, SL_COLUMNS_MAX);
+    const size_t count = sl_fields_split(line, d->delimiter, d->quote, 0, names, SL_COLUMNS_MAX);
     if (count > SL_COLUMNS_MAX ||
-        count != sl_header_split(header, d->delimiter, d->quote, own, SL_COLUMNS_MAX))
+        count != sl_fields_split(header, d->delimiter, d->quote, 0, own, SL_COLUMNS_MAX))
         return false;
     for (size_t i = 0, k; i < count; i++) {
         for (k = 0; k < count && !sl_text_equal(names[i], own[k]);)
@@ -77,7 +77,7 @@ static bool is_header(const sl_parser *parser, const sl_record *record) {
     if (repeated || d->inferable)
         return repeated && same_order;
     sl_text names[SL_COLUMNS_MAX];
-    size_t count = sl_header_split(line, d->delimiter, d->quote, names, d->column_count), i = 0;
+    size_t count = sl_fields_split(line, d->delimiter, d->quote, 0, names, d->column_count), i = 0;
     while (i < count && i < d->column_count &&
            (sl_text_equal_ignoring_case(names[i], sl_text_of(d->columns[i].published)) ||
             sl_schema_column_is_named(&d->columns[i].schema, names[i])))

@@ -217,6 +217,9 @@ typedef struct sl_format {
     bool (*parse)(const sl_plan *plan, const sl_dialect *dialect, const sl_block *block,
                   sl_sink *sink, sl_parse_counts *counts);
 
+    /* The types of --types, if they are of fields that documents may lack; else NULL. */
+    const struct sl_declared *(*declared)(const sl_plan *plan);
+
     /* For formats that generate records; else NULL. Writes the name of a source that consists of
      * the records `first` to `last`. The name contains all options that the documents depend on,
      * and `sniff` recognises the source by it. */

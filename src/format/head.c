@@ -88,7 +88,7 @@ bool sl_first_line_read(sl_text head, size_t from, const char *delimiters, char 
     first->fields = 1;
     for (const char *candidate = delimiters; *candidate; candidate++) {
         size_t fields =
-            sl_header_split(first->line, *candidate, sl_quote_of(quote, *candidate), NULL, 0);
+            sl_fields_split(first->line, *candidate, sl_quote_of(quote, *candidate), 0, NULL, 0);
         if (fields > first->fields) {
             first->fields = fields;
             first->delimiter = *candidate;
@@ -124,10 +124,6 @@ static size_t field_end(sl_text line, size_t at, char delimiter, char quote, cha
     }
     const char *end = line.bytes + line.length;
     return (size_t)(sl_find_bare(line.bytes + at, end, delimiter, escape) - line.bytes);
-}
-
-size_t sl_header_split(sl_text line, char delimiter, char quote, sl_text *names, size_t limit) {
-    return sl_fields_split(line, delimiter, quote, 0, names, limit);
 }
 
 size_t sl_fields_split(sl_text line, char delimiter, char quote, char escape, sl_text *names,
@@ -268,7 +264,7 @@ bool sl_line_holds_records(sl_text line, char delimiter, char quote, size_t colu
         if (from == 0 && at == line.length)
             return false;
         if ((from == 0 || !sl_line_is_blank(piece)) &&
-            sl_header_split(piece, delimiter, quote, NULL, 0) != columns)
+            sl_fields_split(piece, delimiter, quote, 0, NULL, 0) != columns)
             return false;
         from = at + 1;
     }

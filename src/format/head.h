@@ -62,17 +62,14 @@ bool sl_first_line_read(sl_text head, size_t from, const char *delimiters, char 
  * none). */
 size_t sl_closing_quote(const char *text, size_t at, size_t end, char quote, char escape);
 
-/* Splits a header line into its fields, without quotes, and stores the first `limit`. Returns the
- * number of fields. If no byte quotes fields, double quotes around a name are removed all the
- * same. */
-size_t sl_header_split(sl_text line, char delimiter, char quote, sl_text *names, size_t limit);
-
-/* As sl_header_split, for a text in which the byte after `escape` is data. */
+/* Splits a line into its fields, without quotes, and stores the first `limit`. Returns their
+ * number. If no byte quotes fields, double quotes around a name are removed all the same. The byte
+ * after an `escape` (0: there is none) is data. */
 size_t sl_fields_split(sl_text line, char delimiter, char quote, char escape, sl_text *fields,
                        size_t limit);
 
 /* Replaces the doubled quotes of quoted names by single ones. Changed names are stored in `memory`,
- * of line.length bytes. `names`: from sl_header_split for this line. */
+ * of line.length bytes. `names`: from sl_fields_split for this line. */
 void sl_header_unquote(sl_text line, char quote, sl_text *names, size_t count, char *memory);
 
 /* Checks the quotes of a line. A field is quoted when it begins with a quote; a doubled quote is

@@ -516,7 +516,7 @@ static bool check_values(const csv_dialect *d, const sl_first_line *first, sl_te
     sl_text cells[COLUMNS_MAX], other = {0}, line;
     size_t at = first->end;
     for (size_t i = 0; i < ROWS_CHECKED && sl_next_line(head, true, &at, &line); i++) {
-        if (sl_header_split(line, ',', '"', cells, COLUMNS_MAX) != d->column_count)
+        if (sl_fields_split(line, ',', '"', 0, cells, COLUMNS_MAX) != d->column_count)
             continue;
         for (size_t k = 0; k < d->column_count; k++) {
             if (cells[k].length == 0 || !d->columns[k].identifies)
@@ -557,7 +557,7 @@ static csv_dialect *dialect_create(const sl_first_line *first) {
     d->header_text = first->line.length;
     d->body_offset = first->end;
     d->column_count = first->fields;
-    sl_header_split((sl_text){header, d->header_text}, ',', '"', names, first->fields);
+    sl_fields_split((sl_text){header, d->header_text}, ',', '"', 0, names, first->fields);
     for (size_t k = 0; k < first->fields; k++)
         d->columns[k].name = names[k];
     return d;

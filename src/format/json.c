@@ -518,6 +518,10 @@ static bool plan_create(const sl_format_options *options, sl_plan **plan, sl_err
     return false;
 }
 
+static const sl_declared *declared(const sl_plan *plan) {
+    return plan->declared;
+}
+
 static void plan_destroy(sl_plan *plan) {
     if (plan)
         sl_declared_destroy(plan->declared);
@@ -883,6 +887,7 @@ const sl_format sl_format_json = {
     .kind = "documents",
     .plan_create = plan_create,
     .plan_destroy = plan_destroy,
+    .declared = declared,
     .sniff = sniff,
     .describe = describe,
     .splitter = splitter,

@@ -78,7 +78,7 @@ static const sl_schema *schema_by_fields(const sl_plan *plan, sl_text head,
     const char quote = sl_quote_of(SL_QUOTE_AUTO, first->delimiter);
     sl_text line;
     for (size_t at = first->text_start; sl_next_line(head, at == first->text_start, &at, &line);) {
-        size_t fields = sl_header_split(line, first->delimiter, quote, NULL, 0);
+        size_t fields = sl_fields_split(line, first->delimiter, quote, 0, NULL, 0);
         if (fields <= SL_COLUMNS_MAX)
             tally[fields]++;
         if (fields > most_fields)
@@ -182,8 +182,9 @@ static bool values_fit(const sl_schema *schema, sl_text head, const sl_first_lin
     size_t at = first->text_start;
     for (unsigned lines = 0; lines < LINES_JUDGED && sl_next_line(head, true, &at, &line);
          lines++) {
-        size_t count = sl_header_split(
-            line, first->delimiter, sl_quote_of(SL_QUOTE_AUTO, first->delimiter), fields, columns);
+        size_t count =
+            sl_fields_split(line, first->delimiter, sl_quote_of(SL_QUOTE_AUTO, first->delimiter), 0,
+                            fields, columns);
         bool fits = count >= columns;
         for (size_t i = 0; fits && i < columns; i++) {
             if (count > columns && schema->columns[i].spill)
@@ -199,7 +200,7 @@ static bool values_fit(const sl_schema *schema, sl_text head, const sl_first_lin
 static bool begins_with_number(sl_text line, char delimiter) {
     sl_text field;
     uint64_t number;
-    sl_header_split(line, delimiter, sl_quote_of(SL_QUOTE_AUTO, delimiter), &field, 1);
+    sl_fields_split(line, delimiter, sl_quote_of(SL_QUOTE_AUTO, delimiter), 0, &field, 1);
     return line.bytes[0] != '"' && sl_text_to_u64(field, &number);
 }
 
@@ -218,8 +219,8 @@ static bool sniff(const sl_plan *plan, const char *name, sl_text head, bool whol
     sl_text *names = calloc(columns, sizeof *names);
     if (!names)
         return sl_error_memory(error, "reading a header");
-    sl_header_split(first.line, first.delimiter, sl_quote_of(SL_QUOTE_AUTO, first.delimiter), names,
-                    columns);
+    sl_fields_split(first.line, first.delimiter, sl_quote_of(SL_QUOTE_AUTO, first.delimiter), 0,
+                    names, columns);
     bool header = !begins_with_number(first.line, first.delimiter);
     const sl_schema *schema = header ? schema_by_names(plan, names, columns)
                                      : schema_by_fields(plan, head, &first, &columns);

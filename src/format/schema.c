@@ -204,6 +204,12 @@ static bool check_column(sl_yaml *r, const yaml_node_t *node, sl_schema_column *
                 "\"1.234,5\", \"1,234.5\", \"1 234,5\", \"1234,5\"; of hex: \\x; of an array: the "
                 "type of its elements");
     }
+    if ((column->minimum > INT64_MIN || column->maximum < INT64_MAX) && column->type != SL_TYPE_INT)
+        return refuse(r, node, "a minimum or maximum only of type: int");
+    if ((column->yes || column->no) && !type->has_words)
+        return refuse(r, node, "yes and no only of type: flag");
+    if (column->zone != SL_CHOICE_UNSET && column->type != SL_TYPE_DATETIME)
+        return refuse(r, node, "offset only of type: datetime");
     if (column->minimum > column->maximum)
         return refuse(r, node, "a minimum that is not above the maximum");
     if (column->invalid == SL_INVALID_MISSING && column->required)
@@ -228,9 +234,9 @@ static bool read_columns(sl_yaml *r, const yaml_node_t *node, void *into /* sl_s
         {"yes", read_text, offsetof(sl_schema_column, yes), false},
         {"no", read_text, offsetof(sl_schema_column, no), false},
         {"format", read_format, offsetof(sl_schema_column, formats), false},
-        {"trim", read_bool, offsetof(sl_schema_column, trim), false},
+        {"trim", read_choice, offsetof(sl_schema_column, trim_choice), false},
         {"offset", read_choice, offsetof(sl_schema_column, zone), false},
-        {"lossless", read_bool, offsetof(sl_schema_column, lossless), false},
+        {"lossless", read_choice, offsetof(sl_schema_column, lossless_choice), false},
         {"invalid", read_invalid, offsetof(sl_schema_column, invalid), false},
         {"point", read_text, offsetof(sl_schema_column, point), false},
         {"spill", read_bool, offsetof(sl_schema_column, spill), false},
@@ -339,9 +345,14 @@ static bool read_document(sl_yaml *r, const yaml_node_t *root, sl_schema *schema
     return true;
 }
 
+static bool chosen(sl_choice own, bool general) {
+    return own == SL_CHOICE_UNSET ? general : own == SL_CHOICE_YES;
+}
+
 bool sl_schema_read(sl_text yaml, const char *source, sl_schema **out, sl_error *error) {
     sl_yaml r = {.text = yaml, .file = source, .code = SL_EXIT_USAGE, .error = error};
     const yaml_node_t *root;
+    bool untrimmed = false;
     sl_schema *schema = calloc(1, sizeof *schema);
     if (!schema)
         return sl_error_memory(error, "reading a schema");
@@ -360,8 +371,11 @@ bool sl_schema_read(sl_text yaml, const char *source, sl_schema **out, sl_error 
         sl_schema_column *column = &schema->columns[i];
         if (!column->missing.words)
             column->missing = schema->missing;
-        column->lossless = column->lossless || schema->lossless;
+        column->lossless = chosen(column->lossless_choice, schema->lossless);
+        column->trim = chosen(column->trim_choice, schema->trim);
+        untrimmed = untrimmed || !column->trim;
     }
+    schema->trim = schema->trim && !untrimmed; /* else each column has it */
     *out = schema;
     return true;
 }
@@ -396,13 +410,15 @@ bool sl_schema_column_is_named(const sl_schema_column *column, sl_text name) {
 
 size_t sl_schema_find(const sl_schema *schema, sl_text name, bool *named) {
     uint64_t at = hash_of(name);
-    size_t k, found = schema->column_count;
+    size_t k, found = schema->column_count, exact = SIZE_MAX;
     while ((k = sl_name_index_next(&schema->index, &at)) != SIZE_MAX) {
-        if ((k >= found && !named) || !sl_schema_column_is_named(&schema->columns[k], name))
+        if (!sl_schema_column_is_named(&schema->columns[k], name))
             continue;
+        if (sl_text_equal(name, sl_text_of(schema->columns[k].name)))
+            exact = k;
         found = k < found ? k : found;
         if (named)
             named[k] = true;
     }
-    return found;
+    return exact < SIZE_MAX ? exact : found;
 }

@@ -60,8 +60,9 @@ typedef struct sl_schema_column {
     bool trim;          /* remove blanks at both ends of each field */
     sl_choice zone;     /* of ISO dates with time: YES: each has one; NO: none has */
     sl_invalid invalid;
-    bool lossless;   /* values that the type would change are refused */
-    bool inferred;   /* the type was inferred, which messages mention */
+    bool lossless;                          /* values that the type would change are refused */
+    sl_choice lossless_choice, trim_choice; /* of the column itself, in the schema */
+    bool inferred;                          /* the type was inferred, which messages mention */
     bool adopted;    /* instead of the inferred type: the type that the collection has */
     bool declared;   /* by --types */
     bool cut;        /* a text, because the dates of CREATE TABLE have digits that would be cut */

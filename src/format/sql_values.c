@@ -6,6 +6,7 @@
 #include "fields.h"
 #include "simd.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
 /* ---- JSON ---- */
@@ -21,10 +22,11 @@ static sl_extjson *json_parser(sl_scratch *scratch) {
     return scratch->json;
 }
 
+static const char json_head[] = "{\"\":";
+
 /* Reads the text as the value of the document {"": text}, and moves the value to the front. */
 static uint8_t *put_json(const sl_value *v, sl_text text, uint8_t *to) {
-    static const char before[] = "{\"\":";
-    const size_t head = sizeof before - 1, length = head + text.length + 1;
+    const size_t head = sizeof json_head - 1, length = head + text.length + 1;
     const bool own = text.bytes == v->scratch->bytes; /* it is moved */
     uint8_t *end;
     const char *after;
@@ -34,7 +36,7 @@ static uint8_t *put_json(const sl_value *v, sl_text text, uint8_t *to) {
         return NULL;
     char *copy = v->scratch->bytes;
     memmove(copy + head, own ? copy : text.bytes, text.length);
-    memcpy(copy, before, head);
+    memcpy(copy, json_head, head);
     copy[length - 1] = '}';
     memset(copy + length, 0, SL_SLACK);
     switch (v->limit - to < (ptrdiff_t)SL_EXTJSON_MARGIN
@@ -69,6 +71,8 @@ typedef struct array {
     const sl_value *value;
     sl_schema_column element; /* its type */
     bool typed;               /* a type of elements is declared */
+    sl_extjson *json;         /* has read it as JSON; NULL: it is PostgreSQL's */
+    char open, close;         /* brackets or braces */
     char *at, *end;
 } array;
 
@@ -76,18 +80,27 @@ typedef struct array {
 static bool read_quoted(array *a, sl_text *element) {
     char *to = ++a->at;
     element->bytes = to;
-    for (; a->at < a->end && *a->at != '"'; a->at++) {
+    while (a->at < a->end && *a->at != '"') {
+        uint8_t *out = (uint8_t *)to;
+        if (a->json && *a->at == '\\') {
+            a->at += sl_extjson_escape(a->json, a->at, &out) - a->at;
+            to = (char *)out;
+            continue;
+        }
         if (*a->at == '\\' && ++a->at == a->end)
             return false;
-        *to++ = *a->at;
+        *to++ = *a->at++;
     }
     element->length = (size_t)(to - element->bytes);
     return a->at++ < a->end;
 }
 
+/* Of JSON, a number or a word: other values have no type of elements. */
 static void read_bare(array *a, sl_text *element) {
     char *from = a->at, *to = from;
-    for (; a->at < a->end && *a->at != ',' && *a->at != '}'; a->at++) {
+    for (; a->at < a->end && *a->at != ',' && *a->at != a->close; a->at++) {
+        if (a->json && !strchr("+-.", *a->at) && !isalnum((unsigned char)*a->at))
+            break;
         if (*a->at == '\\' && a->at + 1 < a->end)
             a->at++;
         *to++ = *a->at;
@@ -146,6 +159,12 @@ static uint8_t *put_element(array *a, uint8_t *to) {
     return sl_column_types[a->element.type].put(&field, to);
 }
 
+static bool next_is(array *a, char byte) {
+    while (a->json && a->at < a->end && strchr(" \t\r\n", *a->at))
+        a->at++;
+    return a->at < a->end && *a->at == byte;
+}
+
 /* Writes the array that begins at a->at, and moves that after it. */
 static uint8_t *put_elements(array *a, uint8_t *to, unsigned depth) {
     uint8_t *const start = to;
@@ -153,8 +172,8 @@ static uint8_t *put_elements(array *a, uint8_t *to, unsigned depth) {
     const sl_value *const outer = a->value;
     unsigned index = 0;
     to = sl_bson_begin(to);
-    a->at++; /* { */
-    if (a->at < a->end && *a->at == '}') {
+    a->at++; /* the bracket */
+    if (next_is(a, a->close)) {
         a->at++;
         return sl_bson_end(start, to);
     }
@@ -168,35 +187,40 @@ static uint8_t *put_elements(array *a, uint8_t *to, unsigned depth) {
         element.type = to;
         to = sl_bson_put_key(to, SL_BSON_ARRAY, key);
         a->value = &element;
-        to = *a->at != '{'             ? put_element(a, to)
+        to = !next_is(a, a->open)      ? put_element(a, to)
              : depth < ARRAY_DEPTH_MAX ? put_elements(a, to, depth + 1)
                                        : NULL;
         a->value = outer;
-        if (to && a->at < a->end && *a->at == '}') {
+        if (to && next_is(a, a->close)) {
             a->at++;
             return sl_bson_end(start, to);
         }
-        if (to && (a->at >= a->end || *a->at++ != ','))
+        if (to && !next_is(a, ','))
             return NULL;
+        a->at++;
     }
     return NULL;
 }
 
 uint8_t *sl_put_array(const sl_value *v, uint8_t *to) {
     array a = {.value = v, .element = {.minimum = INT64_MIN, .maximum = INT64_MAX}};
-    if (*v->field.bytes == '[')
-        return sl_put_json(v, to);
-    if (*v->field.bytes != '{' || !v->limit)
+    const bool json = *v->field.bytes == '[';
+    uint8_t *end = json ? sl_put_json(v, to) : to;
+    a.typed = v->schema->format && sl_column_type_named(v->schema->format, &a.element.type);
+    if (!end || (json && !a.typed))
+        return end;
+    a.json = json ? v->scratch->json : NULL;
+    a.open = json ? '[' : '{';
+    a.close = json ? ']' : '}';
+    if (*v->field.bytes != a.open || !v->limit)
         return NULL;
-    if (v->schema->format)
-        a.typed = sl_column_type_named(v->schema->format, &a.element.type);
-    if (v->field.bytes != v->scratch->bytes) {
+    if (!json && v->field.bytes != v->scratch->bytes) {
         if (!sl_scratch_grow(v->scratch, v->field.length + SL_SLACK))
             return NULL;
         memcpy(v->scratch->bytes, v->field.bytes, v->field.length);
         memset(v->scratch->bytes + v->field.length, 0, SL_SLACK);
     }
-    a.at = v->scratch->bytes;
+    a.at = v->scratch->bytes + (json ? sizeof json_head - 1 : 0);
     a.end = a.at + v->field.length;
     to = put_elements(&a, to, 0);
     return a.at == a.end ? to : NULL;

@@ -69,7 +69,7 @@ size_t sl_blanks_split(sl_text line, unsigned least, sl_text *fields, size_t lim
  * memory. */
 sl_text *sl_table_fields(const sl_table *table, sl_error *error);
 
-/* As sl_header_split, by the delimiter of the table. */
+/* As sl_fields_split, by the delimiter of the table. */
 size_t sl_table_split(const sl_table *table, sl_text line, sl_text *fields, size_t limit);
 
 /* Is it one column of texts below its name? The name is a word of letters, and all lines below have

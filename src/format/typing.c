@@ -82,23 +82,17 @@ static char delimiter_of(const sl_dialect *dialect) {
     return dialect->delimiter == ',' ? ',' : ';';
 }
 
-/* `delimiter`: as in the layout; 0: any. */
-static sl_typed_layout *find_layout(const sl_typing *typing, const sl_dialect *dialect,
-                                    char delimiter) {
+sl_typed_layout *sl_typing_layout_of(const sl_typing *typing, const sl_dialect *dialect) {
+    const char delimiter = delimiter_of(dialect);
     uint64_t at = 0;
     for (size_t i = 0; i < dialect->column_count; i++)
         at += sl_process_hash(dialect->columns[i].published);
     for (size_t found; (found = sl_name_index_next(&typing->index, &at)) != SIZE_MAX;) {
         sl_typed_layout *layout = typing->layouts[found];
-        if ((!delimiter || !layout->delimiter || layout->delimiter == delimiter) &&
-            fits(layout, dialect))
+        if ((!layout->delimiter || layout->delimiter == delimiter) && fits(layout, dialect))
             return layout;
     }
     return NULL;
-}
-
-sl_typed_layout *sl_typing_layout_of(const sl_typing *typing, const sl_dialect *dialect) {
-    return find_layout(typing, dialect, delimiter_of(dialect));
 }
 
 /* Adds layout `k` to the index, whose room is sufficient. */
@@ -138,6 +132,14 @@ static bool find_element(sl_typed_layout *layout, sl_typed_column *column) {
     return ok;
 }
 
+/* The first column of the name of this one, if that is in an earlier layout than `own`; or NULL. */
+static sl_typed_column *namesake(const sl_typing *typing, size_t own,
+                                 const sl_typed_column *column) {
+    if (column->first == own)
+        return NULL;
+    return (sl_typed_column *)typed_layout_column(typing->layouts[column->first], column->name);
+}
+
 /* Sorts the columns of the last layout, which is complete, and adds it to the index. */
 static bool end_layout(sl_typing *typing, sl_error *error) {
     const size_t last = typing->count - 1;
@@ -149,6 +151,10 @@ static bool end_layout(sl_typing *typing, sl_error *error) {
             return sl_error_memory(error, "inferring types");
         layout->hash += sl_process_hash(column->name);
         column->first = first_with(typing, column->name, last);
+        sl_typed_column *first = namesake(typing, last, column);
+        if (first && !first->second &&
+            typing->layouts[column->first]->delimiter != layout->delimiter)
+            first->second = last;
     }
     const size_t items = typing->columns + typing->count;
     if (2 * items < typing->index.room) {
@@ -221,9 +227,6 @@ static sl_typed_layout *layout_of(sl_typing *typing, const char *array, const sl
         layout->columns[i].written =
             layout->delimiter == ',' ? SL_BETWEEN_COMMAS : SL_BETWEEN_OTHERS;
     }
-    sl_typed_layout *twin = layout ? find_layout(typing, dialect, 0) : NULL;
-    if (twin)
-        layout->twin = twin->twin = true;
     return layout && end_layout(typing, error) ? layout : NULL;
 }
 
@@ -468,10 +471,8 @@ bool sl_typing_restore(sl_typing *typing, const char *array, char delimiter,
                        sl_error *error) {
     sl_typed_layout *layout = add_layout(typing, count > 0 ? count : 1, error);
     bool ok = layout != NULL;
-    if (layout) {
+    if (layout)
         layout->delimiter = delimiter;
-        layout->twin = delimiter != 0;
-    }
     for (size_t i = 0; ok && i < count; i++) {
         ok = add_column(layout, names[i], array, names[i], NULL, error);
         /* The declared types that cannot be read are those of --types again. */
@@ -533,14 +534,6 @@ static void decide_rest(sl_typed_column *column) {
     }
 }
 
-/* The first column of the name of this one, if that is in an earlier layout than `own`; or NULL. */
-static sl_typed_column *namesake(const sl_typing *typing, size_t own,
-                                 const sl_typed_column *column) {
-    if (column->first == own)
-        return NULL;
-    return (sl_typed_column *)typed_layout_column(typing->layouts[column->first], column->name);
-}
-
 const sl_typed_column *sl_typing_next(sl_typing_walk *walk) {
     for (; walk->typing && walk->layout < walk->typing->count; walk->layout++, walk->column = 0) {
         const sl_typed_layout *layout = walk->typing->layouts[walk->layout];
@@ -565,32 +558,6 @@ static bool has_separator(const sl_typed_column *column, char separator) {
     sl_schema_column type = {0};
     sl_column_guess_decide(&column->guess, &type);
     return column->guess.values > 0 && separator_in(&type) == separator;
-}
-
-/* Finds the columns whose numbers have points between commas, while those of the same name between
- * other delimiters have decimal commas. */
-static void divide_forms(sl_typing *typing) {
-    for (size_t k = 1; k < typing->count; k++) {
-        const sl_typed_layout *layout = typing->layouts[k];
-        for (size_t i = 0; i < layout->count; i++) {
-            sl_typed_column *column = &layout->columns[i];
-            for (size_t j = column->first; j < k; j++) {
-                const sl_typed_layout *other = typing->layouts[j];
-                const sl_typed_column *first = typed_layout_column(other, column->name);
-                if (!first || first->first != j)
-                    continue;
-                const bool differs =
-                    layout->delimiter != other->delimiter &&
-                    (layout->delimiter == ','
-                         ? has_separator(column, '.') && has_separator(first, ',')
-                         : has_separator(first, '.') && has_separator(column, ','));
-                column->first = differs ? k : j;
-                column->other = differs ? first : NULL;
-                if (!differs)
-                    break;
-            }
-        }
-    }
 }
 
 /* Adds what is known of a column to `first`, which may be NULL; or copies it from there. */
@@ -622,18 +589,49 @@ static void merge_elements(sl_typed_layout *layout, bool copies) {
     }
 }
 
+/* Merges the columns of each name between commas, and those between other delimiters; and then
+ * these two, unless one has numbers with decimal points, and the other with commas. */
+static void merge_namesakes(sl_typing *typing) {
+    for (size_t k = 0; k < typing->count; k++) {
+        for (size_t i = 0; i < typing->layouts[k]->count; i++) {
+            sl_typed_column *column = &typing->layouts[k]->columns[i];
+            const sl_typed_column *first = namesake(typing, k, column);
+            if (first && typing->layouts[column->first]->delimiter != typing->layouts[k]->delimiter)
+                column->first = first->second;
+            merge_column(namesake(typing, k, column), column, false);
+        }
+    }
+    for (size_t k = 0; k < typing->count; k++) {
+        for (size_t i = 0; i < typing->layouts[k]->count; i++) {
+            sl_typed_column *first = &typing->layouts[k]->columns[i];
+            if (!first->second)
+                continue;
+            sl_typed_column *second =
+                (sl_typed_column *)typed_layout_column(typing->layouts[first->second], first->name);
+            const bool points_first = typing->layouts[k]->delimiter == ',';
+            if (has_separator(points_first ? first : second, '.') &&
+                has_separator(points_first ? second : first, ',')) {
+                second->other = first;
+                continue;
+            }
+            second->first = k;
+            merge_column(first, second, false);
+        }
+    }
+}
+
 void sl_typing_decide(sl_typing *typing) {
     for (size_t k = 0; k < typing->count; k++)
         merge_elements(typing->layouts[k], false);
-    divide_forms(typing);
-    for (int copies = 0; copies < 2; copies++) {
-        for (size_t k = 0; k < typing->count; k++) {
-            sl_typed_layout *layout = typing->layouts[k];
-            for (size_t i = 0; i < layout->count; i++)
-                merge_column(namesake(typing, k, &layout->columns[i]), &layout->columns[i], copies);
-            if (copies)
-                merge_elements(layout, true);
+    merge_namesakes(typing);
+    for (size_t k = 0; k < typing->count; k++) {
+        for (size_t i = 0; i < typing->layouts[k]->count; i++) {
+            sl_typed_column *column = &typing->layouts[k]->columns[i];
+            sl_typed_column *first = namesake(typing, k, column);
+            column->first = first ? first->first : k;
+            merge_column(namesake(typing, k, column), column, true);
         }
+        merge_elements(typing->layouts[k], true);
     }
     separators of[2] = {{.commas = false}, {.commas = false}};
     for (size_t k = 0; k < typing->count; k++) {
@@ -668,6 +666,20 @@ void sl_typing_log_shorter(const sl_typing *typing) {
     }
 }
 
+/* The column of a set of columns that was not sampled has the type of its name in others. Numbers
+ * between commas may have another form than between other delimiters. */
+static const sl_typed_column *column_named(const sl_typing *typing, const char *name,
+                                           char delimiter) {
+    const size_t k = first_with(typing, name, SIZE_MAX);
+    const sl_typed_layout *layout = k < SIZE_MAX ? typing->layouts[k] : NULL;
+    const sl_typed_column *column = layout ? typed_layout_column(layout, name) : NULL;
+    if (!column || !layout->delimiter || layout->delimiter == delimiter)
+        return column;
+    if (column->second)
+        return typed_layout_column(typing->layouts[column->second], name);
+    return separator_in(&column->schema) ? NULL : column;
+}
+
 bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *dialect, bool *known,
                      sl_error *error) {
     const sl_typed_layout *layout = sl_typing_layout_of(typing, dialect);
@@ -678,14 +690,8 @@ bool sl_typing_apply(const sl_typing *typing, bool long_names, sl_dialect *diale
         if (into->declared)
             continue;
         const char *name = dialect->columns[i].published;
-        const size_t other = layout ? SIZE_MAX : first_with(typing, name, SIZE_MAX);
-        const sl_typed_layout *in = other < SIZE_MAX ? typing->layouts[other] : layout;
-        const sl_typed_column *typed = in ? typed_layout_column(in, name) : NULL;
-        const bool written =
-            !typed || layout || !typed->written ||
-            typed->written & (delimiter_of(dialect) == ',' ? SL_BETWEEN_COMMAS : SL_BETWEEN_OTHERS);
-        if (!written && separator_in(&typed->schema))
-            typed = NULL;
+        const sl_typed_column *typed = layout ? typed_layout_column(layout, name)
+                                              : column_named(typing, name, delimiter_of(dialect));
         if (typed)
             type = typed->schema;
         all = all && typed;
@@ -729,7 +735,11 @@ static void put_column(FILE *out, const sl_bound_column *column) {
     if (schema->zone != SL_CHOICE_UNSET)
         fprintf(out, ", offset: %s", schema->zone == SL_CHOICE_YES ? "true" : "false");
     if (schema->yes)
-        fprintf(out, ", \"yes\": \"%s\", \"no\": \"%s\"", schema->yes, schema->no);
+        put_words(out, ", \"yes\": ", &(sl_words){(const char **)&schema->yes, 1}, "");
+    if (schema->no && *schema->no)
+        put_words(out, ", \"no\": ", &(sl_words){(const char **)&schema->no, 1}, "");
+    if (schema->declared && !schema->lossless && schema->type != SL_TYPE_TEXT)
+        fputs(", lossless: false", out);
     if (schema->mixed[0])
         fprintf(out, "}  # %s: %s\n", sl_column_mixed_kind(schema), schema->mixed);
     else
@@ -803,15 +813,15 @@ char *sl_typing_write_schema(const sl_plan *plan, const sl_dialect *const *diale
         fprintf(out, dialect->quote ? "true" : "false");
     else
         sl_yaml_put_quoted(out, quote);
-    fprintf(out, "\nheader: %s\n", dialect->header_length > 0 ? "true" : "false");
-    if (dialect->skip_lines > 0)
-        fprintf(out, "skip_lines: %zu\n", dialect->skip_lines);
+    const bool header = dialect->header_length > 0, renamed = header && plan->options.columns;
+    fprintf(out, "\nheader: %s\n", header && !renamed ? "true" : "false");
+    if (dialect->skip_lines + renamed > 0)
+        fprintf(out, "skip_lines: %zu\n", dialect->skip_lines + renamed);
     if (dialect->trim == SL_TRIM_BOTH)
         fprintf(out, "trim: true\n");
     if (dialect->blanks)
         fprintf(out, "blanks: %u\n", dialect->blanks);
-    fprintf(out, "lossless: true      # values that a type would change (007) are refused\n"
-                 "");
+    fprintf(out, "lossless: true      # values that a type would change (007) are refused\n");
     if (!dialect->notation || dialect->notation->words)
         put_words(out, "missing: [", &sl_missing_words, "]  # words for a missing value\n");
     fprintf(out, "columns:\n");

@@ -25,7 +25,9 @@ typedef struct sl_typed_column {
     const struct sl_typed_column *element; /* the column of this field in the first element of an
                                               array, whose type it has; NULL: it is no other one */
     const struct sl_typed_column *other;   /* of the same name, with numbers in another form */
-    size_t first; /* the first layout with this name, whose numbers have the same form */
+    size_t first;  /* the first layout with this name, whose numbers have the same form */
+    size_t second; /* of the first column of a name: the first layout with it whose delimiter is of
+                      the other kind; 0: none */
     sl_column_guess guess;
     sl_column_rest rests[SL_RESTS];
     sl_column_guess trimmed;    /* of the values without blanks at their ends, if one is `padded` */
@@ -52,7 +54,6 @@ typedef struct sl_typed_layout {
     size_t count;
     uint64_t hash;            /* of the names, in any order */
     char delimiter;           /* a comma, another one (;), or 0: any */
-    bool twin;                /* another layout has the same names, with another delimiter */
     uint64_t records;         /* sampled */
     uint64_t shorter;         /* lines with fewer fields, which are rejected */
     sl_typing_doubt quotes;   /* around values, which are kept */

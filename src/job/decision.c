@@ -766,7 +766,7 @@ static bool find_embedded(void *context, const uint8_t *documents, const uint8_t
 /* Warns of a column of the _id or the match fields in which sampled values have blanks at their
  * ends: documents whose keys are without them do not match. False: the source has none. */
 static bool warn_of_blanks(const sl_job *job, const sl_job_source *source) {
-    const sl_plan *plan = sl_sources_plan_of(job, source);
+    const sl_plan *plan = sl_sources_plan(job, source->format);
     const sl_dialect *d = source->dialect;
     const sl_typed_layout *layout = sl_typing_layout_of(plan->typing, d);
     char shown[80];
@@ -814,7 +814,7 @@ void sl_decision_log(sl_job *job, const sl_destination *destination, const sl_ta
     for (size_t i = 0; job->keys && !warned && i < sl_source_set_count(job->set); i++) {
         const sl_job_source *source = &job->sources[i];
         warned = !source->skipped && source->format == &sl_format_delimited &&
-                 sl_sources_plan_of(job, source)->typing && warn_of_blanks(job, source);
+                 sl_sources_plan(job, source->format)->typing && warn_of_blanks(job, source);
     }
     if (view->locale[0] && sl_load_mode(job->config)->matches)
         sl_log_warning("%s.%s compares texts by its collation (locale %s): records with `a` and "

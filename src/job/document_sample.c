@@ -5,12 +5,14 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
+#include "format/declared.h"
 #include "util/document_id.h"
 #include "util/grow.h"
 #include "util/interrupt.h"
@@ -187,7 +189,7 @@ bool sl_key_sample_take(sl_job *job, sl_key_sample *keys, sl_error *error) {
 
 #define SOURCES 64u        /* sampled at most */
 #define CHECKED_BLOCKS 64u /* over all sources */
-#define FIELDS_MOST 32u    /* of a key; the server allows no more */
+#define FIELDS_MOST 64u    /* the server allows 32 of a key, and --types 64 */
 #define NAMES_MOST 2000u   /* of fields in documents */
 #define NAME_ROOM 128      /* bytes of a field name */
 #define NESTED_MOST 3
@@ -196,9 +198,10 @@ bool sl_key_sample_take(sl_job *job, sl_key_sample *keys, sl_error *error) {
 typedef struct sampling {
     const char *fields[FIELDS_MOST];
     size_t count, missing;
-    int found[FIELDS_MOST]; /* the type of the first value; 0: none */
-    bool paths;             /* names of fields are paths (sl_nesting_set_paths) */
-    char *text;             /* for the value of the first field; or NULL */
+    int found[FIELDS_MOST];      /* the type of the first value; 0: none */
+    const sl_declared *declared; /* its fields: it knows which were found */
+    bool paths;                  /* names of fields are paths (sl_nesting_set_paths) */
+    char *text;                  /* for the value of the first field; or NULL */
     uint64_t documents;
     bool cut;                 /* the end of a compressed file or an archive was not read */
     char (*names)[NAME_ROOM]; /* seen in documents, without repetition */
@@ -253,11 +256,12 @@ static void look_at(sampling *s, const uint8_t *bytes) {
         return;
     s->documents++;
     for (size_t i = 0; i < s->count; i++) {
-        bool found = s->paths ? sl_look_set(&document, s->fields[i], &field)
-                              : sl_look_find(&document, s->fields[i], &field);
-        if (s->found[i] || !found || is_position(s->fields[i], &field))
+        bool found = s->declared ? atomic_load(&s->declared->found[i])
+                     : s->paths  ? sl_look_set(&document, s->fields[i], &field)
+                                 : sl_look_find(&document, s->fields[i], &field);
+        if (s->found[i] || !found || (!s->declared && is_position(s->fields[i], &field)))
             continue;
-        s->found[i] = bson_iter_type(&field);
+        s->found[i] = s->declared ? 1 : (int)bson_iter_type(&field);
         if (i == 0 && s->text)
             take_text(&field, s->text);
         s->missing--;
@@ -427,24 +431,21 @@ static void name_nearest(const sampling *s, const char *field, char *out, size_t
         sl_print_text(out + used, room - used, ", ...");
 }
 
-static void set_problem(const sampling *s, sl_error *problem) {
-    for (size_t i = 0; i < s->count; i++) {
-        if (s->found[i])
-            continue;
-        char nearest[500] = "", human[SL_HUMAN_ROOM];
-        name_nearest(s, s->fields[i], nearest, sizeof nearest);
-        sl_human_count(s->documents, human);
-        if (s->cut)
-            sl_log_warning("--shard-key: none of the first %s documents has a field \"%s\"%s",
-                           human, s->fields[i], nearest);
-        else
-            sl_error_set(
-                problem, SL_EXIT_USAGE,
-                "--shard-key: none of the %s documents sampled has a field \"%s\"%s. If the name "
-                "is right and the field is rare, create and shard the collection beforehand",
-                human, s->fields[i], nearest);
-        return;
-    }
+#define PROBLEM_ROOM 800
+
+/* Writes which field no document has, the first of them. False: documents have all fields, or there
+ * are no documents. */
+static bool none_has(const sampling *s, char out[PROBLEM_ROOM]) {
+    size_t i = 0, used;
+    char human[SL_HUMAN_ROOM];
+    while (i < s->count && s->found[i])
+        i++;
+    if (i == s->count || s->documents == 0)
+        return false;
+    used = sl_print_text(out, PROBLEM_ROOM, "none of the %s%s documents sampled has a field \"%s\"",
+                         s->cut ? "first " : "", sl_human_count(s->documents, human), s->fields[i]);
+    name_nearest(s, s->fields[i], out + used, PROBLEM_ROOM - used);
+    return true;
 }
 
 /* Samples the sources until a document with each of the fields was found. Frees nothing of `s`. */
@@ -488,20 +489,13 @@ static void add_key_fields(sampling *s, const sl_load_config *config, const bson
 bool sl_shard_key_look(sl_job *job, const sl_target *target, const bson_t *shard_key,
                        sl_error *error) {
     sampling s = {0};
-    char nearest[500] = "", human[SL_HUMAN_ROOM];
+    char none[PROBLEM_ROOM];
     add_key_fields(&s, job->config, shard_key);
     bool ok = s.count == 0 || look_for_fields(job, &s, error);
-    for (size_t i = 0; ok && s.missing > 0 && s.documents > 0 && i < s.count; i++) {
-        if (s.found[i])
-            continue;
-        name_nearest(&s, s.fields[i], nearest, sizeof nearest);
-        sl_log_warning(
-            "%s.%s is sharded by a key with \"%s\", and none of the %s%s documents sampled "
-            "has this field%s. Documents without it are stored together, on few shards",
-            target->database, target->collection, s.fields[i], s.cut ? "first " : "",
-            sl_human_count(s.documents, human), nearest);
-        break;
-    }
+    if (ok && none_has(&s, none))
+        sl_log_warning("%s.%s: the shard key: %s. Documents without it are stored together, on few "
+                       "shards",
+                       target->database, target->collection, none);
     free(s.names);
     return ok;
 }
@@ -515,11 +509,30 @@ bool sl_shard_key_check(sl_job *job, sl_error *error) {
                                    job->keys->id.count, &job->key_problem))
         return true;
     add_key_fields(&s, config, config->shard_key);
-    if (s.count == 0)
-        return true;
-    bool ok = look_for_fields(job, &s, error);
-    if (ok && s.missing > 0 && s.documents > 0)
-        set_problem(&s, &job->key_problem);
+    char none[PROBLEM_ROOM];
+    bool ok = s.count == 0 || look_for_fields(job, &s, error), lacks = ok && none_has(&s, none);
+    if (lacks && s.cut)
+        sl_log_warning("--shard-key: %s", none);
+    else if (lacks)
+        sl_error_set(&job->key_problem, SL_EXIT_USAGE,
+                     "--shard-key: %s. If the name is right and the field is rare, create and "
+                     "shard the collection beforehand",
+                     none);
+    free(s.names);
+    return ok;
+}
+
+bool sl_declared_look(sl_job *job, sl_error *error) {
+    const sl_plan *plan = sl_sources_plan(job, &sl_format_json);
+    sampling s = {.declared = plan ? sl_format_json.declared(plan) : NULL};
+    char none[PROBLEM_ROOM];
+    for (; s.declared && s.count < s.declared->count; s.count++)
+        s.fields[s.count] = s.declared->columns[s.count].name;
+    bool ok = s.count == 0 || look_for_fields(job, &s, error);
+    for (size_t i = 0; i < s.count; i++)
+        s.found[i] = atomic_load(&s.declared->found[i]); /* also by records that were rejected */
+    if (ok && none_has(&s, none))
+        sl_log_warning("--types: %s. Its texts stay texts", none);
     free(s.names);
     return ok;
 }

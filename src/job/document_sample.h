@@ -61,6 +61,9 @@ bool sl_shard_key_check(sl_job *job, sl_error *error);
 bool sl_shard_key_look(sl_job *job, const sl_target *target, const bson_t *shard_key,
                        sl_error *error);
 
+/* Warns if no sampled document has a field of --types. False without memory only. */
+bool sl_declared_look(sl_job *job, sl_error *error);
+
 /* Passes on the documents at the beginning of up to 8 sources that are not pipes. Blocks that
  * cannot be read or parsed are left out. */
 void sl_documents_look(sl_job *job, sl_sampled_documents *receive, void *context);

@@ -204,7 +204,7 @@ static bool make_schema(const sl_job *job, char **schema, sl_error *error) {
                       "--schema and --types text";
             continue;
         }
-        plan = sl_sources_plan_of(job, source);
+        plan = sl_sources_plan(job, source->format);
         layout = sl_typing_layout_of(plan->typing, source->dialect);
         while (k < count && layouts[k] != layout)
             k++;

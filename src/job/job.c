@@ -291,7 +291,7 @@ void sl_types_append(const sl_job *job, bson_t *document) {
         const sl_typed_layout *layout = sl_typing_at(plan->typing, k);
         sl_record_begin_item(&layouts, k, &item);
         BSON_APPEND_INT64(&item, "sampled", (int64_t)layout->records);
-        if (layout->twin)
+        if (layout->delimiter)
             BSON_APPEND_BOOL(&item, "commas", layout->delimiter == ',');
         for (int types = 0; types < 2; types++) {
             BSON_APPEND_ARRAY_BEGIN(&item, types ? "types" : "columns", &array);
@@ -343,9 +343,9 @@ bool sl_types_restore(sl_job *job, const bson_t *document, sl_error *error) {
         while (ok && bson_iter_next(&layouts)) {
             size_t names, types;
             bson_iter_t inside;
-            const bool twin =
+            const bool known =
                 bson_iter_recurse(&layouts, &inside) && bson_iter_find(&inside, "commas");
-            const char delimiter = !twin ? 0 : bson_iter_as_bool(&inside) ? ',' : ';';
+            const char delimiter = !known ? 0 : bson_iter_as_bool(&inside) ? ',' : ';';
             const char **name = strings_of(&layouts, "columns", &names);
             const char **type = strings_of(&layouts, "types", &types);
             ok = name && type && names == types

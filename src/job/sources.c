@@ -261,8 +261,8 @@ static size_t format_index(const sl_format *format) {
     return i;
 }
 
-const sl_plan *sl_sources_plan_of(const sl_job *job, const sl_job_source *source) {
-    return job->plans[format_index(source->format)];
+sl_plan *sl_sources_plan(const sl_job *job, const sl_format *format) {
+    return job->plans ? job->plans[format_index(format)] : NULL;
 }
 
 /* The plan of a format, which is compiled by the first call. */
@@ -304,7 +304,7 @@ bool sl_sources_parse(const sl_job *job, const sl_source_block *block, const sl_
         .divided = source->divided,
         .keys = job->keys,
     };
-    const sl_plan *plan = sl_sources_plan_of(job, source);
+    const sl_plan *plan = sl_sources_plan(job, source->format);
     if ((block->last || block->entry_last) && !source->format->binary && view.text.bytes)
         sl_sources_replace_end_mark(job, block->source, view.text);
     if (job->embed)
@@ -833,7 +833,7 @@ static bool read_all_again(sl_job *job, bool late, char *head, sl_error *error) 
             bool chosen = sl_source_set_at(job->set, i)->kind != SL_SOURCE_PIPE;
             if (source->skipped || source->format != &sl_format_delimited)
                 continue;
-            ok = !late || sl_dialects_are_late(job->dialects, sl_sources_plan_of(job, source),
+            ok = !late || sl_dialects_are_late(job->dialects, sl_sources_plan(job, source->format),
                                                source->dialect, &chosen, error);
             if (ok && chosen && again)
                 ok = read_again(job, i, head, error);
@@ -1057,7 +1057,7 @@ bool sl_sources_open(sl_job *job, sl_error *error) {
         return false;
     sl_source_set_report_skipped(job->set, NULL, NULL); /* the load itself will read and report
                                                            these entries again */
-    ok = infer_types(job, error) && sl_shard_key_check(job, error);
+    ok = infer_types(job, error) && sl_shard_key_check(job, error) && sl_declared_look(job, error);
     sl_source_set_report_skipped(job->set, on_passed_over, job);
     return ok;
 }

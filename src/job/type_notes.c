@@ -95,14 +95,15 @@ static void log_cut(const sl_job *job) {
     }
     if (cut.count > 0)
         sl_log_warning("dates hold milliseconds; the seconds of %s have more digits, so %s "
-                       "loaded as text: %s%s%s%s",
+                       "loaded as text%s%s%s%s",
                        cut.shown, cut.count == 1 ? "it is" : "they are",
-                       listed > 0 ? "--types " : "",
+                       listed > 0 ? ": --types " : "",
                        listed > 0 ? sl_shell_word(types, word, sizeof word) : "",
                        listed > 0 ? " cuts them" : "",
                        listed == cut.count ? ""
                                            : "; for all, write a schema (inspect "
-                                             "--write-schema FILE), and declare them datetime");
+                                             "--write-schema FILE), and declare them {type: "
+                                             "datetime, lossless: false}");
 }
 
 #define RESTS_SHOWN 4u

@@ -38,11 +38,8 @@
 #define ENTRIES_WARNED 3u
 
 sl_plan *sl_types_plan(const sl_job *job) {
-    for (size_t i = 0; sl_formats[i]; i++) {
-        if (sl_formats[i] == &sl_format_delimited)
-            return job->plans && job->plans[i] && job->plans[i]->typing ? job->plans[i] : NULL;
-    }
-    return NULL;
+    sl_plan *plan = sl_sources_plan(job, &sl_format_delimited);
+    return plan && plan->typing ? plan : NULL;
 }
 
 sl_typing_walk sl_types_columns(const sl_job *job) {
@@ -116,7 +113,7 @@ static bool keep_digits(const sl_job *job, sl_plan *plan, const sl_typed_layout 
 
 /* Samples the beginning of a table whose types CREATE TABLE declares. */
 static bool add_table(const sl_job *job, sl_job_source *source, sl_text lines, sl_error *error) {
-    sl_plan *plan = (sl_plan *)sl_sources_plan_of(job, source);
+    sl_plan *plan = sl_sources_plan(job, source->format);
     sl_typing *typing = NULL;
     bool ok = sl_typing_create(&typing, error) &&
               sl_typing_add(typing, plan, source->dialect, lines, 0, 0, error) &&
@@ -131,7 +128,7 @@ bool sl_types_add_head(const sl_job *job, sl_job_source *source, sl_text head, b
         return true;
     sl_text lines = records_of(source->dialect, 0, head, whole, head.length);
     if (!is_typed(job, source)) {
-        const char *name = sl_sources_plan_of(job, source)->options.schema_name;
+        const char *name = sl_sources_plan(job, source->format)->options.schema_name;
         return !name || strcmp(name, SL_CREATE_TABLE) != 0 || add_table(job, source, lines, error);
     }
     sl_plan *plan = sl_types_plan(job);

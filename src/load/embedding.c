@@ -117,7 +117,7 @@ static bool look_at_head(sl_job *job, const char *const *names, size_t count,
                         .reject = ignore_reject};
         sl_parse_counts counts = {0};
         const sl_block block = {.text = {head, length}};
-        source->format->parse(sl_sources_plan_of(job, source), source->dialect, &block, &sink,
+        source->format->parse(sl_sources_plan(job, source->format), source->dialect, &block, &sink,
                               &counts);
         const uint8_t *at = bytes;
         bson_t document;

@@ -12,6 +12,7 @@ import time
 import zipfile
 import zlib
 
+import archive_making as making
 import support
 from support import bson
 
@@ -214,6 +215,16 @@ class Tables(support.Case):
             feed.close()
             outcome = running.wait().expect(support.EXIT_OK)
             self.assertEqual("items.csv has changed since its records were read" in outcome.err, change != "")
+
+    def test_records_are_read_as_without_embed(self):
+        """Prices such as 1.000 in entries that are not sampled became 1, as after a resume."""
+        entries = [(f"{name}.csv", "id,price\n" + f"{name},1.15\n" * 9) for name in "abcd"]
+        path = self.file("all.zip", making.zip_of([*entries, ("e.csv", "id;price;shop\ne;1.000;x\ne;2.001;y\n")]))
+        alone, _ = self.dump_decoded(path)
+        found, _ = self.dump_decoded("--embed", f"i={path}", "--on", "id",
+                                     self.file("a.json", "".join(f'{{"id":"{n}"}}' for n in "eabcd")))
+        self.assertEqual([one["price"] for one in found[0]["i"]], ["1.000", "2.001"])
+        self.assertEqual([one["price"] for one in alone[-2:]], ["1.000", "2.001"])
 
     def test_a_source_without_records_embeds_nothing(self):
         raw, work = self.dump("--embed", f"i={self.file('items.csv', 'k,text' + chr(10))}", "--on",

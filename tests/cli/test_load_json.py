@@ -162,6 +162,16 @@ class Invalid(support.Case):
         outcome = self.shardload("inspect", path)
         self.assertRegex(outcome.out, r"in all about [0-9,]+ documents, 12\.0 MB of text")
 
+    def test_declared_types_of_fields_that_no_document_has(self):
+        """A typing mistake in --types left the dates texts, without a word."""
+        path = self.file("t.json", '{"a":{"on":"2024-01-03"},"items":[{"n":"7"}]}\n{"b":"x"}\n')
+        for types, said in (("created=date", True), ("A.on=date", True), ("on=date", True), ("b=int", False),
+                            ("a.on=date,items.n=int", False)):
+            outcome, _ = self.parse("--types", types, path, code=None)
+            shown = 'none of the [12] documents sampled has a field "' + types.split("=")[0] + '"'
+            (self.assertRegex if said else self.assertNotRegex)(outcome.err, shown)
+        self.assertIn("similar names: a.on", self.parse("--types", "on=date", path)[0].err)
+
     def test_a_document_that_holds_the_records_is_announced(self):
         items = [{"id": (1 << 60) + n} for n in range(10)]
         for indent, (document, advice) in itertools.product((None, 1), (

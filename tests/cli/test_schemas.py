@@ -17,7 +17,8 @@ BROKEN = ("{}", "{name: a, type: float}", "{name: a, type: flag}", "{name: a, fo
           "{name: a, type: longitude}", "{name: a, type: latitude, point: at, short: b}",
           "{name: a, type: latitude, point: at, invalid: text}",
           "{name: a, missing: x}", "{name: a, lossless: maybe}", "{name: a, minimum: x}",
-          "{name: a, key: b}", "{name: a, aliases: [[]]}", "{name: ''}", "[a]", "a")
+          "{name: a, type: int64, minimum: 0}", "{name: a, type: double, maximum: 1}", "{name: a, offset: true}",
+          "{name: a, type: bool, no: n}", "{name: a, key: b}", "{name: a, aliases: [[]]}", "{name: ''}", "[a]", "a")
 
 
 def fences(language):

@@ -4,6 +4,7 @@ happens to values that do not fit."""
 import csv
 import datetime
 import decimal
+import itertools
 import random
 import re
 import shlex
@@ -72,7 +73,8 @@ class Types(support.Case):
         path = self.file("w.csv", ",".join(names) + "\n" + (",".join(["2024-01-01 00:00:00.123456"] * 21) + "\n") * 2)
         warning = self.parse(path)[0].err.partition("loaded as text: ")[2]
         options, _, more = warning.partition(" cuts them")
-        self.assertRegex(more, "^; for all, write a schema .inspect --write-schema FILE., and declare them datetime")
+        self.assertRegex(more, "^; for all, write a schema .inspect --write-schema FILE., and declare them "
+                               ".type: datetime, lossless: false.")
         self.assertNotIn("measurement_time_0", self.parse(path, *shlex.split(options))[0].err)
 
     def test_points_between_groups_of_digits(self):
@@ -209,6 +211,17 @@ class Types(support.Case):
             self.assertEqual("--types 'k=double' (as 3.1)" in inspected.err, types == "text")
         self.assertEqual(self.documents("--types", "k=double", self.file("k.csv", "k,n\n3.1,1\n3.10,1\n"))[0],
                          [{"k": 3.1, "n": 1}] * 2)
+
+    def test_the_order_of_files_does_not_change_their_numbers(self):
+        """12.250 was stored as 12.25, 12250 or text, whichever file came first."""
+        for first, second, third in (("1.2345", "1.500", "1,5"), ("1,234.50", "12.250", "1,5"),
+                                     ("2,345.75", "2,750", "1,5")):
+            texts = f'id,v\n1,"{first}"\n', f"id;v;a\n2;{second};x\n", f"id;v;b\n3;{third};y\n"
+            files = [self.file(f"{number}.csv", text) for number, text in enumerate(texts)]
+            found = [sorted((one["id"], one["v"]) for one in self.documents(*order)[0])
+                     for order in itertools.permutations(files)]
+            self.assertEqual(found, found[:1] * 6)
+            self.assertEqual({type(value) for _, value in found[0]}, {float})
 
     def test_groups_of_digits_beside_a_decimal_comma(self):
         """A schema of January has 1234,5; in February there are amounts above a thousand."""
@@ -501,6 +514,18 @@ class Types(support.Case):
                 found, _ = self.dump_decoded("--types", "j=json", "--id-field", "n", path, code=support.EXIT_REJECTS)
                 self.assertEqual(found, [{"j": {}}, {"j": {}}])
 
+    def test_declared_elements_of_json_arrays(self):
+        """[1,"x"] was stored as such in a column of arrays of dates."""
+        for words, values, wrong, found in (
+                ("date", '["2024-01-01", null]', '["x"]', [day(2024, 1, 1), None]), ("int", "[1,-3]", "[3.7]", [1, -3]),
+                ("double", "[ 1 ,2.5e3]", "[1,{}]", [1.0, 2500.0]),
+                ("text", "[[],[true,1.10]]", "['x']", [[], ["true", "1.10"]]),
+                ("text", r'["\u00e4\ud83d\ude00,\"]\n", 7]', '[ISODate("2024-01-01")]', ["ä😀,\"]\n", "7"])):
+            path = self.file("j.tsv", f"id\tj\n1\t{values}\n2\t{wrong}\n")
+            documents, _ = self.documents("--types", f"j=array:{words}", path, code=support.EXIT_REJECTS)
+            self.assertEqual([(one["j"], [type(value) for value in one["j"]]) for one in documents],
+                             [(found, [type(value) for value in found])])
+
     def test_nan_is_a_value_of_a_declared_double(self):
         path = self.file("n.csv", "k,v\na,1.5\nb,NaN\nc,NA\n")
         for words in ((), ("--types", "v=double"), ("--types", "v=decimal128")):
@@ -786,6 +811,28 @@ class Types(support.Case):
         self.assertIn("# no values in the sample", schema.read_text("utf-8"))
         outcome = self.shardload("inspect", "--types", "text", "--write-schema", schema, path, code=support.EXIT_USAGE)
         self.assertIn("--types text", outcome.err)
+
+    def test_a_written_schema_reads_as_the_options_that_wrote_it(self):
+        """It refused what --types loads, a header with a line end in quotes, and words with quotes."""
+        numbers = "007.50,12345678901234567890"
+        for types, text in (("ts=datetime,n=decimal,x=double", f"ts,n,x\n2024-01-01 10:00:00.123456,{numbers}\n"),
+                            ("", 'id,"a\nb",c\n1,2,3\n'), ("", '"a\nb",c\n1,2\n'), ("", "Id,ID\n1,x\n2,y\n"),
+                            ("f=flag:J\"a:N'", "id,f\n1,J\"a\n2,N'\n"), ("f=flag:Ja:", "id,f\n1,Ja\n2,\n"),
+                            ("--columns", "id,amt\n1,2\n2,3\n")):
+            words = ("--columns", "id,amount", "--header", "yes") if types == "--columns" else ("--types", types)
+            path = self.file("t.csv", text)
+            words = words if types else ()
+            self.shardload("inspect", *words, "--write-schema", "w.yaml", path)
+            written, _ = self.documents("--schema", self.scratch / "w.yaml", path)
+            self.assertEqual(written, self.documents(*words, path)[0])
+            (self.scratch / "w.yaml").unlink()
+
+    def test_a_column_has_its_own_choice(self):
+        """`lossless: false` and `trim: false` of a column were ignored beside `true` for all."""
+        schema = self.file("s.yaml", "{name: t, lossless: true, trim: true, columns: [{name: a, type: int, "
+                                     "lossless: false}, {name: b, trim: false}, {name: c}]}\n")
+        self.assertEqual(self.documents("--schema", schema, self.file("t.csv", "a,b,c\n007, x , y \n"))[0],
+                         [{"a": 7, "b": " x ", "c": "y"}])
 
     def test_a_written_schema_has_the_columns_of_all_files(self):
         """Files of one table may have other columns; the commands of the README work for them."""
