@@ -186,7 +186,7 @@ class Standalone(Restoring):
         self.database.t.insert_many([*made[:200], {"_id": "own"}])
         outcome, rows = self.restore(dump)
         self.assertEqual((rows["t"]["inserted"], rows["t"]["alreadyStored"], rows["t"]["existed"]), (300, 200, True))
-        self.assertIn("exists with other options than in the dump, which are not set: validator; set them by collMod, or by --resume",
+        self.assertIn("exists with other options than in the dump, which are not set: validator; set them by collMod",
                       outcome.err)
         self.assertEqual(self.facts("t")[1], {})
         self.database.t.update_one({"_id": made[3]["_id"]}, {"$set": {"s": "changed"}})

@@ -204,7 +204,8 @@ class AnyServer:
     def test_a_lost_document_is_not_one_that_was_refused_and_corrected(self):
         """Others that somebody deleted were excused by refused records, which were loaded later under the same _ids."""
         self.database.create_collection("t", validator={"a": {"$gte": 3}})
-        path, own = self.file("y.csv", "i,a\n" + "".join(f"{n},{n}\n" for n in range(1, 9)) + "8,8\n"), ("--id-field", "i")
+        own = "--id-field", "i"
+        path = self.file("y.csv", "i,a\n" + "".join(f"{n},{n}\n" for n in range(1, 9)) + "8,8\n")
         work = self.load(*own, path, code=support.EXIT_REJECTS)[1]
         for words in ([], ["--content"]):
             self.assertIn("rejected 3 of these records: their documents are expected to be missing",
