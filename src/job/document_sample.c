@@ -523,9 +523,15 @@ bool sl_shard_key_check(sl_job *job, sl_error *error) {
 }
 
 bool sl_declared_look(sl_job *job, sl_error *error) {
-    const sl_plan *plan = sl_sources_plan(job, &sl_format_json);
-    sampling s = {.declared = plan ? sl_format_json.declared(plan) : NULL};
+    sampling s = {0};
     char none[PROBLEM_ROOM];
+    for (size_t i = 0; i < sl_source_set_count(job->set); i++) {
+        const sl_format *format = job->sources[i].skipped ? NULL : job->sources[i].format;
+        if (format && !format->declared) /* a table, which has all columns of --types */
+            return true;
+        if (format)
+            s.declared = format->declared(sl_sources_plan(job, format));
+    }
     for (; s.declared && s.count < s.declared->count; s.count++)
         s.fields[s.count] = s.declared->columns[s.count].name;
     bool ok = s.count == 0 || look_for_fields(job, &s, error);
