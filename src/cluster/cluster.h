@@ -500,9 +500,9 @@ typedef struct sl_registry_entry {
     uint64_t matched;    /* documents that no load has stored, and that its records match */
     uint64_t foreign;    /* documents of no load that the collection held at the end of that load */
     uint64_t rejected;   /* records of a finished load, not in parts */
-    uint64_t refused_ids;  /* the sum of sl_id_sum over those that the server rejected ... */
-    bool refused_known;    /* read: which earlier programs did not write */
-    char rejected_in[300]; /* its work directory, "host:/path", if records were rejected */
+    uint64_t refused_ids;    /* the sum of sl_id_sum over those that the server rejected ... */
+    bool refused_known;      /* read: which earlier programs did not write */
+    char rejected_in[300];   /* its work directory, "host:/path", if records were rejected */
     uint64_t corrected;      /* of these: stored from files of that directory */
     char corrected_when[32]; /* as `when` */
     /* The documents that a finished load has left under the source's _ids, its own and those of

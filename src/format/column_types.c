@@ -429,13 +429,14 @@ static bool is_whole(sl_text value) {
 
 bool sl_column_guess_is_grouped(const sl_column_guess *guess, bool surely) {
     return guess->kinds & KIND_DOUBLE && !(guess->kinds & KIND_INT) && !guess->ungrouped &&
-           (!surely || guess->thousands == (SL_THOUSANDS_FEW | SL_THOUSANDS_ZERO));
+           (!surely || (guess->thousands | SL_THOUSANDS_THREE) ==
+                           (SL_THOUSANDS_FEW | SL_THOUSANDS_ZERO | SL_THOUSANDS_THREE));
 }
 
 void sl_column_guess_use_comma(sl_column_guess *guess) {
     const uint8_t zero = guess->kinds & KIND_DOUBLE ? 0 : SL_THOUSANDS_ZERO; /* 1.234.567 */
     if (guess->kinds & KIND_INT || !(guess->forms & guess->grouped & 1) || guess->decimals & 1 ||
-        (guess->thousands | zero) != (SL_THOUSANDS_FEW | SL_THOUSANDS_ZERO))
+        (guess->thousands | zero) != (SL_THOUSANDS_FEW | SL_THOUSANDS_ZERO | SL_THOUSANDS_THREE))
         return;
     guess->kinds = 0;
     guess->forms = guess->decimals = 1;
@@ -533,7 +534,9 @@ static uint32_t kinds_of(sl_text value, sl_column_guess *guess, const sl_notatio
     const size_t count = value.length - (*value.bytes == '-');
     guess->ungrouped = guess->ungrouped || (kinds & KIND_DOUBLE && !plain && !is_grouped(value));
     if (plain && (count > 1 || value.bytes[value.length - 1] != '0')) /* 0 has no fraction */
-        guess->thousands |= count <= 3 ? SL_THOUSANDS_FEW : SL_THOUSANDS_MANY;
+        guess->thousands |= count < 3    ? SL_THOUSANDS_FEW
+                            : count == 3 ? SL_THOUSANDS_FEW | SL_THOUSANDS_THREE
+                                         : SL_THOUSANDS_MANY;
     if (!plain && value.bytes[value.length - 1] == '0')
         guess->thousands |= SL_THOUSANDS_ZERO;
     if (guess->forms)

@@ -130,6 +130,8 @@ typedef struct sl_column_guess {
 #define SL_THOUSANDS_FEW 1u  /* 5: at most three digits without a point */
 #define SL_THOUSANDS_ZERO 2u /* 12.500: the last digit is 0 */
 #define SL_THOUSANDS_MANY 4u /* 12500 */
+#define SL_THOUSANDS_THREE                                                                         \
+    8u /* 505: three digits without a point, which codes (1.100) rarely have */
 
 #define SL_COLUMN_GUESS                                                                            \
     (sl_column_guess) {                                                                            \

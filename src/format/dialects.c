@@ -49,6 +49,7 @@ struct sl_dialects {
     bool fixed;
     uint64_t shown[SKIPPED_SHOWN]; /* hashes of the names of texts whose skipped lines are shown */
     size_t shown_count;
+    bool unread_shown; /* lines that are not read differ, and a warning says so */
     unsigned warnings; /* about columns that only one of two kinds has */
 };
 
@@ -374,27 +375,37 @@ static sl_text unread_line(const sl_plan *plan, const sl_dialect *d, sl_text hea
     return (sl_text){head.bytes + start, d->blanks || fields == d->column_count ? end - start : 0};
 }
 
-/* Notes this line. If files of one load have others, their columns may be others, or the line is a
- * record of a file without header. Letters may differ in case. */
-static bool check_unread(const sl_dialects *dialects, const sl_plan *plan, const sl_dialect *d,
+/* Notes the letters and digits of this line, without regard to case. If another file of the load has
+ * others, its columns may be others, or the line is a record of a file without header. With --header
+ * yes that is refused; a line that is only skipped may be a title, and is warned of once. */
+static bool check_unread(sl_dialects *dialects, const sl_plan *plan, const sl_dialect *d,
                          sl_text head, const char *name, text_kind *kind, sl_error *error) {
     const sl_text line = unread_line(plan, d, head);
+    char text[900];
     for (size_t i = 0; i < line.length; i++) {
         const uint8_t byte = (uint8_t)line.bytes[i];
-        const uint8_t letter = (uint8_t)(byte < 0x80 ? tolower(byte) : 0);
-        kind->unread = (kind->unread ^ letter) * UINT64_C(0x100000001b3) + 1;
+        if (byte < 0x80 && isalnum(byte))
+            kind->unread = (kind->unread ^ (uint64_t)tolower(byte)) * UINT64_C(0x100000001b3) + 1;
     }
     sl_text_printable(line, kind->unread_text, sizeof kind->unread_text);
     for (size_t i = 0; kind->unread && i < dialects->count; i++) {
         const text_kind *one = &dialects->kinds[i];
-        if (one->unread && one->unread != kind->unread)
-            return sl_error_set(
-                error, SL_EXIT_SOURCE,
-                "the columns are named by their position, and the lines before the records differ: "
-                "`%s` in %s, `%s` in %s. If a file has no such line, this is a record: load these "
-                "files separately, with --header no. If they are headers of other columns, load "
-                "the files separately, each with its names",
-                one->unread_text, one->first, kind->unread_text, name);
+        if (!one->unread || one->unread == kind->unread)
+            continue;
+        sl_print_text(
+            text, sizeof text,
+            "the columns are named by their position, and the lines before the records differ: "
+            "`%s` in %s, `%s` in %s. If one is a record, its file has no such line: load "
+            "it by a command of its own",
+            one->unread_text, one->first, kind->unread_text, name);
+        if (d->header_length > 0)
+            return sl_error_set(error, SL_EXIT_SOURCE,
+                                SL_LINES ". If they are headers of other columns, load the files "
+                                         "by commands of their own, each with its names",
+                                text);
+        if (!dialects->unread_shown)
+            sl_log_warning(SL_LINES, text);
+        dialects->unread_shown = true;
     }
     return true;
 }

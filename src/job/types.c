@@ -674,7 +674,7 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
         sl_type_declare(column->name, &own, refused->own);
     if (job->config->divided) /* --types is for the documents */
         refused->types[0] = refused->own[0] = '\0';
-    if (column->element || refused->count++ >= REFUSED_SHOWN)
+    if (refused->count++ >= REFUSED_SHOWN)
         return;
     for (size_t i = sl_source_set_count(job->set); i-- > 0;) {
         const sl_job_source *one = &job->sources[i];
@@ -1088,8 +1088,8 @@ static known_type *alike_of(const known_types *known, const char *column, bool e
 }
 
 /* Warns of columns that no earlier load has stored, and of stored ones that this load is the first
- * to lack, or whose fields it removes. Records of --mode merge and update may lack columns, and those
- * of an archive are not all known. */
+ * to lack, or whose fields it removes. Records of --mode merge and update may lack columns, and
+ * those of an archive are not all known. */
 static void warn_of_columns(const sl_job *job, const sl_destination *destination,
                             const recording *r, bool warns) {
     const known_types *known = r->known;

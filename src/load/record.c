@@ -567,6 +567,8 @@ static size_t next_rejecting(const sl_load *load, size_t source, char options[20
     return source;
 }
 
+#define COMMANDS_SHOWN 20u
+
 /* Logs the command that loads the corrected records; one for each file if they are not read alike.
  */
 static void log_commands(const sl_load *load) {
@@ -585,8 +587,14 @@ static void log_commands(const sl_load *load) {
     sl_log_result("  the rejected records are in %s; correct them there, and load them:", path);
     if (i == sources)
         sl_log_result("    %s%s %s", command, more, word);
-    for (i = i < sources ? first : i; (i = next_rejecting(load, i, more)) < sources; i++)
-        sl_log_result("    %s%s %s/%06zu-*", command, more, word, i + 1);
+    size_t shown = 0;
+    for (i = i < sources ? first : i; (i = next_rejecting(load, i, more)) < sources; i++) {
+        if (shown++ < COMMANDS_SHOWN)
+            sl_log_result("    %s%s %s/%06zu-*", command, more, word, i + 1);
+    }
+    if (shown > COMMANDS_SHOWN)
+        sl_log_result("    and %zu more files of the folder, each by a command of its kind",
+                      shown - COMMANDS_SHOWN);
 }
 
 /* Logs the command that loads the corrected records of rejects, and, if most records were rejected,

@@ -14,7 +14,7 @@
 #include "util/text.h"
 
 #define LINE_COLUMNS 100
-#define TEXT_BYTES_MAX ((size_t)64 << 20) /* as BSON at most 0.5 GiB; libbson aborts at 1 GiB */
+#define TEXT_BYTES_MAX ((size_t)128 << 20) /* as BSON below 1 GiB, above which libbson aborts */
 
 /* The bytes of the string that begins at `at`, with both quotes. */
 static size_t string_length(const char *at) {

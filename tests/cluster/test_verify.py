@@ -202,7 +202,7 @@ class AnyServer:
         self.assertIn("the load rejected 2 of these records: their documents are missing", outcome.text)
 
     def test_a_lost_document_is_not_one_that_was_refused_and_corrected(self):
-        """Others that somebody deleted were excused by refused records, which were loaded later under the same _ids."""
+        """Others that somebody deleted were excused by refused records, which were loaded later by their _ids."""
         self.database.create_collection("t", validator={"a": {"$gte": 3}})
         own = "--id-field", "i"
         path = self.file("y.csv", "i,a\n" + "".join(f"{n},{n}\n" for n in range(1, 9)) + "8,8\n")

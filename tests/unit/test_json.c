@@ -105,14 +105,14 @@ TEST(links_and_folders_are_not_overwritten) {
     unit_assert_files(2);
 }
 
-TEST(text_of_more_than_64_MiB_is_refused) {
+TEST(text_of_more_than_128_MiB_is_refused) {
     bson_error_t wrong;
-    const size_t length = ((size_t)64 << 20) + 1;
+    const size_t length = ((size_t)128 << 20) + 1;
     char *text = unit_keep(malloc(length)); /* as BSON, "[1,1,..." is several times as long */
     memset(text, ' ', length);
     memcpy(text, "{}", 2);
     assert_null(sl_json_parse(text, length, &wrong));
-    assert_string_equal(wrong.message, "larger than 64 MiB");
+    assert_string_equal(wrong.message, "larger than 128 MiB");
 }
 
 TEST(invalid_files_are_errors) {
