@@ -1071,8 +1071,8 @@ static known_type *alike_of(const known_types *known, const char *column, bool e
 }
 
 /* Warns of columns that no earlier load has stored, and of stored ones that this load is the first
- * to lack, or whose fields it removes. Records of --mode merge and update may lack columns, and those
- * of an archive are not all known. */
+ * to lack, or whose fields it removes. Records of --mode merge and update may lack columns, and
+ * those of an archive are not all known. */
 static void warn_of_columns(const sl_job *job, const sl_destination *destination,
                             const recording *r, bool warns) {
     const known_types *known = r->known;
