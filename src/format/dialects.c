@@ -375,9 +375,9 @@ static sl_text unread_line(const sl_plan *plan, const sl_dialect *d, sl_text hea
     return (sl_text){head.bytes + start, d->blanks || fields == d->column_count ? end - start : 0};
 }
 
-/* Notes the letters and digits of this line, without regard to case. If another file of the load has
- * others, its columns may be others, or the line is a record of a file without header. With --header
- * yes that is refused; a line that is only skipped may be a title, and is warned of once. */
+/* Notes the letters and digits of this line, without regard to case. If another file of the load
+ * has others, its columns may be others, or the line is a record of a file without header. With
+ * --header yes that is refused; a line that is only skipped may be a title, and is warned of. */
 static bool check_unread(sl_dialects *dialects, const sl_plan *plan, const sl_dialect *d,
                          sl_text head, const char *name, text_kind *kind, sl_error *error) {
     const sl_text line = unread_line(plan, d, head);
