@@ -355,7 +355,8 @@ class Types(support.Case):
     def test_lines_that_are_replaced_or_skipped_are_compared(self):
         """A record of each piece without header was lost, and values of columns in another order were exchanged."""
         head, piece = self.file("p/1.csv", "id,name\n1,a\n2,b\n"), self.file("p/2.csv", "3,c\n4,d\n")
-        other, capitals = self.file("name.csv", "name,id\na,1\n"), self.file("capitals.csv", "\ufeff\"ID\", NAME\n5,e\n")
+        other = self.file("name.csv", "name,id\na,1\n")
+        capitals = self.file("capitals.csv", "\ufeff\"ID\", NAME\n5,e\n")
         schema = self.file("s.yaml", 'name: t\nheader: false\nskip_lines: 1\ndelimiter: ","\ncolumns:\n'
                                      "  - {name: id, type: int}\n  - {name: name, type: text}\n")
         named = ["--columns", "nr,person"]
