@@ -87,13 +87,13 @@ class Types(support.Case):
         documents, _ = self.documents(self.file("points.csv", rows.replace(",", ".")))
         self.assertEqual(documents[1], {"id": 2, "price": 2.75, "n": 12.5, "x": 1.25})
         for price in ("2,50", "0,101"):     # 0,101 has no group of digits
-            for whole in ("0", "900", "-12"):
+            for whole in ("0", "900", "-120", "12"):
                 for values in (["12.500", "1.250", whole], [whole, "12.500", "1.250"]):
                     path = self.file("w.csv", "n;p\n" + "".join(f"{value};{price}\n" for value in values))
                     documents, work = self.documents(path)
-                    read = values if whole == "0" else [int(value.replace(".", "")) for value in values]
+                    read = values if len(whole) < 3 else [int(value.replace(".", "")) for value in values]
                     self.assertEqual([one["n"] for one in documents], read)
-                    self.assertEqual("'n=int:1.234,5'" in (work / "shardload.log").read_text("utf-8"), whole == "0")
+                    self.assertEqual("'n=int:1.234,5'" in (work / "shardload.log").read_text("utf-8"), len(whole) < 3)
         for amount, comma in (("2,5 %", True), ("1.112,50 €", True), ("EUR 2,50-", True), ("2.5 %", False),
                               ("5,250 %", False), ("(1,25)", False), ("LOT 1,2", False), ("§ 1,2", False)):
             path = self.file("amounts.csv", f'n,p\n331.885,10 %\n126.329,"{amount}"\n')
@@ -179,8 +179,8 @@ class Types(support.Case):
     def test_thousands_beside_commas_with_three_decimals(self):
         """1,500 or 1.234,500 in the first record hid the decimal commas: between tabs, 12.001 was a double."""
         for price in ("1,500", "1.234,500", "0,250"):
-            for values, read in ((["12.001", "5"], ["12.001", "5"]), (["12.000", "5"], [12000, 5]),
-                                 (["5", "1.234.567"], [5, 1234567]), (["1.234.567", "1200"], ["1.234.567", "1200"])):
+            for values, read in ((["12.001", "5"], ["12.001", "5"]), (["12.000", "505"], [12000, 505]),
+                                 (["505", "1.234.567"], [505, 1234567]), (["1.234.567", "1200"], ["1.234.567", "1200"])):
                 for line in "{}\t{}\n", "{}|{}\n", '{},"{}"\n':
                     text = "".join(line.format(*row) for row in [("n", "p"), *zip(values, (price, "2,75"))])
                     self.assertEqual([one["n"] for one in self.documents(self.file("x.txt", text))[0]], read, text)
@@ -365,7 +365,7 @@ class Types(support.Case):
             archive = self.tar([head.read_text(), piece.read_text()])
             for sources in ([head, piece], [head.parent], [archive], [head, other]):
                 self.shardload("load", "--sink", "null", *words, *sources,
-                               code=support.EXIT_SOURCE if words[1] == "yes" else support.EXIT_OK,
+                               code=support.EXIT_SOURCE if words[1] == "yes" else None,
                                message="the lines before the records differ: `id,name`")
             self.shardload("load", "--sink", "null", *words, head, capitals)
         self.shardload("load", "--sink", "null", *named, other,
@@ -750,7 +750,7 @@ class Types(support.Case):
     def test_a_title_before_a_table_of_texts(self):
         path = self.file("t.csv", "Customers of May\nname;city\nAnna;Ulm\nBert;Bonn\n")
         self.shardload("inspect", path, code=support.EXIT_SOURCE,
-                       message="If it is a title before a table of texts, give --skip-lines 1")
+                       message="If a table of texts begins in line 2, give --skip-lines 1")
         self.assertEqual(self.documents("--skip-lines", 1, path)[0][0], {"name": "Anna", "city": "Ulm"})
 
     def test_ids_of_mongoexport(self):
