@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "cli/commands.h"
+#include "util/text.h"
 
 static const sl_command commands[] = {
     {.name = "load",
