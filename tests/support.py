@@ -543,9 +543,15 @@ def every_text_in(folder):
 
 
 class ClusterCase(Case):
-    """A test with a client of a cluster and a database of its own, which is dropped at its end."""
+    """A test with a client of a cluster and a database of its own, which is dropped at its end. A class with
+    `server` uses another kind of servers.DEPLOYMENTS."""
 
     variable = "SHARDLOAD_TEST_URI"
+
+    def __init_subclass__(cls, server=None, **more):
+        super().__init_subclass__(**more)
+        if server:
+            cls.variable = servers.DEPLOYMENTS[server][0]
 
     @classmethod
     def setUpClass(cls):
