@@ -459,6 +459,15 @@ class Case(unittest.TestCase):
         return self.file(name, gzip.compress(
             content if isinstance(content, bytes) else content.encode("utf-8"), mtime=0))
 
+    def small_files(self, count=40):
+        """A folder of plain and gzip files; with 40 of them, complete files are dealt to the shards of a cluster.
+        Returns (folder, documents)."""
+        for number in range(count):
+            rows = "\n".join(ROW.format(id=1000 * number + i) for i in range(100 + number))
+            write, suffix = (self.zipped, ".txt.gz") if number % 3 == 0 else (self.file, ".txt")
+            write(f"years/y{number:03}{suffix}", f"{HEADER}\n{rows}\n")
+        return self.scratch / "years", sum(100 + number for number in range(count))
+
     # Comparisons
 
     def assert_documents(self, raw, expected, message=""):
@@ -534,9 +543,15 @@ def every_text_in(folder):
 
 
 class ClusterCase(Case):
-    """A test with a client of a cluster and a database of its own, which is dropped at its end."""
+    """A test with a client of a cluster and a database of its own, which is dropped at its end. A class with
+    `server` uses another kind of servers.DEPLOYMENTS."""
 
     variable = "SHARDLOAD_TEST_URI"
+
+    def __init_subclass__(cls, server=None, **more):
+        super().__init_subclass__(**more)
+        if server:
+            cls.variable = servers.DEPLOYMENTS[server][0]
 
     @classmethod
     def setUpClass(cls):

@@ -70,9 +70,7 @@ static bool print_json(const bson_t *status, sl_liveness liveness, sl_error *err
 
 /* ---- the table ---- */
 
-static void row(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void row(const char *name, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void row(const char *name, const char *format, ...) {
     char text[5000];
     va_list arguments;
     va_start(arguments, format);
@@ -129,13 +127,6 @@ static void print_share(const bson_t *status, bool restore) {
         row("time left", "?");
 }
 
-/* The namespaces that a restore is loading. */
-static void print_namespaces(const bson_t *status) {
-    for (sl_walk walk = sl_walk_start(status, "namespaces.running"); sl_walk_next(&walk);)
-        row("loading", "%s, %.0f %%", sl_look_string(&walk.item, "name"),
-            100 * sl_look_amount(&walk.item, "share", 0));
-}
-
 static void print_figures(const bson_t *status, bool running) {
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM], c[SL_HUMAN_ROOM];
     bson_iter_t iter;
@@ -144,8 +135,10 @@ static void print_figures(const bson_t *status, bool running) {
         row("namespaces", "%lld of %lld completed",
             (long long)sl_look_int64(status, "namespaces.completed", 0),
             (long long)sl_look_int64(status, "namespaces.count", 0));
-    if (restore && running)
-        print_namespaces(status);
+    for (sl_walk walk = sl_walk_start(status, "namespaces.running");
+         running && sl_walk_next(&walk);)
+        row("loading", "%s, %.0f %%", sl_look_string(&walk.item, "name"),
+            100 * sl_look_amount(&walk.item, "share", 0));
     if (sl_look_amount(status, "load.seconds", -1) < 0) {
         row("documents", "none yet");
         return;

@@ -665,15 +665,6 @@ typedef struct inputs {
     size_t count;
 } inputs;
 
-static void clear_inputs(inputs *in) {
-    for (size_t i = 0; in->records && i < in->count; i++)
-        bson_destroy(in->records[i]);
-    for (size_t i = 0; in->names && i < in->count; i++)
-        free(in->names[i]);
-    free(in->records);
-    free(in->names);
-}
-
 /* The usual names of records. In the folder of a drill or a tuning, run.json is that of a part. */
 static const char *const common[] = {SL_WORK_RELOAD, SL_WORK_TUNE, SL_WORK_RECORD, "plan.json"};
 
@@ -802,6 +793,11 @@ int sl_command_report(const sl_options *options) {
     }
     if (error.code)
         sl_log_error(SL_LINES, error.message);
-    clear_inputs(&in);
+    for (size_t i = 0; in.records && i < in.count; i++)
+        bson_destroy(in.records[i]);
+    for (size_t i = 0; in.names && i < in.count; i++)
+        free(in.names[i]);
+    free(in.records);
+    free(in.names);
     return error.code;
 }

@@ -338,15 +338,11 @@ static _Noreturn void unknown_name(const char *name) {
 }
 
 /* `kinds` has a bit for each kind that is allowed. */
-static size_t index_of(const sl_options *options, const char *name, unsigned kinds) {
+static const option_value *value_of(const sl_options *options, const char *name, unsigned kinds) {
     size_t index = row_named(options, name, strlen(name));
     if (index == SIZE_MAX || !(kinds & (1u << options->program->rows[index].kind)))
         unknown_name(name);
-    return index;
-}
-
-static const option_value *value_of(const sl_options *options, const char *name, unsigned kinds) {
-    return &options->values[index_of(options, name, kinds)];
+    return &options->values[index];
 }
 
 sl_option_origin sl_option_origin_of(const sl_options *options, const char *name) {

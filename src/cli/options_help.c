@@ -109,16 +109,11 @@ static void print_row(FILE *out, const sl_option_row *row, bool all) {
 /* A command with more options than this has a short help. */
 #define OPTIONS_MANY 24
 
-static unsigned count_rows(const sl_program *program, sl_rows_shown shown) {
-    unsigned count = 0;
-    for (const sl_option_row *row = program->rows; row->name; row++)
-        count += shows(shown, row);
-    return count;
-}
-
 void sl_print_command_help(const sl_program *program, const sl_command *command, bool all) {
     sl_rows_shown shown = {.commands = command->bit};
-    unsigned rows = count_rows(program, shown);
+    unsigned rows = 0;
+    for (const sl_option_row *row = program->rows; row->name; row++)
+        rows += shows(shown, row);
     shown.common = !all && rows > OPTIONS_MANY;
     printf("usage: %s %s %s\n\n%s\n\n%s\n", program->name, command->name, command->synopsis,
            command->summary, command->details);

@@ -129,18 +129,14 @@ static void *listen_for_signals(void *unused) {
     }
 }
 
-static bool is_ignored(int signal_number) {
-    struct sigaction action;
-    return sigaction(signal_number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
 bool sl_signals_start(sl_context *context, sl_error *error) {
     state.context = context;
     atomic_store(&state.over, false);
     sigemptyset(&state.signals);
     sigaddset(&state.signals, SIGINT);
     sigaddset(&state.signals, SIGTERM);
-    if (!is_ignored(SIGHUP))
+    struct sigaction hangup;
+    if (sigaction(SIGHUP, NULL, &hangup) != 0 || hangup.sa_handler != SIG_IGN)
         sigaddset(&state.signals, SIGHUP);
     state.awaited = state.signals;
     sigaddset(&state.awaited, WAKE);

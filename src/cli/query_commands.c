@@ -124,12 +124,6 @@ static void run_query(sl_query_session *s, sl_query *query, sl_query_options *op
     fflush(sl_output());
 }
 
-static void print_heading(const sl_query_session *s, const sl_suite *suite,
-                          const sl_query_options *options) {
-    sl_query_print_heading(s, suite, options->documents);
-    sl_print("%s after %u to warm up\n\n", sl_plural(options->repeat, "run"), options->warm_up);
-}
-
 /* All runs of a suite; the elements at one index belong together. */
 typedef struct list {
     sl_query_outcome *outcomes;
@@ -237,7 +231,8 @@ static bool query_repeat_suite(sl_query_session *s, const sl_suite *suite, sl_er
     };
     if (!sl_query_count(s, suite, &options.documents, error))
         return false;
-    print_heading(s, suite, &options);
+    sl_query_print_heading(s, suite, options.documents);
+    sl_print("%s after %u to warm up\n\n", sl_plural(options.repeat, "run"), options.warm_up);
 
     size_t most = suite->count * (steps ? steps : 1) * (preferences ? preferences : 1);
     list all = {.outcomes = calloc(most, sizeof *all.outcomes),
@@ -429,11 +424,6 @@ static bool await_command(const measuring *m, pid_t child, sl_error *error) {
                         WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
-static bool has_ended(pid_t child) {
-    siginfo_t info = {0};
-    return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0;
-}
-
 /* Warns when the command ended before the measurements that belong to it. */
 static bool measure_around(measuring *m, const char *command, sl_error *error) {
     if (!each_number(m, "before", error))
@@ -446,7 +436,9 @@ static bool measure_around(measuring *m, const char *command, sl_error *error) {
     size_t first = m->count;
     int64_t start = sl_clock_ns();
     bool ok = each_number(m, "during", error);
-    if (ok && has_ended(child))
+    siginfo_t ended = {0};
+    if (ok && waitid(P_PID, (id_t)child, &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        ended.si_pid != 0)
         sl_log_warning("the command of --during ended before the measurements during it (number: "
                        "%zu, time: %.0f s): use a longer command or a shorter --duration",
                        m->count - first, sl_seconds_since(start));
@@ -481,15 +473,6 @@ static bool show(const measuring *m, sl_error *error) {
     return ok;
 }
 
-static void print_load_heading(const measuring *m) {
-    uint64_t rate = sl_option_number(m->session->options, "rate");
-    sl_query_print_heading(m->session, m->suite, m->documents);
-    if (rate)
-        sl_print("open loop, %" PRIu64 " operations a second\n\n", rate);
-    else
-        sl_print("closed loop\n\n");
-}
-
 /* The number of steps at most: each phase measures all combinations. */
 static size_t steps_at_most(const measuring *m, size_t phases) {
     const sl_options *options = m->session->options;
@@ -514,8 +497,14 @@ static bool query_load_suite(sl_query_session *s, sl_suite *suite, sl_error *err
         if (sl_query_selected(s->options, &suite->queries[i]))
             ok = sl_query_sample(s->connection, &suite->queries[i], &target, error);
     }
-    if (ok)
-        print_load_heading(&m);
+    if (ok) {
+        uint64_t rate = sl_option_number(s->options, "rate");
+        sl_query_print_heading(s, suite, m.documents);
+        if (rate)
+            sl_print("open loop, %" PRIu64 " operations a second\n\n", rate);
+        else
+            sl_print("closed loop\n\n");
+    }
     ok = ok && (command ? measure_around(&m, command, error) : each_number(&m, NULL, error));
     if (m.count > 0 && !m.steps[m.count - 1].outcome.figures)
         m.count--; /* the last step failed */

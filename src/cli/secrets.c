@@ -46,12 +46,6 @@ static void hide_input(struct sigaction before[ENDING]) {
     tcsetattr(terminal.file, TCSAFLUSH, &hidden);
 }
 
-static void show_input(const struct sigaction before[ENDING]) {
-    tcsetattr(terminal.file, TCSANOW, &terminal.before);
-    for (int i = 0; i < ENDING; i++)
-        sigaction(ending[i], &before[i], NULL);
-}
-
 /* Reads a line into `secret`, without its newline. False when it is empty or too long. */
 static bool read_line(char secret[SL_SECRET_ROOM]) {
     size_t used = 0;
@@ -86,7 +80,9 @@ bool sl_secret_ask(const char *whose, char secret[SL_SECRET_ROOM], sl_error *err
     char prompt[500];
     size_t length = sl_print_text(prompt, sizeof prompt, "Password of %s: ", whose);
     bool ok = write(terminal.file, prompt, length) == (ssize_t)length && read_line(secret);
-    show_input(before);
+    tcsetattr(terminal.file, TCSANOW, &terminal.before);
+    for (int i = 0; i < ENDING; i++)
+        sigaction(ending[i], &before[i], NULL);
     dprintf(terminal.file, "\n");
     close(terminal.file);
     if (ok)

@@ -131,11 +131,6 @@ static bool id_of(const bson_t *holder, bson_oid_t *id) {
     return true;
 }
 
-static bool is_me(const sl_balancer *balancer, const bson_t *holder) {
-    bson_oid_t id;
-    return id_of(holder, &id) && bson_oid_equal(&id, &balancer->id);
-}
-
 /* Does the process of a holder still run? SL_HOLDER_UNSURE if it is on another host. Holders that
  * earlier versions registered have no `hostId`, so their host names are compared. */
 static sl_holder_state state_of_process(const sl_balancer *balancer, const bson_t *holder) {
@@ -204,7 +199,8 @@ static void take_holders(const sl_balancer *balancer, const bson_t *found, int64
     uint32_t dead = 0;
     for (sl_walk walk = sl_walk_start(found, "holders"); sl_walk_next(&walk);) {
         char name[300], room[SL_ARRAY_KEY_ROOM];
-        if (is_me(balancer, &walk.item))
+        bson_oid_t id;
+        if (id_of(&walk.item, &id) && bson_oid_equal(&id, &balancer->id))
             continue;
         name_holder(&walk.item, name, sizeof name);
         sl_holder_state state = state_of(balancer, &walk.item, now);

@@ -225,9 +225,8 @@ typedef struct sl_connecting {
 typedef bool sl_connect_attempt(void *context, sl_connecting *connecting, bool *again, bool *soon,
                                 sl_error *error);
 
-static void connecting_to(void *connecting, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-static void connecting_to(void *connecting, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void connecting_to(void *connecting,
+                                                                const char *format, ...) {
     sl_connecting *c = connecting;
     va_list arguments;
     va_start(arguments, format);
@@ -744,13 +743,6 @@ static void ask(void *connecting, const char *host) {
     connecting_to(connecting, "asking %s", host);
 }
 
-/* Sets the error that no host answers; returns false. */
-static bool none_answers(const sl_reach *reach, unsigned wait_seconds, sl_error *error) {
-    return sl_error_set(error, SL_EXIT_CLUSTER,
-                        "no server answers: %s. Check --uri and that the server runs%s", reach->why,
-                        wait_seconds > 0 ? "" : ", or wait for it with --wait 60s");
-}
-
 #define HOSTS_MOST 1000u /* as of a hello; the driver's time grows with their cube */
 
 /* Checks the hosts that DNS names for mongodb+srv, as those of a URI. */
@@ -791,7 +783,9 @@ static bool try_to_open(void *context, sl_connecting *connecting, bool *again, b
     *again = !reach.answers;
     *soon = reach.silent;
     if (!reach.answers)
-        return none_answers(&reach, o->options->wait_seconds, error);
+        return sl_error_set(
+            error, SL_EXIT_CLUSTER, "no server answers: %s. Check --uri and that the server runs%s",
+            reach.why, o->options->wait_seconds > 0 ? "" : ", or wait for it with --wait 60s");
     if (!open_pools(connection, o->options, error)) {
         *again = error->code == SL_EXIT_CLUSTER; /* DNS */
         return false;

@@ -335,12 +335,6 @@ static bool is_address(const char *host) {
     return inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1;
 }
 
-/* An address must be among the alternative names of type IP address, as the driver requires. */
-static bool is_for_host(X509 *certificate, const char *host) {
-    return is_address(host) ? X509_check_ip_asc(certificate, host, 0) == 1
-                            : X509_check_host(certificate, host, strlen(host), 0, NULL) == 1;
-}
-
 /* The names in a certificate: "localhost, 127.0.0.1". */
 static void names_of(X509 *certificate, char *out, size_t room) {
     GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, NULL, NULL);
@@ -402,8 +396,11 @@ static bool tls_check_peer(SSL *tls, const mongoc_uri_t *uri, const char *host, 
                                 X509_verify_cert_error_string(result));
         }
     }
+    /* An address must be among the alternative names of type IP address, as the driver requires. */
     if (allowed(uri, MONGOC_URI_TLSALLOWINVALIDHOSTNAMES) ||
-        allowed(uri, MONGOC_URI_TLSALLOWINVALIDCERTIFICATES) || is_for_host(certificate, host))
+        allowed(uri, MONGOC_URI_TLSALLOWINVALIDCERTIFICATES) ||
+        (is_address(host) ? X509_check_ip_asc(certificate, host, 0)
+                          : X509_check_host(certificate, host, strlen(host), 0, NULL)) == 1)
         return true;
     names_of(certificate, text, sizeof text);
     return sl_error_set(error, SL_EXIT_CLUSTER,

@@ -698,20 +698,15 @@ static bool may_be_sharded(sl_connection *connection, const sl_target *target,
     return ok;
 }
 
-static bool is_being_created(sl_connection *connection, const sl_target *target, bool *is,
-                             sl_error *error) {
-    const bson_t all = BSON_INITIALIZER;
-    return find_marker(connection, target, is, error) &&
-           (!*is || sl_is_empty(connection, target, &all, is, error));
-}
-
 static bool decide_existing(sl_connection *connection, const sl_target *target,
                             const existing *found, sl_sharding_change *change, sl_error *error) {
+    const bson_t all = BSON_INITIALIZER;
     bool created, sharded;
     *change = SL_SHARDING_NONE;
     if (!target->shard_key || sl_connection_server(connection)->deployment != SL_SHARDED)
         return true;
-    if (!is_being_created(connection, target, &created, error) ||
+    if (!find_marker(connection, target, &created, error) ||
+        (created && !sl_is_empty(connection, target, &all, &created, error)) ||
         !check_key(connection, target, &sharded, error))
         return false;
     if (sharded)

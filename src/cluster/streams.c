@@ -48,10 +48,8 @@ static void put_u32(uint8_t *to, uint32_t value) {
     memcpy(to, &value, sizeof value);
 }
 
-static bool wrong(char why[SL_MESSAGE_WHY], const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static bool wrong(char why[SL_MESSAGE_WHY], const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static bool wrong(char why[SL_MESSAGE_WHY],
+                                                        const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     sl_print_text_v(why, SL_MESSAGE_WHY, format, arguments);
@@ -575,10 +573,8 @@ void sl_message_forget_refusal(void) {
     refusal.text[0] = '\0';
 }
 
-static void note_refusal(const char *host, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void note_refusal(const char *host, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void note_refusal(const char *host, const char *format,
+                                                               ...) {
     va_list arguments;
     va_start(arguments, format);
     sl_print_text_v(refusal.text, sizeof refusal.text, format, arguments);
@@ -993,13 +989,6 @@ static ssize_t patient_writev(mongoc_stream_t *stream, mongoc_iovec_t *parts, si
     return total;
 }
 
-static void note_answer(patient_stream *self) {
-    self->asked = 0;
-    if (!self->heard)
-        sl_silent_host_remove(self->host.host_and_port);
-    self->heard = true;
-}
-
 /* Waits for bytes until `expiry`, or until the server is not alive. */
 static ssize_t receive(patient_stream *self, mongoc_iovec_t *into, int64_t expiry) {
     const bool patient = self->patience->milliseconds != 0;
@@ -1014,8 +1003,12 @@ static ssize_t receive(patient_stream *self, mongoc_iovec_t *into, int64_t expir
         int code = errno;
         if (got < 0 && code == EINTR && wait)
             continue;
-        if (got >= 0)
-            note_answer(self);
+        if (got >= 0) {
+            self->asked = 0;
+            if (!self->heard)
+                sl_silent_host_remove(self->host.host_and_port);
+            self->heard = true;
+        }
         if (got >= 0 || !is_timeout(code) || bson_get_monotonic_time() >= expiry) {
             self->timed_out = got < 0 && is_timeout(code);
             errno = code;
@@ -1144,15 +1137,6 @@ static int32_t time_to_connect(sl_streams *owner, int32_t timeout_ms) {
     return owner->lost_ms >= patient_ms ? brief_ms : timeout_ms;
 }
 
-/* Notes the time since `start`, at the end of which a connection was `made`, or not. */
-static void note_lost(sl_streams *owner, int64_t start, bool made) {
-    const int64_t lost_ms = (bson_get_monotonic_time() - start) / 1000;
-    if (lost_ms < (made ? LATE_MS : PROMPT_MS))
-        return;
-    owner->lost_ms += lost_ms;
-    owner->lost_until = expiry_of(SILENT_MS);
-}
-
 /* Never returns NULL for a host without a connection, but a stream that is closed: when the driver
  * (1.23) looks for the servers, and the initiator fails while it repeats a hello, the driver waits
  * for a lock that it holds itself. */
@@ -1181,8 +1165,11 @@ static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_l
     made->deadline = expiry_of(timeout_ms);
     if (socket >= 0 && mongoc_uri_get_tls(uri))
         stream = wrap_in_tls(stream, uri, host->host, connect_ms, error);
-    if (connect_ms > 0)
-        note_lost(owner, start, socket >= 0 && stream);
+    const int64_t lost_ms = (bson_get_monotonic_time() - start) / 1000;
+    if (connect_ms > 0 && lost_ms >= (socket >= 0 && stream ? LATE_MS : PROMPT_MS)) {
+        owner->lost_ms += lost_ms;
+        owner->lost_until = expiry_of(SILENT_MS);
+    }
     if (!stream) {
         made = make_stream(owner, host, -1);
         stream = &made->vtable;
@@ -1236,13 +1223,6 @@ static patient_stream *find(const sl_streams *streams, const char *host_and_port
     while (stream && (!stream->outermost || strcmp(stream->host.host_and_port, host_and_port) != 0))
         stream = stream->next;
     return stream;
-}
-
-/* The client's stream to this host ("host:port"); NULL if there is none. Valid until the client's
- * next command. */
-static mongoc_stream_t *streams_find(const sl_streams *streams, const char *host_and_port) {
-    patient_stream *stream = find(streams, host_and_port);
-    return stream ? stream->outermost : NULL;
 }
 
 void sl_streams_shut_down(const sl_streams *streams, const char *host_and_port) {
@@ -1392,9 +1372,10 @@ static bool receive_reply(sl_exchange *exchange, mongoc_stream_t *stream, bson_t
 }
 
 bool sl_exchange_run(sl_exchange *exchange, const bson_t *command, bson_t *reply) {
-    mongoc_stream_t *stream = streams_find(exchange->streams, exchange->host);
-    if (!stream)
+    const patient_stream *found = find(exchange->streams, exchange->host);
+    if (!found)
         return false;
+    mongoc_stream_t *stream = found->outermost;
     bson_reinit(&exchange->message);
     if (bson_concat(&exchange->message, command) &&
         bson_concat(&exchange->message, &exchange->fields) && send_message(exchange, stream) &&

@@ -149,12 +149,6 @@ static void copy_credentials(mongoc_uri_t *to, const mongoc_uri_t *from) {
         mongoc_uri_set_mechanism_properties(to, &properties);
 }
 
-static void copy_compressors(mongoc_uri_t *to, const mongoc_uri_t *from) {
-    char list[200];
-    if (uri_compressors(from, list, sizeof list))
-        mongoc_uri_set_compressors(to, list);
-}
-
 static bool same_text(const char *a, const char *b) {
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
@@ -211,7 +205,9 @@ mongoc_uri_t *sl_uri_of_server(const char *host, const mongoc_uri_t *like, sl_er
     if (made) {
         copy_options(made, like);
         copy_credentials(made, like);
-        copy_compressors(made, like);
+        char list[200];
+        if (uri_compressors(like, list, sizeof list))
+            mongoc_uri_set_compressors(made, list);
     }
     if (made && is_as_safe(made, like) &&
         (!slash || mongoc_uri_set_option_as_utf8(made, MONGOC_URI_REPLICASET, set)))

@@ -1008,21 +1008,16 @@ static void check_latency(const sl_examined_server *server, sl_check_findings *f
     BSON_APPEND_DOUBLE(finding->values, "p95Ms", high);
 }
 
-/* Not compressible. */
-static void fill_random(uint8_t *bytes, size_t length) {
-    uint64_t state = (uint64_t)sl_clock_ns() | 1;
-    for (size_t i = 0; i + 8 <= length; i += 8) {
-        sl_random_next(&state);
-        memcpy(bytes + i, &state, 8);
-    }
-}
-
 static void check_bandwidth(const sl_examined_server *server, sl_check_findings *findings) {
     char why[400] = "", human[SL_HUMAN_ROOM], sent[SL_HUMAN_ROOM];
     uint8_t *bytes = calloc(1, LARGE_BYTES);
     if (!bytes)
         return;
-    fill_random(bytes, LARGE_BYTES);
+    uint64_t state = (uint64_t)sl_clock_ns() | 1;
+    for (size_t i = 0; i + 8 <= LARGE_BYTES; i += 8) { /* random, so not compressible */
+        sl_random_next(&state);
+        memcpy(bytes + i, &state, 8);
+    }
     double none = ping(server, NULL, 0, why, sizeof why);
     double seconds = ping(server, bytes, SMALL_BYTES, why, sizeof why);
     size_t length = SMALL_BYTES;

@@ -79,13 +79,6 @@ void sl_find_unknown(sl_check_findings *findings, const char *why, const char *m
     sl_find(findings, SL_CHECK_UNKNOWN, meaning, SL_LINES, why);
 }
 
-static void findings_clear(sl_check_findings *findings) {
-    for (size_t i = 0; i < findings->count; i++)
-        bson_destroy(findings->items[i].values);
-    bson_destroy(findings->spare.values);
-    free(findings->items);
-}
-
 static const char *const verdict_names[SL_CHECK_VERDICTS] = {"ok", "warning", "problem", "unknown"};
 
 static void count_verdicts(const sl_check_findings *findings, size_t counts[SL_CHECK_VERDICTS]) {
@@ -211,18 +204,6 @@ static bool print_json(const sl_examined *examined, const sl_check_findings *fin
     return text != NULL;
 }
 
-static bool print_page(const sl_examined *examined, const sl_check_findings *findings, sl_exit code,
-                       sl_error *error) {
-    FILE *out = sl_output();
-    bool ok = true;
-    if (examined->config->json)
-        ok = print_json(examined, findings, code, out, error);
-    else
-        print_text(examined, findings, out);
-    fflush(out); /* a failure is reported at the end of the program */
-    return ok;
-}
-
 /* ---- the command ---- */
 
 sl_exit sl_doctor_run(const sl_doctor_config *config) {
@@ -239,14 +220,21 @@ sl_exit sl_doctor_run(const sl_doctor_config *config) {
         if (findings.items[i].verdict == SL_CHECK_PROBLEM)
             code = SL_EXIT_VERIFICATION;
     }
-    ok = ok && (!findings.failed || sl_error_memory(&error, "examining the target")) &&
-         print_page(&examined, &findings, code, &error);
+    ok = ok && (!findings.failed || sl_error_memory(&error, "examining the target"));
+    if (ok && examined.config->json)
+        ok = print_json(&examined, &findings, code, sl_output(), &error);
+    else if (ok)
+        print_text(&examined, &findings, sl_output());
+    fflush(sl_output()); /* a failure is reported at the end of the program */
     if (!ok) {
         sl_error_missing(&error, "the examination");
         sl_log_error(SL_LINES, error.message);
         code = error.code;
     }
-    findings_clear(&findings);
+    for (size_t i = 0; i < findings.count; i++)
+        bson_destroy(findings.items[i].values);
+    bson_destroy(findings.spare.values);
+    free(findings.items);
     sl_examined_clear(&examined);
     sl_log_set_level(level);
     return code;

@@ -66,21 +66,6 @@ static bool fill(sl_encoding *encoding, iconv_t converter) {
     return true;
 }
 
-/* No text has the control characters U+0080 to U+009F: it has another encoding. */
-static void forget_controls(sl_encoding *encoding) {
-    for (unsigned i = 0; i < 128; i++) {
-        if (encoding->codes[i] >= 0x80 && encoding->codes[i] <= 0x9F)
-            encoding->codes[i] = 0;
-    }
-}
-
-static bool cannot_use(const char *name, const char *why, sl_error *error) {
-    return sl_error_set(error, SL_EXIT_USAGE,
-                        "--encoding %s: %s; convert the text first, and load the result: iconv -f "
-                        "%s -t UTF-8 FILE | shardload load ... -",
-                        name, why, name);
-}
-
 static bool fill_by_iconv(sl_encoding *encoding, const char *name, sl_error *error) {
     iconv_t converter = iconv_open("UTF-32LE", name);
     if (converter == (iconv_t)-1)
@@ -90,7 +75,11 @@ static bool fill_by_iconv(sl_encoding *encoding, const char *name, sl_error *err
                             name);
     bool ok = fill(encoding, converter);
     iconv_close(converter);
-    return ok || cannot_use(name, "its characters are not single bytes that contain ASCII", error);
+    return ok || sl_error_set(error, SL_EXIT_USAGE,
+                              "--encoding %s: its characters are not single bytes that contain "
+                              "ASCII; convert the text first, and load the result: iconv -f %s -t "
+                              "UTF-8 FILE | shardload load ... -",
+                              name, name);
 }
 
 bool sl_encoding_create(const char *name, sl_encoding **result, sl_error *error) {
@@ -109,8 +98,11 @@ bool sl_encoding_create(const char *name, sl_encoding **result, sl_error *error)
         free(made);
         return false;
     }
-    if (!latin_1)
-        forget_controls(made);
+    /* No text has the control characters U+0080 to U+009F: it has another encoding. */
+    for (unsigned i = 0; !latin_1 && i < 128; i++) {
+        if (made->codes[i] >= 0x80 && made->codes[i] <= 0x9F)
+            made->codes[i] = 0;
+    }
     *result = made;
     return true;
 }

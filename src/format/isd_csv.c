@@ -174,10 +174,6 @@ static void append(builder *b, const char *bytes, size_t length) {
     b->to += length;
 }
 
-static bool is_text(const sl_isd_field *field) {
-    return field->type == 't' || field->width >= 4;
-}
-
 /* Packs one field, padded to its width: numbers with leading zeros, texts with trailing blanks.
  * False for codes that are too short and fields that are too long. */
 static bool pack_field(const sl_isd_field *field, sl_text text, char *to) {
@@ -191,7 +187,7 @@ static bool pack_field(const sl_isd_field *field, sl_text text, char *to) {
     if (!strchr("nsm", field->type)) {
         memset(to, ' ', width);
         memcpy(to, text.bytes, text.length);
-        return is_text(field);
+        return field->type == 't' || field->width >= 4;
     }
     bool sign = *text.bytes == '+' || *text.bytes == '-';
     if (sign ? field->type == 'n' : field->type == 's')
@@ -456,12 +452,6 @@ static void bind_fixed(column *c, uint8_t from, uint8_t to) {
     }
 }
 
-static void bind_group(column *c, const sl_isd_group *group) {
-    c->role = ROLE_GROUP;
-    for (size_t f = 0; f < group->field_count; f++)
-        c->fields[c->field_count++] = &group->fields[f];
-}
-
 /* Sets the column's role and what follows from it. */
 static void bind_column(const sl_plan *plan, column *c) {
     for (size_t i = 0; i < sizeof known_columns / sizeof known_columns[0]; i++) {
@@ -475,8 +465,11 @@ static void bind_column(const sl_plan *plan, column *c) {
         return;
     }
     unsigned group = c->name.length == 3 ? sl_isd_row(plan, c->name.bytes) : 0;
-    if (group > 0 && sl_isd_groups[group - 1].field_count <= FIELDS_MAX)
-        bind_group(c, &sl_isd_groups[group - 1]);
+    if (group == 0 || sl_isd_groups[group - 1].field_count > FIELDS_MAX)
+        return;
+    c->role = ROLE_GROUP;
+    for (size_t f = 0; f < sl_isd_groups[group - 1].field_count; f++)
+        c->fields[c->field_count++] = &sl_isd_groups[group - 1].fields[f];
 }
 
 /* Checks that the columns are those of a global-hourly table, and unique. */

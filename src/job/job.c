@@ -26,20 +26,6 @@
 #define KEPT_MAX 1000
 #define SHOWN_MAX 20 /* on the screen */
 
-static void not_loaded_init(sl_not_loaded *list) {
-    *list = (sl_not_loaded){0};
-    pthread_mutex_init(&list->lock, NULL);
-}
-
-static void not_loaded_clear(sl_not_loaded *list) {
-    for (size_t i = 0; i < list->kept_count; i++) {
-        free(list->kept[i].entry);
-        free(list->kept[i].reason);
-    }
-    free(list->kept);
-    pthread_mutex_destroy(&list->lock);
-}
-
 /* Has the entry been added, when a sample of the documents was read before the load? */
 static bool is_kept(const sl_not_loaded *list, size_t source, const char *entry) {
     for (size_t i = 0; entry && i < list->kept_count; i++) {
@@ -143,7 +129,7 @@ void sl_job_init(sl_job *job, const sl_load_config *config) {
         (sl_job){.config = config, .shards = 1, .hashed_id = BCON_NEW("_id", BCON_UTF8("hashed"))};
     pthread_mutex_init(&job->entries_lock, NULL);
     pthread_cond_init(&job->entries_known, NULL);
-    not_loaded_init(&job->not_loaded);
+    pthread_mutex_init(&job->not_loaded.lock, NULL);
 }
 
 void sl_job_clear(sl_job *job) {
@@ -154,7 +140,12 @@ void sl_job_clear(sl_job *job) {
     free(job->ranges);
     pthread_mutex_destroy(&job->entries_lock);
     pthread_cond_destroy(&job->entries_known);
-    not_loaded_clear(&job->not_loaded);
+    for (size_t i = 0; i < job->not_loaded.kept_count; i++) {
+        free(job->not_loaded.kept[i].entry);
+        free(job->not_loaded.kept[i].reason);
+    }
+    free(job->not_loaded.kept);
+    pthread_mutex_destroy(&job->not_loaded.lock);
 }
 
 size_t sl_job_range_of(const sl_job *job, int64_t id) {

@@ -58,17 +58,13 @@ static bool is_journal(int folder) {
     return length > 0 && memmem(head, (size_t)length, mark, sizeof mark - 1);
 }
 
-/* Is it the name of a user's file? A file system of its own has a folder lost+found. */
-static bool is_users(const char *name) {
-    return strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && strcmp(name, "lost+found") != 0;
-}
-
 /* The name of a user's file in the folder; "" if it holds none. */
 static void find_users_file(DIR *folder, char found[NAME_MAX + 1]) {
     found[0] = '\0';
     rewinddir(folder);
     for (const struct dirent *entry; !found[0] && (entry = readdir(folder)) != NULL;) {
-        if (is_users(entry->d_name))
+        /* A file system of its own has a folder lost+found. */
+        if (!sl_list_has(".|..|lost+found", '|', sl_text_of(entry->d_name)))
             snprintf(found, NAME_MAX + 1, "%s", entry->d_name);
     }
 }

@@ -555,15 +555,6 @@ static bool write_list(sl_reject_files *rejects, const sl_source_block *block, u
                                 flush(rejects->sources[block->source].raw, RAW_REJECTS, error));
 }
 
-/* Syncs the names of new files, which must survive a crash like their contents. */
-static void sync_names(sl_reject_files *rejects) {
-    char name[1024];
-    snprintf(name, sizeof name, "%s/" SL_WORK_REJECTED, rejects->directory);
-    sl_private_folder_sync(name);
-    sl_private_folder_sync(rejects->directory);
-    rejects->named = false;
-}
-
 /* The size of a file that is being written, in bytes; 0 for none. */
 static uint64_t size_of(FILE *file) {
     off_t at = file ? ftello(file) : 0;
@@ -707,8 +698,13 @@ bool sl_rejects_sync(sl_reject_files *rejects, sl_error *error) {
             if (rejects->sources[i].raw)
                 ok = sync_file(rejects->sources[i].raw, RAW_REJECTS, error);
         }
-        if (rejects->named)
-            sync_names(rejects);
+        if (rejects->named) { /* the names of new files must survive a crash like their contents */
+            char name[1024];
+            snprintf(name, sizeof name, "%s/" SL_WORK_REJECTED, rejects->directory);
+            sl_private_folder_sync(name);
+            sl_private_folder_sync(rejects->directory);
+            rejects->named = false;
+        }
         rejects->dirty = !ok;
         ok = keep_failure(rejects, ok, error);
     }
@@ -941,11 +937,6 @@ void sl_reject_kinds_text(const sl_reject_kinds *kinds, char out[SL_REJECT_KINDS
 
 #define KINDS_SHOWN 10 /* kinds in the summary; the record has all */
 
-static uint64_t not_written(const sl_reject_kinds *kinds, uint64_t all) {
-    uint64_t sum = sl_reject_kinds_sum(kinds);
-    return all > sum ? all - sum : 0;
-}
-
 static void log_count(uint64_t count, const char *what) {
     char human[SL_HUMAN_ROOM];
     if (count > 0)
@@ -1002,6 +993,7 @@ void sl_reject_summary_record(const sl_reject_kinds *kinds, uint64_t all, bson_t
     }
     bson_append_array_end(&section, &list);
     BSON_APPEND_INT64(&section, "others", (int64_t)kinds->others);
-    BSON_APPEND_INT64(&section, "notCompleted", (int64_t)not_written(kinds, all));
+    const uint64_t sum = sl_reject_kinds_sum(kinds);
+    BSON_APPEND_INT64(&section, "notCompleted", (int64_t)(all > sum ? all - sum : 0));
     bson_append_document_end(record, &section);
 }

@@ -169,17 +169,13 @@ bool sl_unregistered_recall(sl_ledger *ledger, const bson_t *document) {
     return true;
 }
 
-/* If the registry has grown, a smaller number does not count as a change: the loader of a new
- * source counts the documents whose ids are in its range. */
-static bool is_as_before(const sl_unregistered *now, const sl_unregistered *before) {
-    return as_many(now, before) ||
+bool sl_unregistered_is_unchanged(const sl_ledger *ledger) {
+    const sl_unregistered *now = &ledger->unregistered_now, *before = &ledger->unregistered;
+    /* If the registry has grown, a smaller number does not count as a change: the loader of a new
+     * source counts the documents whose ids are in its range. */
+    return !before->known || as_many(now, before) ||
            (now->sources > before->sources && now->numbers <= before->numbers &&
             now->other_types == before->other_types);
-}
-
-bool sl_unregistered_is_unchanged(const sl_ledger *ledger) {
-    return !ledger->unregistered.known ||
-           is_as_before(&ledger->unregistered_now, &ledger->unregistered);
 }
 
 bool sl_unregistered_count_again(sl_job *job, sl_destination *destination, sl_ledger *ledger,
@@ -273,13 +269,6 @@ static void append_numbers(bson_t *filter, const int64_t *low, const int64_t *hi
     bson_append_document_end(filter, &bounds);
 }
 
-/* Appends the condition for all other ids. A comparison with a number is true for numbers only, and
- * not for NaN, so its negation matches NaN and all other types. The server reads these from two
- * parts of the index: before the numbers and after them. */
-static void append_no_numbers(bson_t *filter) {
-    BCON_APPEND(filter, "_id", "{", "$not", "{", "$gte", BCON_DOUBLE(-INFINITY), "}", "}");
-}
-
 bool sl_gaps_walk(sl_interval *covered, size_t count, sl_gap_function *visit, void *context,
                   sl_error *error) {
     const int64_t *low = NULL;
@@ -303,7 +292,10 @@ bool sl_gaps_walk(sl_interval *covered, size_t count, sl_gap_function *visit, vo
             low = &covered[i].maximum;
     }
     bson_t filter = BSON_INITIALIZER;
-    append_no_numbers(&filter);
+    /* The condition for all other ids. A comparison with a number is true for numbers only, and not
+     * for NaN, so its negation matches NaN and all other types. The server reads these from two
+     * parts of the index: before the numbers and after them. */
+    BCON_APPEND(&filter, "_id", "{", "$not", "{", "$gte", BCON_DOUBLE(-INFINITY), "}", "}");
     ok = ok && visit(context, &(sl_gap){.filter = &filter, .share = 1}, error);
     bson_destroy(&filter);
     return ok;

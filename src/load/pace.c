@@ -306,17 +306,7 @@ static bool apply_move(const sl_adapt *adapt, unsigned move, const sl_adapt_figu
                                            : result->batch_documents < adapt->base.batch_documents);
 }
 
-static bool time_enough(const sl_adapt_figures *figures, double seconds) {
-    return figures->seconds_left < 0 || figures->seconds_left >= seconds;
-}
-
 /* ---- windows ---- */
-
-static void request_window(sl_adapt *adapt, const sl_adapt_figures *figures) {
-    adapt->window = (sl_adapt_window){.requested = figures->seconds,
-                                      .requested_batches = figures->batches,
-                                      .retries = figures->retries};
-}
 
 /* Have the batches of the earlier settings been answered? */
 static bool earlier_batches_answered(const sl_adapt *adapt, const sl_adapt_figures *figures) {
@@ -407,7 +397,9 @@ static void keep_step(sl_adapt *adapt, const sl_adapt_figures *figures, double r
 static void measure(sl_adapt *adapt, sl_adapt_stage stage, const sl_adapt_figures *figures) {
     adapt->stage = stage;
     adapt->now = stage == ADAPT_TRIAL ? adapt->trial : adapt->base;
-    request_window(adapt, figures);
+    adapt->window = (sl_adapt_window){.requested = figures->seconds,
+                                      .requested_batches = figures->batches,
+                                      .retries = figures->retries};
 }
 
 /* The base stays for some seconds, unless the rate changes. */
@@ -462,7 +454,7 @@ static void try_next(sl_adapt *adapt, const sl_adapt_figures *figures) {
         unsigned move = (adapt->move + i) % SL_ADAPT_MOVES;
         if (adapt->refused[move] || !apply_move(adapt, move, figures, &adapt->trial))
             continue;
-        if (!time_enough(figures, moves[move].left_least)) {
+        if (figures->seconds_left >= 0 && figures->seconds_left < moves[move].left_least) {
             later = true;
             only_fewer = only_fewer && moves[move].threads <= 0 && moves[move].batches <= 0;
             continue;

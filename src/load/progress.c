@@ -243,20 +243,15 @@ void sl_progress_tick(sl_progress *progress) {
     }
 }
 
-/* A program that reads the JSON lines gets the final totals. */
-static void draw_last(sl_progress *progress) {
-    if (progress->kind != SL_PROGRESS_JSON)
-        return;
-    sl_view seen = sl_view_take(&progress->viewer);
-    draw_json(progress, &seen);
-}
-
 void sl_progress_end(sl_progress *progress) {
     if (!progress)
         return;
     if (progress->shard_now && progress->shard_rate) {
         take_point(progress);
-        draw_last(progress);
+        if (progress->kind == SL_PROGRESS_JSON) { /* its reader gets the final totals */
+            sl_view seen = sl_view_take(&progress->viewer);
+            draw_json(progress, &seen);
+        }
     }
     sl_log_set_screen_hook(NULL, NULL);
     if (progress->drawn) {
@@ -547,10 +542,8 @@ typedef struct parts {
     const char *gap; /* between two parts */
 } parts;
 
-static void put(parts *all, part_name part, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void put(parts *all, part_name part, const char *format, ...) {
+__attribute__((format(printf, 3, 4))) static void put(parts *all, part_name part,
+                                                      const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     sl_print_text_v(all->text[part], PART_ROOM, format, arguments);
@@ -665,10 +658,8 @@ static char *terminal_line(const sl_progress_facts *facts, size_t room,
     return out;
 }
 
-static void append(char *line, size_t *used, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void append(char *line, size_t *used, const char *format, ...) {
+__attribute__((format(printf, 3, 4))) static void append(char *line, size_t *used,
+                                                         const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     *used += sl_print_text_v(line + *used, SL_PROGRESS_LINE_ROOM - *used, format, arguments);

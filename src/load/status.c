@@ -375,13 +375,6 @@ static void write_figures(FILE *out, const sl_view *view) {
                  sum->stage_seconds[k]);
 }
 
-static void write_shards(FILE *out, const sl_run *run, const sl_destination *destination) {
-    head(out, "shard_documents_total", "counter", "Documents of this run sent to each shard.");
-    for (uint32_t i = 0; i < run->job->shards; i++)
-        labelled(out, "shard_documents_total", "shard", destination->topology->shards[i].name,
-                 (double)atomic_load_explicit(&run->shard_documents[i], memory_order_relaxed));
-}
-
 /* As status_text: the metrics in the text format of Prometheus. */
 static char *metrics_text(const sl_status *status, size_t *length) {
     const sl_status_part *own = &status->parts[0];
@@ -400,8 +393,13 @@ static char *metrics_text(const sl_status *status, size_t *length) {
     write_state(out, status, share, left);
     if (viewed)
         write_figures(out, &view);
-    if (!restore && runs && own->destination && own->destination->topology)
-        write_shards(out, own->run, own->destination);
+    if (!restore && runs && own->destination && own->destination->topology) {
+        head(out, "shard_documents_total", "counter", "Documents of this run sent to each shard.");
+        for (uint32_t i = 0; i < own->run->job->shards; i++)
+            labelled(
+                out, "shard_documents_total", "shard", own->destination->topology->shards[i].name,
+                (double)atomic_load_explicit(&own->run->shard_documents[i], memory_order_relaxed));
+    }
     if (fclose(out) == 0)
         return text;
     free(text);
@@ -667,18 +665,13 @@ void sl_status_namespace_end(sl_status *status, size_t item, const sl_status_out
     pthread_mutex_unlock(&status->lock);
 }
 
-/* Waits until another thread has stopped the status. Under the lock. */
-static void await_stop(sl_status *status) {
-    while (!status->stopped)
-        pthread_cond_wait(&status->changed, &status->lock);
-}
-
 void sl_status_stop(sl_status *status, sl_exit code, const char *message, bool resumable) {
     if (!status)
         return;
     pthread_mutex_lock(&status->lock);
     if (status->ended) {
-        await_stop(status);
+        while (!status->stopped) /* another thread stops it */
+            pthread_cond_wait(&status->changed, &status->lock);
         pthread_mutex_unlock(&status->lock);
         return;
     }

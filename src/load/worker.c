@@ -207,10 +207,6 @@ static const uint8_t *document_at(sl_refusals *state, uint32_t index) {
     return state->batch->bytes + state->at;
 }
 
-static bool has_lines(const sl_worker *worker, const sl_open_block *open_block) {
-    return open_block->has_text && !worker->job->sources[open_block->block.source].format->binary;
-}
-
 /* ---- the text of refused documents ----
  *
  * When a document is refused, the text of its block is often no longer in memory. A block of a
@@ -286,7 +282,9 @@ static sl_text text_of(sl_worker *worker, const sl_open_block *open_block) {
 
 /* The line of a refused document in its block; found fastest in ascending order. */
 static uint32_t line_of(sl_worker *worker, sl_open_block *open_block, uint64_t offset) {
-    const sl_text text = has_lines(worker, open_block) ? text_of(worker, open_block) : (sl_text){0};
+    sl_text text = {0};
+    if (open_block->has_text && !worker->job->sources[open_block->block.source].format->binary)
+        text = text_of(worker, open_block);
     const uint64_t at = offset - open_block->block.offset;
     if (at >= text.length)
         return SL_REJECT_LINE_UNKNOWN;
@@ -778,13 +776,6 @@ static bool finish_block(sl_worker *worker, const sl_source_block *block,
     return ok;
 }
 
-static bool finish_held(sl_worker *worker) {
-    bool ok = true;
-    for (sl_held *held; ok && (held = take_held(worker->run)) != NULL; held_free(held))
-        ok = finish_block(worker, &held->block, held->dialect);
-    return ok;
-}
-
 static bool handle_block(sl_worker *worker, const sl_source_block *block) {
     sl_job *job = worker->job;
     sl_ledger *ledger = worker->ledger;
@@ -798,7 +789,9 @@ static bool handle_block(sl_worker *worker, const sl_source_block *block) {
               sl_resume_block_fits(job, ledger, block, &worker->error);
     bool held = ok && !block->done && block->text.bytes && atomic_load(&source->uncompared) > 0 &&
                 hold(run, block, dialect);
-    ok = ok && (held || finish_block(worker, block, dialect)) && finish_held(worker);
+    ok = ok && (held || finish_block(worker, block, dialect));
+    for (sl_held *other; ok && (other = take_held(worker->run)) != NULL; held_free(other))
+        ok = finish_block(worker, &other->block, other->dialect);
     return ok && deliver_old(worker) &&
            !(rejects_of(worker->counters) > rejects_before &&
              sl_rejects_pass_limit(run, ledger, false, &worker->error));

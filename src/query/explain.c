@@ -179,21 +179,18 @@ bson_t *sl_explain_summary(const bson_t *reply) {
 
 /* ---- documents examined ---- */
 
-/* May the servers read less than the collection when the pipeline begins with this stage? */
-static bool may_read_part(const char *stage) {
-    return sl_list_has("$match|$limit|$sample|$geoNear|$search|$skip|$sort|$collStats|$indexStats",
-                       '|', sl_text_of(stage));
-}
-
 /* Must every plan of the query read all documents? */
 static bool reads_all(const sl_query *query) {
     bson_iter_t stage, name;
     if (bson_has_field(query->options, "hint"))
         return false;
+    /* The servers may read less when the pipeline begins with one of these stages. */
+    const char *const partial =
+        "$match|$limit|$sample|$geoNear|$search|$skip|$sort|$collStats|$indexStats";
     if (query->operation == SL_AGGREGATE)
         return bson_iter_init(&stage, query->pipeline) && bson_iter_next(&stage) &&
                bson_iter_recurse(&stage, &name) && bson_iter_next(&name) &&
-               !may_read_part(bson_iter_key(&name));
+               !sl_list_has(partial, '|', sl_text_of(bson_iter_key(&name)));
     bool scans = query->operation == SL_FIND || query->operation == SL_MAP_REDUCE;
     bson_iter_t field;
     return scans && !bson_has_field(query->body, "limit") &&

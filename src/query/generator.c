@@ -498,21 +498,18 @@ static void note_lag(void *context, const char *name, double seconds) {
     lag->max = seconds > lag->max ? seconds : lag->max;
 }
 
-static void read_lags(sl_monitor *monitor, mongoc_client_t *client) {
-    bson_t reply;
-    if (run_command(client, "replSetGetStatus", &reply))
-        sl_replication_lag(&reply, note_lag, &monitor->figures);
-    bson_destroy(&reply);
-}
-
 static void *run_monitor(void *context) {
     sl_monitor *monitor = context;
     bool replicated = sl_connection_server(monitor->connection)->deployment == SL_REPLICA_SET;
     mongoc_client_t *client = sl_connection_borrow(monitor->connection);
     sl_server_latencies begin = read_latencies(client);
     for (unsigned tick = 0; !atomic_load(&monitor->end); tick++) {
-        if (replicated && tick % 10 == 0)
-            read_lags(monitor, client);
+        if (replicated && tick % 10 == 0) {
+            bson_t reply;
+            if (run_command(client, "replSetGetStatus", &reply))
+                sl_replication_lag(&reply, note_lag, &monitor->figures);
+            bson_destroy(&reply);
+        }
         nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     }
     sl_server_latencies now = read_latencies(client);

@@ -19,19 +19,15 @@
 
 /* ---- the command ---- */
 
-/* The name in the command of a field of the query's body. */
-static const char *field_name(sl_operation operation, const char *key) {
-    bool filters_by_query =
-        operation == SL_COUNT || operation == SL_DISTINCT || operation == SL_MAP_REDUCE;
-    return filters_by_query && strcmp(key, "filter") == 0 ? "query" : key;
-}
-
 static bool append_body(bson_t *command, const sl_query *query) {
     bson_iter_t iter;
+    const bool filters_by_query = query->operation == SL_COUNT || query->operation == SL_DISTINCT ||
+                                  query->operation == SL_MAP_REDUCE;
     bool ok = bson_iter_init(&iter, query->body);
-    while (ok && bson_iter_next(&iter))
-        ok = bson_append_iter(command, field_name(query->operation, bson_iter_key(&iter)), -1,
-                              &iter);
+    while (ok && bson_iter_next(&iter)) {
+        const bool renamed = filters_by_query && BSON_ITER_IS_KEY(&iter, "filter");
+        ok = bson_append_iter(command, renamed ? "query" : bson_iter_key(&iter), -1, &iter);
+    }
     return ok;
 }
 

@@ -483,12 +483,6 @@ typedef struct unit {
     double per_millisecond;
 } unit;
 
-static unit unit_for(double longest_ms) {
-    if (longest_ms >= 100000)
-        return (unit){"s", 1e-3};
-    return longest_ms < 1 ? (unit){"us", 1e3} : (unit){"ms", 1};
-}
-
 void sl_show_run(const sl_query *query, const sl_query_run *run, size_t rows, bool show_plan) {
     sl_print("%s\n", query->name);
     if (query->description)
@@ -526,7 +520,9 @@ void sl_show_timings(const sl_query_outcome *outcomes, size_t count) {
         if (outcomes[i].run->count > 0 && outcomes[i].run->sample.maximum > longest)
             longest = outcomes[i].run->sample.maximum;
     }
-    unit time_unit = unit_for(longest);
+    const unit time_unit = longest >= 100000 ? (unit){"s", 1e-3}
+                           : longest < 1     ? (unit){"us", 1e3}
+                                             : (unit){"ms", 1};
     sl_text_table *table = sl_text_table_create(NULL);
     sl_text_table_column(table, &(sl_text_column){"query", .left = true});
     bool has_limits = count > 0 && outcomes[0].options->limit > 0;

@@ -333,12 +333,6 @@ static bool read_parameters(sl_yaml *r, const yaml_node_t *node, void *field) {
     return sl_yaml_each(r, node, "a mapping of names", take_parameter, query);
 }
 
-static void parameter_clear(sl_parameter *parameter) {
-    free(parameter->name);
-    free(parameter->field);
-    bson_destroy(parameter->values);
-}
-
 /* ---- queries ---- */
 
 #define NAME(id, name, command, writes) name,
@@ -700,8 +694,11 @@ static void query_clear(sl_query *query) {
     bson_destroy(query->body);
     bson_destroy(query->options);
     bson_destroy(query->expected);
-    for (size_t i = 0; i < query->parameter_count; i++)
-        parameter_clear(&query->parameters[i]);
+    for (size_t i = 0; i < query->parameter_count; i++) {
+        free(query->parameters[i].name);
+        free(query->parameters[i].field);
+        bson_destroy(query->parameters[i].values);
+    }
     free(query->parameters);
 }
 

@@ -988,12 +988,6 @@ static void compare_queries(sl_page *page, const sl_records *records) {
 
 /* ---- options that differ ---- */
 
-static const char *option_of(sl_page *page, const bson_t *record, const char *name) {
-    bson_iter_t at;
-    const char *text = sl_option_find(record, name, &at) ? sl_section_words(page, &at) : NULL;
-    return text ? text : "";
-}
-
 /* Has one of the first `count` records this option? */
 static bool is_known(const sl_records *records, size_t count, const char *name) {
     bson_iter_t at;
@@ -1031,8 +1025,12 @@ static void compare_options(sl_page *page, const sl_records *records) {
                 table = sl_page_add_table(page, "Options that differ", titles, "lllllllllllll",
                                           records->count + 1);
             sl_page_cell(page, table, name);
-            for (size_t i = 0; i < records->count; i++)
-                sl_page_cell(page, table, option_of(page, records->items[i], name));
+            for (size_t i = 0; i < records->count; i++) {
+                bson_iter_t given_at;
+                const bool given = sl_option_find(records->items[i], name, &given_at);
+                const char *text = given ? sl_section_words(page, &given_at) : NULL;
+                sl_page_cell(page, table, text ? text : "");
+            }
         }
     }
     sl_section_more(page, table, rows);

@@ -97,10 +97,6 @@ static double mean_between(const sl_curve *curve, double from, double to) {
     return to > from ? sum / (to - from) : 0;
 }
 
-static double mean_of(const sl_curve *curve) {
-    return curve->count ? mean_between(curve, curve->x[0], curve->x[curve->count]) : 0;
-}
-
 /* Draws the sum of the curves as columns of eight rows, with axes. */
 static void put_chart(const screen_out *screen, const sl_curves *curves, double end) {
     size_t width = screen->columns - 14;
@@ -179,7 +175,8 @@ static void put_lines(const screen_out *screen, const sl_curves *curves, double 
                                        end * (double)(i + 1) / (double)width);
             fputs(level_of(screen, maximum > 0 ? mean / maximum : 0), screen->out);
         }
-        sl_print_to(screen->out, "  mean %s\n", sl_value_text(mean_of(curve), curves->unit, text));
+        double mean = curve->count ? mean_between(curve, curve->x[0], curve->x[curve->count]) : 0;
+        sl_print_to(screen->out, "  mean %s\n", sl_value_text(mean, curves->unit, text));
     }
 }
 

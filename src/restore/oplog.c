@@ -147,11 +147,6 @@ static bool keep_entry(reading *r, transaction *t, const bson_t *entry, sl_error
 
 static bool take_operation(reading *r, const bson_t *entry, unsigned nested, sl_error *error);
 
-/* n is a no-op. The other ones keep numbers of records, which every server has of its own. */
-static bool is_no_operation(const char *op) {
-    return op[0] && sl_list_has("n|km|ci|cd|cu", '|', sl_text_of(op));
-}
-
 /* The operations of an entry {o: {applyOps: [...]}}. */
 static bool take_nested(reading *r, const bson_t *entry, unsigned nested, sl_error *error) {
     bson_iter_t list;
@@ -177,7 +172,8 @@ static bool take_operation(reading *r, const bson_t *entry, unsigned nested, sl_
                                .timestamp = r->timestamp};
     const char *op = sl_look_string(entry, "op");
     sl_error why = {0};
-    if (is_no_operation(op))
+    /* n is a no-op. The other ones keep numbers of records, which every server has of its own. */
+    if (op[0] && sl_list_has("n|km|ci|cd|cu", '|', sl_text_of(op)))
         return true;
     bool object = sl_look_inside(entry, "o", &made.object);
     sl_look_inside(entry, "o2", &made.target);

@@ -484,11 +484,6 @@ static const command_row commands[] = {
     {"emptycapped", NULL, "it is a command for tests of the server"},
 };
 
-static bool drops_users(const command_row *row, const char *database, const char *collection) {
-    return (row->plan == plan_drop && is_of_users(database, collection)) ||
-           (row->plan == plan_drop_database && strcmp(database, "admin") == 0);
-}
-
 static bool plan_command(planning *p, const sl_oplog_operation *o, const char *database,
                          sl_error *error) {
     const command_row *row = NULL;
@@ -498,7 +493,8 @@ static bool plan_command(planning *p, const sl_oplog_operation *o, const char *d
         return sl_error_set(error, SL_EXIT_SOURCE, "the command %.80s is not replayed%s%s",
                             o->command, row ? ": " : "", row ? row->refused : "");
     const char *collection = sl_look_string(&o->object, o->command);
-    if (drops_users(row, database, collection))
+    if ((row->plan == plan_drop && is_of_users(database, collection)) ||
+        (row->plan == plan_drop_database && strcmp(database, "admin") == 0))
         return sl_error_set(error, SL_EXIT_SOURCE,
                             "the command %s of the users in %s is not replayed", o->command,
                             o->name);

@@ -327,11 +327,6 @@ static bool know(replay *r, size_t item, sl_error *error) {
     return ok;
 }
 
-static void forget(replay *r) {
-    for (size_t i = 0; i < r->dump->count; i++)
-        r->places[i].known = false;
-}
-
 /* Reads the document from the server. */
 static bool read_slot(replay *r, slot *s, sl_error *error) {
     char name[SL_NAME_ROOM + 16];
@@ -603,7 +598,8 @@ static bool change_alone(replay *r, const sl_oplog_operation *o, sl_error *error
     r->next = o->number + 1;
     ok = ok && write_position(r, r->next, false, error);
     sl_interrupt_end_change();
-    forget(r);
+    for (size_t i = 0; i < r->dump->count; i++)
+        r->places[i].known = false;
     return ok;
 }
 
@@ -612,13 +608,6 @@ static size_t search(const replay *r, const char *database, const char *collecti
     const sl_namespace *found = sl_oplog_namespace(r->dump, database, collection);
     return found && !sl_kinds[found->kind].no_documents ? (size_t)(found - r->dump->items)
                                                         : SIZE_MAX;
-}
-
-static size_t find_collection(const replay *r, const char *name) {
-    char database[SL_NAME_ROOM];
-    const char *collection;
-    sl_oplog_split(name, database, &collection);
-    return search(r, database, collection);
 }
 
 static void log_progress(replay *r) {
@@ -642,7 +631,10 @@ static bool replay_operation(void *context, const sl_oplog_operation *o, sl_erro
     if (o->kind == 'c' || strcmp(dot, ".system.views") == 0) {
         ok = change_alone(r, o, error);
     } else if (strcmp(dot, ".system.indexes") != 0) {
-        size_t item = find_collection(r, o->name);
+        char database[SL_NAME_ROOM];
+        const char *collection;
+        sl_oplog_split(o->name, database, &collection);
+        size_t item = search(r, database, collection);
         if (item != SIZE_MAX && !r->dump->items[item].left_out)
             ok = apply(r, item, o, error);
     }

@@ -82,11 +82,6 @@ static void judge_next(sl_comparison *comparison) {
     comparison->expected += sl_bson_length(expected);
 }
 
-static bool is_equal(const uint8_t *expected, const bson_t *found) {
-    return found->len == sl_bson_length(expected) &&
-           memcmp(bson_get_data(found), expected, found->len) == 0;
-}
-
 void sl_compare_found(sl_comparison *comparison, const bson_t *found) {
     int64_t id;
     bool is_number = number_of_id(found, &id);
@@ -95,7 +90,8 @@ void sl_compare_found(sl_comparison *comparison, const bson_t *found) {
         judge_next(comparison);
     is_number = is_number && comparison->expected < comparison->end &&
                 sl_expected_id(comparison->expected) == id;
-    if (is_number && !comparison->matched && is_equal(comparison->expected, found))
+    if (is_number && !comparison->matched && found->len == sl_bson_length(comparison->expected) &&
+        memcmp(bson_get_data(found), comparison->expected, found->len) == 0)
         comparison->matched = true;
     else if (is_number && !comparison->matched && !comparison->held)
         comparison->held = bson_copy(found);

@@ -266,11 +266,6 @@ static sl_verdict judge_concern(const sl_reply *reply, sl_error *error) {
     return concern_verdict(one.code, one.message, error);
 }
 
-/* Does the server refuse the command itself with this code, whatever its documents? */
-static bool is_of_command(int32_t code) {
-    return code == 2 || code == 9 || code == 14; /* BadValue, FailedToParse, TypeMismatch */
-}
-
 /* An error of the command or of the connection, not of documents. */
 static sl_verdict judge_command(const sl_reply *reply, sl_error *error) {
     const bson_error_t *why = reply->why;
@@ -278,7 +273,8 @@ static sl_verdict judge_command(const sl_reply *reply, sl_error *error) {
         quote(error, "the server answered", (int32_t)why->code, why->message);
         bool listed;
         sl_verdict verdict = verdict_in(reply, (int32_t)why->code, &listed);
-        if (is_of_command((int32_t)why->code))
+        /* BadValue, FailedToParse, TypeMismatch: the server refuses the command itself. */
+        if (why->code == 2 || why->code == 9 || why->code == 14)
             return SL_REPLY_FINAL;
         /* The error does not name the documents. */
         return verdict == SL_REPLY_COMPLETE ? SL_REPLY_UNKNOWN : verdict;

@@ -813,12 +813,6 @@ static uint8_t *put_set(uint8_t *to, const sl_key_names *match, const bson_t *do
     return sl_bson_end(start, sl_bson_end(set, to));
 }
 
-static uint8_t *put_flag(uint8_t *to, const char *key) {
-    to = sl_bson_put_key(to, SL_BSON_BOOL, key);
-    *to = 1;
-    return to + 1;
-}
-
 static uint8_t *put_statement(uint8_t *to, const sl_key_fields *keys, const bson_t *document,
                               bool probe) {
     const sl_mode_row *mode = &sl_modes[keys->mode];
@@ -838,8 +832,10 @@ static uint8_t *put_statement(uint8_t *to, const sl_key_fields *keys, const bson
     else
         to = put_bytes(sl_bson_put_key(to, SL_BSON_DOCUMENT, "u"), bson_get_data(document),
                        document->len);
-    if (mode->creates)
-        to = put_flag(to, "upsert");
+    if (mode->creates) {
+        to = sl_bson_put_key(to, SL_BSON_BOOL, "upsert");
+        *to++ = 1;
+    }
     return sl_bson_end(start, to);
 }
 

@@ -262,13 +262,6 @@ static bool read_record(const char *path, bson_t **record, sl_rates *rates, sl_e
     return true;
 }
 
-/* Sets only documents per second, from --rate. */
-static void rates_from_number(double documents_per_second, sl_rates *rates) {
-    *rates = no_rates;
-    rates->documents = sl_estimate_exactly(documents_per_second);
-    snprintf(rates->from, sizeof rates->from, "--rate, which has no range");
-}
-
 /* ---- predicted times ----
  *
  * If the size of the documents differs from the earlier load, the true time lies between the times
@@ -776,8 +769,11 @@ static bool read_rates(const sl_plan_config *config, sl_rates *rates, bool *know
             bson_destroy(record);
         return ok;
     }
-    if (*known)
-        rates_from_number(config->rate, rates);
+    if (*known) {
+        *rates = no_rates;
+        rates->documents = sl_estimate_exactly(config->rate);
+        snprintf(rates->from, sizeof rates->from, "--rate, which has no range");
+    }
     return true;
 }
 

@@ -71,7 +71,7 @@ static void read_series(sl_drill_step *step) {
 static sl_exit load(sl_drill *drill, sl_drill_step *step, const char *work_directory) {
     const sl_load_config *user_config = drill->config->load;
     sl_load_config config = *user_config;
-    if (sl_drill_sampled(drill)) { /* all sizes are loaded with the same settings */
+    if (drill->config->sampled) { /* all sizes are loaded with the same settings */
         config = sl_load_as_trial(user_config, &drill->target, step->collection, work_directory,
                                   step->share, &step->load_record);
         config.skip_other = user_config->skip_other;
@@ -101,13 +101,6 @@ static sl_exit load(sl_drill *drill, sl_drill_step *step, const char *work_direc
 }
 
 /* ---- the queries ---- */
-
-/* The expected answer of a query; false when there is none, and in a sampled drill. The array lives
- * as long as the configuration. */
-static bool expected_answer(const sl_drill *drill, const sl_query *query, bson_t *array) {
-    /* Expected answers are those for all data, not for a sample. */
-    return !sl_drill_sampled(drill) && sl_answer_expected(drill->config->answers, query, array);
-}
 
 /* Records whether the answer is correct; its time is the end of the query's first run. */
 static void take_answer(sl_drill *drill, const sl_query_run *run, bool checked, double begun) {
@@ -142,7 +135,9 @@ static bool run_queries(sl_drill *drill, sl_drill_step *step, sl_error *error) {
         sl_query *query = &suite->queries[step->run_count];
         sl_query_run *run = &step->runs[step->run_count];
         bson_t expected;
-        bool checked = expected_answer(drill, query, &expected);
+        /* Expected answers are those for all data, not for a sample. */
+        bool checked =
+            !drill->config->sampled && sl_answer_expected(drill->config->answers, query, &expected);
         const sl_query_options options = {.database = target->database,
                                           .collection = step->collection,
                                           .repeat = sl_drill_repeat(drill),
@@ -161,9 +156,9 @@ static bool run_queries(sl_drill *drill, sl_drill_step *step, sl_error *error) {
         take_answer(drill, run, checked, start);
         if (!any && !checked)
             step->seconds[PHASE_QUERY] =
-                run->timings[0] / 1e3 + (sl_drill_sampled(drill) ? 0 : start - begun);
+                run->timings[0] / 1e3 + (drill->config->sampled ? 0 : start - begun);
         any = true;
-        if (!sl_drill_sampled(drill))
+        if (!drill->config->sampled)
             log_query(query, run);
     }
     if (drill->correct)
@@ -209,16 +204,9 @@ static sl_exit run_step(sl_drill *drill, double share, const char *collection,
         sl_log_error(SL_LINES, error.message);
         return error.code;
     }
-    if (sl_drill_sampled(drill))
+    if (drill->config->sampled)
         log_step(step);
     return SL_EXIT_OK;
-}
-
-static void clear_step(sl_drill_step *step) {
-    for (size_t i = 0; i < step->run_count; i++)
-        sl_query_run_clear(&step->runs[i]);
-    free(step->runs);
-    bson_destroy(&step->load_record);
 }
 
 /* ---- the forecast ----
@@ -470,7 +458,7 @@ static bool on_first_signal(void *context) {
     sl_drill *drill = context;
     if (!drill->connection) /* it may be waiting for a server */
         return true;
-    if (sl_drill_sampled(drill))
+    if (drill->config->sampled)
         sl_log_warning("stopping, and dropping the temporary collection; press Ctrl-C again to "
                        "stop at once");
     else if (!atomic_load(&drill->loading))
@@ -483,7 +471,7 @@ static void on_second_signal(void *context) {
     sl_error error = {0};
     if (!sl_throwaway_drop_at_once(&drill->throwaway, &error))
         sl_log_error(SL_LINES, error.message);
-    if (sl_drill_sampled(drill) || !atomic_load(&drill->loading)) /* otherwise the load has logged
+    if (drill->config->sampled || !atomic_load(&drill->loading)) /* otherwise the load has logged
                                                                      it */
         sl_log_warning("stopped at once");
 }
@@ -527,7 +515,7 @@ static bool is_pipe(const char *path) {
 /* Refuses pipes for a sampled drill, which reads its sources several times. */
 static bool check_sources(const sl_drill *drill, sl_error *error) {
     const sl_load_config *load = drill->config->load;
-    for (size_t i = 0; sl_drill_sampled(drill) && i < load->path_count; i++) {
+    for (size_t i = 0; drill->config->sampled && i < load->path_count; i++) {
         if (is_pipe(load->paths[i]))
             return sl_error_set(error, SL_EXIT_USAGE,
                                 "%s is a pipe: with --sample sources are read several times; give "
@@ -549,7 +537,7 @@ static bool decide(sl_drill *drill, sl_error *error) {
            (!drill->target.empty ||
             sl_error_set(error, SL_EXIT_SOURCE,
                          "the sources hold no documents: a reload would recover nothing")) &&
-           (!sl_drill_sampled(drill) ||
+           (!drill->config->sampled ||
             sl_disks_have_room(drill->connection, load->sample * drill->target.bson_bytes, error));
 }
 
@@ -558,7 +546,7 @@ static bool check_target(const sl_drill *drill, sl_error *error) {
     const sl_load_config *load = drill->config->load;
     const sl_target target = {.database = load->database, .collection = load->collection};
     bool exists;
-    if (sl_drill_sampled(drill) || load->drop)
+    if (drill->config->sampled || load->drop)
         return true;
     if (!sl_target_exists(drill->connection, &target, &exists, error))
         return false;
@@ -576,7 +564,7 @@ static bool begin(sl_drill *drill, sl_error *error) {
     drill->connection = sl_load_open_connection(load, SL_FOR_WRITING, "shardload", 3, error);
     return drill->connection && decide(drill, error) && check_target(drill, error) &&
            sl_throwaway_begin(drill->connection, load->database, load->collection, KIND,
-                              sl_drill_sampled(drill), error) &&
+                              drill->config->sampled, error) &&
            make_work_directory(drill, error);
 }
 
@@ -701,14 +689,14 @@ sl_exit sl_reload_run(const sl_reload_config *config) {
     if (!begun)
         code = report_error(&error);
     if (begun)
-        code = sl_drill_sampled(&drill)
+        code = drill.config->sampled
                    ? drill_sample(&drill)
                    : run_step(&drill, 1, config->load->collection, drill.work_directory);
     if (begun && code == SL_EXIT_OK) {
         judge(&drill);
         code = code_of(&drill);
         sl_drill_print(&drill);
-    } else if (begun && code == SL_EXIT_INTERRUPTED && sl_drill_sampled(&drill)) {
+    } else if (begun && code == SL_EXIT_INTERRUPTED && drill.config->sampled) {
         sl_log_warning("interrupted; the target was not touched");
     }
     if (begun && !write_record(&drill, code, &error)) {
@@ -720,8 +708,12 @@ sl_exit sl_reload_run(const sl_reload_config *config) {
         report_error(&removing);
     if (listening)
         sl_interrupt_stop_listening();
-    for (size_t i = 0; i < drill.step_count; i++)
-        clear_step(&drill.steps[i]);
+    for (size_t i = 0; i < drill.step_count; i++) {
+        for (size_t k = 0; k < drill.steps[i].run_count; k++)
+            sl_query_run_clear(&drill.steps[i].runs[k]);
+        free(drill.steps[i].runs);
+        bson_destroy(&drill.steps[i].load_record);
+    }
     free(drill.queries);
     sl_throwaway_clear(&drill.throwaway);
     sl_trial_target_clear(&drill.target);

@@ -254,9 +254,9 @@ bool sl_drill_record(const sl_drill *drill, sl_exit code, bson_t *record) {
         append_phases(record, sl_drill_last(drill)->seconds);
         if (drill->forecast)
             append_predicted(drill, record);
-        if (sl_drill_sampled(drill))
+        if (drill->config->sampled)
             append_steps(drill, record);
-        if (!sl_drill_sampled(drill) && drill->first_correct > 0)
+        if (!drill->config->sampled && drill->first_correct > 0)
             BSON_APPEND_DOUBLE(record,
                                drill->correct ? "firstCorrectQuerySeconds" : "firstQuerySeconds",
                                sl_rounded(drill->first_correct, 1000));

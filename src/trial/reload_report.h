@@ -88,15 +88,11 @@ static inline const sl_drill_step *sl_drill_last(const sl_drill *drill) {
     return &drill->steps[drill->step_count - 1];
 }
 
-static inline bool sl_drill_sampled(const sl_drill *drill) {
-    return drill->config->sampled;
-}
-
 /* Runs of each query: at least SAMPLE_REPEAT on a sample, because short runs scatter. */
 #define SAMPLE_REPEAT 3
 static inline unsigned sl_drill_repeat(const sl_drill *drill) {
     unsigned repeat = drill->config->repeat;
-    return sl_drill_sampled(drill) && repeat < SAMPLE_REPEAT ? SAMPLE_REPEAT : repeat;
+    return drill->config->sampled && repeat < SAMPLE_REPEAT ? SAMPLE_REPEAT : repeat;
 }
 
 /* Prints the tables and whether the objective is met. */

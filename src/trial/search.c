@@ -345,14 +345,6 @@ static double surface_difference(const rate_surface *surface, size_t a, size_t b
     return sqrt(fmax(surface->variances[a] + surface->variances[b] - 2 * common, JITTER));
 }
 
-/* The relative standard deviation of one trial. `*measured`: computed from repeated trials; false
- * when there are too few of them, and it is the most likely value of a table. */
-static double surface_noise(const rate_surface *surface, bool *measured) {
-    *measured = surface->freedom >= FREEDOM_ENOUGH;
-    return *measured ? fmax(sqrt(surface->scatter / (double)surface->freedom), NOISE_LEAST)
-                     : surface->model.noise;
-}
-
 /* ---- the state of a search ---- */
 
 #define TRIALS_MIN 8            /* for small grids, of which a quarter would be too few */
@@ -494,11 +486,6 @@ static size_t next_for_the_best(const search_state *run) {
     return chosen;
 }
 
-/* Is the cell expected to be as fast as the best? */
-static bool is_as_fast(const search_state *run, size_t cell, size_t best) {
-    return run->surface->means[best] - run->surface->means[cell] <= EQUIVALENT;
-}
-
 /* May the cell be as fast as the best, within its uncertainty? Untried neighbours of the cheapest
  * cell get a wider margin, because the surface is smoother than the true rates. */
 static bool may_be_as_fast(const search_state *run, size_t cell, size_t best, size_t cheapest) {
@@ -514,7 +501,8 @@ static size_t find_cheapest(const search_state *run, size_t best, size_t trials_
     size_t found = best;
     for (size_t i = 0; i < run->search->count; i++) {
         if (run->usable[i] && run->search->cells[i].trials >= trials_min &&
-            is_cheaper(run, i, found) && is_as_fast(run, i, best))
+            is_cheaper(run, i, found) &&
+            run->surface->means[best] - run->surface->means[i] <= EQUIVALENT)
             found = i;
     }
     return found;
@@ -626,14 +614,6 @@ static void try_near(search_state *run, const size_t at[]) {
         try_cell(run, cell);
 }
 
-/* The first usable cell; `count` when there is none. */
-static size_t first_usable(const search_state *run) {
-    size_t cell = 0;
-    while (cell < run->search->count && !run->usable[cell])
-        cell++;
-    return cell;
-}
-
 /* Tries the middle, the corners (a fifth from the edges), and every other value of the unordered
  * dimensions once. */
 static void try_spread_cells(search_state *run) {
@@ -677,7 +657,9 @@ static bool search_adaptively(search_state *run, sl_error *error) {
     try_spread_cells(run);
     while (may_go_on(run)) {
         if (run->search->trials == 0) { /* all trials so far have failed */
-            size_t any = first_usable(run);
+            size_t any = 0;
+            while (any < count && !run->usable[any])
+                any++;
             if (any == count)
                 break;
             try_cell(run, any);
@@ -698,18 +680,16 @@ static bool search_adaptively(search_state *run, sl_error *error) {
 
 /* ---- results ---- */
 
-static double median_of(const double *rates, size_t count) {
-    double sorted[SL_SEARCH_REPEATS_MAX];
-    memcpy(sorted, rates, count * sizeof sorted[0]);
-    qsort(sorted, count, sizeof sorted[0], sl_by_value);
-    return (sorted[count / 2] + sorted[(count - 1) / 2]) / 2;
-}
-
 /* Sets the rates, the best and the recommended cell. */
 static void conclude(search_state *run) {
     sl_search *search = run->search;
-    search->noise = surface_noise(run->surface, &search->noise_measured);
-    double interval = sl_student_quantile(SL_90_PERCENT, (double)run->surface->freedom);
+    const rate_surface *surface = run->surface;
+    /* With too few repeated trials, the noise is the most likely value of a table. */
+    search->noise_measured = surface->freedom >= FREEDOM_ENOUGH;
+    search->noise = search->noise_measured
+                        ? fmax(sqrt(surface->scatter / (double)surface->freedom), NOISE_LEAST)
+                        : surface->model.noise;
+    double interval = sl_student_quantile(SL_90_PERCENT, (double)surface->freedom);
     search->best = find_best(run);
     for (size_t i = 0; i < search->count; i++) {
         sl_search_cell *cell = &search->cells[i];
@@ -719,7 +699,10 @@ static void conclude(search_state *run) {
         double spread = search->noise_measured && cell->trials > 1
                             ? interval * search->noise * sqrt(surface_median_variance(cell->trials))
                             : NAN;
-        cell->rate = median_of(cell->rates, cell->trials);
+        double sorted[SL_SEARCH_REPEATS_MAX];
+        memcpy(sorted, cell->rates, cell->trials * sizeof sorted[0]);
+        qsort(sorted, cell->trials, sizeof sorted[0], sl_by_value);
+        cell->rate = (sorted[cell->trials / 2] + sorted[(cell->trials - 1) / 2]) / 2;
         cell->low = cell->rate * exp(-spread);
         cell->high = cell->rate * exp(spread);
     }

@@ -59,15 +59,9 @@ typedef struct conversion {
     char spec[40]; /* for snprintf: width and precision as digits, integers as long long */
 } conversion;
 
-/* The text up to its NUL, or its first `precision` bytes if that is not negative. */
-static sl_text text_of(const char *text, int precision) {
-    if (!text)
-        text = "(null)";
-    return (sl_text){text, precision < 0 ? strlen(text) : strnlen(text, (size_t)precision)};
-}
-
 static void put_text(output *to, const conversion *c, const char *argument) {
-    sl_text text = text_of(argument, c->precision);
+    const char *known = argument ? argument : "(null)";
+    sl_text text = {known, c->precision < 0 ? strlen(known) : strnlen(known, (size_t)c->precision)};
     bool lines = c->left && c->width < 0; /* SL_LINES */
     char piece[SL_ESCAPED_ROOM];
     size_t blanks = 0;

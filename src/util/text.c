@@ -96,12 +96,6 @@ bool sl_text_to_seconds(sl_text text, double *seconds) {
     return true;
 }
 
-static bool eight_are_ascii(const unsigned char *bytes) {
-    uint64_t word;
-    memcpy(&word, bytes, sizeof word);
-    return (word & 0x8080808080808080u) == 0;
-}
-
 size_t sl_letters(sl_text text) {
     size_t letters = 0;
     for (size_t i = 0; i < text.length; i++)
@@ -138,7 +132,10 @@ bool sl_utf8_valid(const char *bytes, size_t length, size_t *where) {
     size_t i = 0;
     while (i < length) {
         if (p[i] < 0x80) {
-            i += length - i >= 8 && eight_are_ascii(p + i) ? 8 : 1;
+            uint64_t word = UINT64_MAX; /* eight bytes, if there are so many */
+            if (length - i >= sizeof word)
+                memcpy(&word, p + i, sizeof word);
+            i += (word & 0x8080808080808080u) == 0 ? sizeof word : 1;
             continue;
         }
         /* Lead byte -> number of continuation bytes and the range of the first of them, which

@@ -126,11 +126,6 @@ static void abandon_a_cursor(const struct client *c) {
     bson_destroy(&filter);
 }
 
-static void run_unknown_command(const struct client *c) {
-    check(!run(c, BCON_NEW("noSuchCommand", BCON_INT32(1))) && error.code == 59,
-          "gets an error for an unknown command");
-}
-
 int main(int argc, char **argv) {
     if (argc != 3) {
         fprintf(stderr, "Usage: router_client URI DATABASE\n");
@@ -152,7 +147,8 @@ int main(int argc, char **argv) {
     insert(&c);
     find(&c);
     abandon_a_cursor(&c);
-    run_unknown_command(&c);
+    check(!run(&c, BCON_NEW("noSuchCommand", BCON_INT32(1))) && error.code == 59,
+          "gets an error for an unknown command");
     printf("1..%d\n", count);
 
     mongoc_collection_destroy(c.collection);

@@ -6,9 +6,7 @@ import signal
 import support
 
 
-class Messages(support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Messages(support.ClusterCase, server="mongod"):
     def test_a_full_capped_collection_is_named(self):
         self.database.create_collection("t", capped=True, size=1 << 20, max=700)
         path = self.file("t.csv", "a,b\n" + "".join(f"{n},text {n}\n" for n in range(3000)))

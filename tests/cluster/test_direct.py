@@ -89,20 +89,13 @@ class Direct(support.ClusterCase):
 
     # Refusals
 
-    def one_row(self):
-        return self.file("t.txt", support.mot_text([1]))
-
     def refused(self, code, *words, uri=None):
         """Loads one row, which fails with `code`. Returns standard error."""
         outcome = self.shardload(
             "load", "--uri", uri or self.through, "-d", self.database_name, "-c", "t",
             "--work-dir", self.scratch / f"work-{next(self._counter)}", "--progress", "none",
-            *DIRECT, *words, self.one_row(), code=code)
+            *DIRECT, *words, self.file("t.txt", support.mot_text([1])), code=code)
         return outcome.err
-
-    def assert_nothing_created(self):
-        self.assertEqual(self.database.list_collection_names(), [])
-        self.assertEqual(self.balancer_mode(), "full")
 
     def test_options_that_exclude_the_route_are_refused(self):
         errors = self.refused(support.EXIT_USAGE, "--sink", "null", "--shard-key", "none")
@@ -122,7 +115,8 @@ class Direct(support.ClusterCase):
         self.assertIn(f"shard {shard['_id']} ({unreachable.decode()}) cannot be used directly", errors)
         self.assertIn("make these reachable from this host, or use --route mongos", errors)
         self.assertNotIn("--uri right", errors)
-        self.assert_nothing_created()
+        self.assertEqual(self.database.list_collection_names(), [])
+        self.assertEqual(self.balancer_mode(), "full")
 
     def test_chunk_bounds_that_only_the_router_can_compare_are_refused(self):
         namespace = f"{self.database_name}.t"

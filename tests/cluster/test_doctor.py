@@ -17,11 +17,6 @@ REPLICATED = {"replication lag", "oplog", "flow control"}
 SHARDED = {"balancer", "shards"}
 
 
-def table_of_checks():
-    """The names of the checks in src/doctor/checks.c."""
-    return re.findall(r'\{"([^"]+)", \.(?:all|each) =', (TREE / "src/doctor/checks.c").read_text())
-
-
 class DoctorCase:
     """For classes with `uri`."""
 
@@ -49,9 +44,7 @@ class DoctorCase:
         return finding["verdict"]
 
 
-class Standalone(DoctorCase, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Standalone(DoctorCase, support.ClusterCase, server="mongod"):
     def test_each_check_has_a_figure(self):
         found = self.doctor("-d", self.database_name, "-c", "t")
         self.assertEqual(set(found), ALWAYS)
@@ -134,9 +127,7 @@ class Standalone(DoctorCase, support.ClusterCase):
         self.shardload("doctor", "--uri", uri, code=EXIT_CLUSTER, message="connection refused")
 
 
-class ReplicaSet(DoctorCase, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_REPLICA_URI"
-
+class ReplicaSet(DoctorCase, support.ClusterCase, server="replica"):
     def test_members_and_their_lag_are_shown(self):
         found = self.doctor()
         self.assertEqual(set(found), ALWAYS | REPLICATED)
@@ -324,4 +315,5 @@ class Disturbed(DoctorCase, support.Case):
 class Documentation(support.Case):
     def test_each_check_is_in_the_table_of_the_page(self):
         page = (TREE / "docs/doctor.md").read_text().partition("## The checks")[2]
-        self.assertEqual(re.findall(r"^\| ([a-z ]+) \| ", page, re.M)[1:], table_of_checks())
+        checks = re.findall(r'\{"([^"]+)", \.(?:all|each) =', (TREE / "src/doctor/checks.c").read_text())
+        self.assertEqual(re.findall(r"^\| ([a-z ]+) \| ", page, re.M)[1:], checks)

@@ -15,9 +15,7 @@ BAD_KEYS = ['{"k": -1}', '{"k": 2}', '{"k": "text"}', '{"k": "2d"}', '{"k": "2ds
 GOOD_KEYS = ['{"k": 1.0}', '{"k": 1, "v": "hashed", "_id": 1}', '{"k.x": 1}']
 
 
-class Standalone(support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Standalone(support.ClusterCase, server="mongod"):
     def source(self, rows=300, seed=91):
         (path,) = self.generate("B", rows, "--seed", seed)
         return path
@@ -230,9 +228,8 @@ class Standalone(support.ClusterCase):
         self.load(path, code=support.EXIT_CLUSTER, message="is a view")
 
 
-class Renamed(support.ClusterCase):
+class Renamed(support.ClusterCase, server="mongod"):
     """A registry belongs to the collection, not to its name."""
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     def rename(self, old, new, drop=False):
         self.client.admin.command("renameCollection", f"{self.database_name}.{old}",
@@ -397,9 +394,7 @@ class Renamed(support.ClusterCase):
             self.shardload("verify", *self.target(), "--content", *words, first, second)
 
 
-class Sharded(Standalone):
-    variable = "SHARDLOAD_TEST_URI"
-
+class Sharded(Standalone, server="cluster"):
     def test_an_invalid_shard_key_drops_nothing(self):
         path = self.source()
         self.load(path)

@@ -164,9 +164,7 @@ class Existing(support.ClusterCase):
         self.assertIsNone(self.shard_key())
 
 
-class Unsharded(support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Unsharded(support.ClusterCase, server="mongod"):
     def test_a_shard_key_is_ignored_on_a_server_without_shards(self):
         path = self.file("year.txt", support.mot_text([1]))
         self.database.t.insert_one({"_id": "mine"})

@@ -9,9 +9,7 @@ import support
 ROWS = "a,b\n" + "".join(f"{number},x{number}\n" for number in range(500))
 
 
-class Forget(support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Forget(support.ClusterCase, server="mongod"):
     def setUp(self):
         super().setUp()
         self.source = self.file("t.csv", ROWS + "no\n")

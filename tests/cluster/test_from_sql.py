@@ -211,9 +211,7 @@ def is_same(loaded, expected):
     return loaded == expected or (math.isnan(loaded) and math.isnan(expected))
 
 
-class Exports(support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Exports(support.ClusterCase, server="mongod"):
     def documents(self, *words):
         number = next(self._counter)
         file, work = self.scratch / f"dump-{number}.bson", self.scratch / f"work-{number}"

@@ -9,9 +9,7 @@ MIB = 1 << 20
 DOCUMENT_MAX = 16 * MIB
 
 
-class LargeRecordsAlone(support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class LargeRecordsAlone(support.ClusterCase, server="mongod"):
     def content(self, *sizes):
         lines = [b"name|text"]
         for number, size in enumerate(sizes):
@@ -37,9 +35,7 @@ class LargeRecordsAlone(support.ClusterCase):
         self.check("-j", 2)
 
 
-class LargeRecords(LargeRecordsAlone):
-    variable = "SHARDLOAD_TEST_URI"
-
+class LargeRecords(LargeRecordsAlone, server="cluster"):
     def test_around_the_limit_by_a_hashed_key(self):
         """With this key documents are parsed into a buffer and copied to their shard's batch."""
         self.check("-j", 2, "--shard-key", '{"name": "hashed"}')
@@ -86,9 +82,8 @@ class PlantedFiles(support.ClusterCase):
                                path, code=support.EXIT_USAGE, limit=30, message=f"w/{name}")
 
 
-class Registry(support.ClusterCase):
+class Registry(support.ClusterCase, server="mongod"):
     """Whoever may write it can change what a load reads there."""
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     def test_its_text_is_a_word_of_a_shell_and_its_lists_are_short(self):
         self.load(self.file("a.csv", "id,name\n1,a\n"))
@@ -134,9 +129,7 @@ class Registry(support.ClusterCase):
             registry.replace_one({"_id": source["_id"]}, source)
 
 
-class RejectsThatCannotBeWritten(support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class RejectsThatCannotBeWritten(support.ClusterCase, server="mongod"):
     def test_exit_code_2_is_not_given_after_documents_were_stored(self):
         """A file in place of the folder `rejected/` is found with the first reject, after three blocks."""
         rows = "".join(f"{number},{'x' * 100}\n" for number in range(30000))

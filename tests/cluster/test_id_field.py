@@ -15,9 +15,7 @@ def rows(first=0, count=COUNT):
     return table_rows(first, count)
 
 
-class Standalone(support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Standalone(support.ClusterCase, server="mongod"):
     def verify(self, source, *words, code=0, key="id"):
         work = self.scratch / f"verify-{next(self._counter)}"
         return self.shardload("verify", *self.target(), "--progress", "none", "--work-dir", work,
@@ -111,9 +109,7 @@ class Standalone(support.ClusterCase):
             self.shardload(*words, "--id-field", "k")
 
 
-class Sharded(Standalone):
-    variable = "SHARDLOAD_TEST_URI"
-
+class Sharded(Standalone, server="cluster"):
     def setUp(self):
         super().setUp()
         self.addCleanup(self.clear_balancer)

@@ -18,9 +18,7 @@ columns:
 """
 
 
-class Standalone(support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Standalone(support.ClusterCase, server="mongod"):
     def setUp(self):
         super().setUp()
         self.path = self.file("t.csv", "key,n,lat,lon,pad\n" + "".join(
@@ -79,5 +77,5 @@ class Standalone(support.ClusterCase):
         self.assertEqual((stored.get("n"), stored.get("at")), (None, None))
 
 
-class Sharded(Standalone):
-    variable = "SHARDLOAD_TEST_URI"
+class Sharded(Standalone, server="cluster"):
+    pass

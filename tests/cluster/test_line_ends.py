@@ -10,9 +10,7 @@ FIXED = TEXT.replace("x\n7,8,9\ny", "x 7,8,9 y")
 LINE = "line 300002, byte 2700006: a quoted field is still open"
 
 
-class QuotedLineEnds(support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class QuotedLineEnds(support.ClusterCase, server="mongod"):
     def test_load_resume_and_verify_report_the_line(self):
         path = self.file("q.csv", TEXT)
         _, work = self.load(path, "--types", "text", "-j", "2", code=support.EXIT_SOURCE, message=LINE)

@@ -275,9 +275,7 @@ class AnyServer:
         self.assert_holds(path)
 
 
-class Standalone(AnyServer, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Standalone(AnyServer, support.ClusterCase, server="mongod"):
     def test_a_password_is_in_no_output_and_no_file(self):
         secret = "s3cret-w0rd"
         self.database.command("createUser", "loader", pwd=secret, roles=["readWrite", "dbAdmin"])
@@ -294,9 +292,7 @@ class Standalone(AnyServer, support.ClusterCase):
             self.assertNotIn(secret.encode(), content, file)
 
 
-class ReplicaSet(AnyServer, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_REPLICA_URI"
-
+class ReplicaSet(AnyServer, support.ClusterCase, server="replica"):
     def test_the_default_waits_for_the_majority(self):
         _, work = self.load(self.file("year.txt", mot_text([1])))
         self.assertIn("majority", str(support.run_record(work)["options"]))

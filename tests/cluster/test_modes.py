@@ -259,9 +259,7 @@ class Modes:
         self.assert_accounting(work, records=6000, inserted=3, rejectedByServer=0)
 
 
-class Standalone(Modes, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Standalone(Modes, support.ClusterCase, server="mongod"):
     def test_a_unique_index(self):
         self.database.t.create_index([("k", 1), ("id", 1)], unique=True)
         words = "--match-fields", "id,k"
@@ -436,9 +434,7 @@ class Standalone(Modes, support.ClusterCase):
         self.assertNotIn("give the same command", outcome.err)
 
 
-class ReplicaSet(Standalone):
-    variable = "SHARDLOAD_TEST_REPLICA_URI"
-
+class ReplicaSet(Standalone, server="replica"):
     def test_ids_of_another_type(self):
         """Another program has stored the text "17": records match it if their type is inferred."""
         self.database.t.insert_many([{"_id": str(n)} for n in range(20)])

@@ -88,5 +88,5 @@ class Sharded(support.ClusterCase):
         self.assertEqual(self.database.t.count_documents({}), 300)
 
 
-class Standalone(Sharded):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+class Standalone(Sharded, server="mongod"):
+    pass

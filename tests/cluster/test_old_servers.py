@@ -112,9 +112,7 @@ class Both:
         self.assertEqual(list(self.database.t.find()), [{"_id": 1}])
 
 
-class Standalone(Both, Restoring):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Standalone(Both, Restoring, server="mongod"):
     def test_doctor_examines_the_server(self):
         outcome = self.shardload("doctor", "--uri", self.through, "--json", code=None)
         found = {finding["check"]: finding for finding in json.loads(outcome.out)["checks"]}
@@ -123,9 +121,7 @@ class Standalone(Both, Restoring):
         self.assertGreater(self.old.refused, 0)
 
 
-class Sharded(Both, Restoring):
-    variable = "SHARDLOAD_TEST_URI"
-
+class Sharded(Both, Restoring, server="cluster"):
     def test_a_user_who_may_only_write_to_the_database_loads_and_verifies(self):
         for code in (13, 8000):
             with self.subTest(code=code):
@@ -152,9 +148,7 @@ class Sharded(Both, Restoring):
         self.shardload("verify", *self.words(), "--content", self.path)
 
 
-class StableApi(Both, Restoring):
-    variable = "SHARDLOAD_TEST_REPLICA_URI"
-
+class StableApi(Both, Restoring, server="replica"):
     def test_a_server_that_refuses_all_but_the_stable_api_is_loaded(self):
         self.needs("5.0", "the Stable API")
         self.old.change_request = strict

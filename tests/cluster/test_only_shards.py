@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`--only-shards`: several loaders share one load, and each loads the documents of its own shards.
 Together they store exactly the sources, and each writes to its shards only."""
-import gzip
 import io
 import zipfile
 
@@ -68,21 +67,6 @@ class OnlyShardsCase(support.ClusterCase):
         # Both loaders report it if they end at the same time.
         self.assertIn(errors.count("all 2 shards are loaded"), (1, 2), errors)
         self.assert_all_loaded(*words, documents=documents)
-
-    def small_files(self, count=40):
-        """A folder of so many files that complete files are dealt to the shards. Returns (folder,
-        documents)."""
-        folder = self.scratch / "years"
-        folder.mkdir()
-        for number in range(count):
-            rows = "\n".join(support.ROW.format(id=1000 * number + i) for i in range(100 + number))
-            content = f"{support.HEADER}\n{rows}\n".encode()
-            name = f"y{number:03}.txt"
-            if number % 3 == 0:
-                (folder / (name + ".gz")).write_bytes(gzip.compress(content, mtime=0))
-            else:
-                (folder / name).write_bytes(content)
-        return folder, sum(100 + number for number in range(count))
 
 
 class Together(OnlyShardsCase):

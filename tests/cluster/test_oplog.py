@@ -34,9 +34,7 @@ class Oplogs(Restoring):
         return set(self.database.list_collection_names()) - {"system.views"}
 
 
-class Standalone(Oplogs):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Standalone(Oplogs, server="mongod"):
     def test_indexes_and_options_follow_the_replay(self):
         options = {"validator": {"a": {"$gt": 0}}, "validationLevel": "strict", "validationAction": "error"}
         dump = self.dump(
@@ -552,9 +550,7 @@ class Standalone(Oplogs):
                     message="is not the oplog with which this restore began")
 
 
-class Sharded(Oplogs):
-    variable = "SHARDLOAD_TEST_URI"
-
+class Sharded(Oplogs, server="cluster"):
     def test_documents_of_sharded_collections(self):
         keys = self.file("keys.yaml", f"{self.db}.t: {{key: {{k: 1}}}}\n{self.db}.h: {{key: {{_id: hashed}}}}\n")
         made = [{"_id": n, "k": n * 37 % 200, "v": 0} for n in range(200)]

@@ -7,9 +7,7 @@ import own_ids_making as making
 import support
 
 
-class Standalone(support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Standalone(support.ClusterCase, server="mongod"):
     def check_stored(self, made, message=""):
         found = collections.Counter(making.found(self.stored(), made))
         expected = collections.Counter(making.as_stored(one) for one in made)
@@ -258,13 +256,11 @@ class Standalone(support.ClusterCase):
                        code=support.EXIT_SOURCE, message="Load and verify each kind by its own command")
 
 
-class ReplicaSet(Standalone):
-    variable = "SHARDLOAD_TEST_REPLICA_URI"
+class ReplicaSet(Standalone, server="replica"):
+    pass
 
 
-class Sharded(Standalone):
-    variable = "SHARDLOAD_TEST_URI"
-
+class Sharded(Standalone, server="cluster"):
     def test_all_shards_are_busy_by_the_hash_of_the_id(self):
         made = making.documents(20000)
         source = self.file("a.bson", making.dump(made))

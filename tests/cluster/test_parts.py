@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`--part K/N`: several loaders that do not communicate share one load. Together they store exactly
 the sources, and each block is loaded by one of them."""
-import gzip
 import os
 
 import journal_reader
@@ -92,17 +91,7 @@ class Parts(support.ClusterCase):
         self.assert_all_loaded(*sources, documents=600)
 
     def test_many_small_files_of_all_kinds_in_three_parts(self):
-        folder = self.scratch / "years"
-        folder.mkdir()
-        for number in range(12):
-            (path,) = self.generate("B", 300 + number, "--seed", number)
-            content = path.read_bytes()
-            name = f"y{number}.txt"
-            if number % 3 == 0:
-                (folder / (name + ".gz")).write_bytes(gzip.compress(content, mtime=0))
-            else:
-                (folder / name).write_bytes(content)
-        documents = sum(300 + number for number in range(12))
+        folder, documents = self.small_files(12)
         works = []
         for number in (2, 3, 1):
             outcome, work = self.part(number, 3, folder)

@@ -20,9 +20,7 @@ def documents(rows):
     return [{"_id": int(number), "t": t} for number, t in (row.split(",") for row in rows)]
 
 
-class Standalone(support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Standalone(support.ClusterCase, server="mongod"):
     def source(self, rows, zipped=False):
         text = "\n".join(["id,t", *rows, ""]).encode()
         name = f"{next(self._counter)}.csv"
@@ -135,9 +133,7 @@ class Standalone(support.ClusterCase):
         running.wait().expect(support.EXIT_VERIFICATION, "documents are missing")
 
 
-class Sharded(Standalone):
-    variable = "SHARDLOAD_TEST_URI"
-
+class Sharded(Standalone, server="cluster"):
     def test_into_a_collection_by_ranges_of_id(self):
         rows = lines()
         for route in ("mongos", "direct"):

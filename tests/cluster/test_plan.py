@@ -202,8 +202,7 @@ class Sharded(AnyServer, support.ClusterCase):
         self.assertEqual(shares[other], 1)
 
 
-class Standalone(AnyServer, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+class Standalone(AnyServer, support.ClusterCase, server="mongod"):
     sharded = False
 
     def assert_as_planned(self, plan, work):

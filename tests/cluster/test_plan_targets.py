@@ -136,6 +136,5 @@ class Sharded(AnyServer, support.ClusterCase):
         self.mode = self.balancer_mode()
 
 
-class ReplicaSet(AnyServer, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_REPLICA_URI"
+class ReplicaSet(AnyServer, support.ClusterCase, server="replica"):
     sharded = False

@@ -238,8 +238,7 @@ queries:
         self.assertGreater(report["queries"][0]["succeeded"], 0)
 
 
-class OnOneServer(AnyServer, QueryCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+class OnOneServer(AnyServer, QueryCase, server="mongod"):
     javascript = explains = True
 
     def test_commands_stay_out_of_reports_and_inherit_the_environment(self):
@@ -388,9 +387,7 @@ class OnOneServer(AnyServer, QueryCase):
         self.assertEqual(sum(document["n"] for document in self.database.t.find()), 6 * 2 * 3)
 
 
-class OnASet(QueryCase):
-    variable = "SHARDLOAD_TEST_REPLICA_URI"
-
+class OnASet(QueryCase, server="replica"):
     def commands(self, *words, options=""):
         """Measures 500 reads. Returns the commands as the server profiled them."""
         suite = f"""

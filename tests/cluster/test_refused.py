@@ -61,15 +61,13 @@ class Codes:
         self.assertEqual(provoked | self.by_shard_key(), set(support.reply_codes("COMPLETE")))
 
 
-class LoneServer(Codes, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class LoneServer(Codes, support.ClusterCase, server="mongod"):
     def by_shard_key(self):
         return {61}           # provoked in Cluster
 
 
-class ReplicaSet(LoneServer):
-    variable = "SHARDLOAD_TEST_REPLICA_URI"
+class ReplicaSet(LoneServer, server="replica"):
+    pass
 
 
 class Cluster(Codes, support.ClusterCase):
@@ -116,10 +114,8 @@ class Cluster(Codes, support.ClusterCase):
                 self.assertEqual(self.database.t.count_documents({}), 196)
 
 
-class Rejects(support.ClusterCase):
+class Rejects(support.ClusterCase, server="mongod"):
     """A refused record is a reject with the server's code and message."""
-
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     def check(self, bad, code, message, *more):
         path = self.file("mixed.csv", f"a,b,language\n1,1,english\n{bad}\n3,3,english\n")
@@ -192,14 +188,12 @@ class LargeRepliesOfACluster(support.ClusterCase):
         self.load_against(10_000_000, 12, 12)
 
 
-class LargeRepliesOfALoneServer(LargeRepliesOfACluster):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+class LargeRepliesOfALoneServer(LargeRepliesOfACluster, server="mongod"):
+    pass
 
 
-class IdsOnALoneServer(support.ClusterCase):
+class IdsOnALoneServer(support.ClusterCase, server="mongod"):
     """To a server 5, 5.0 and Decimal128 5 are the same _id."""
-
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     def check(self, *words):
         """Loads a file of which three _ids are stored as other numeric types, in place of documents of
@@ -245,18 +239,14 @@ class IdsOnALoneServer(support.ClusterCase):
         self.assertEqual(self.database.t.count_documents({}), 3)
 
 
-class IdsOnACluster(IdsOnALoneServer):
-    variable = "SHARDLOAD_TEST_URI"
-
+class IdsOnACluster(IdsOnALoneServer, server="cluster"):
     def test_an_id_of_another_numeric_type_rejects_the_record_with_a_hashed_key(self):
         """With a hashed shard key, shards may store documents with equal _ids."""
         self.check("--shard-key", '{"_id": "hashed"}')
 
 
-class AllRejected(support.ClusterCase):
+class AllRejected(support.ClusterCase, server="mongod"):
     """A load whose records were all rejected fails, and names the likely cause."""
-
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     def test_by_the_server(self):
         """The message quotes the server's reason and names the validator."""
@@ -371,10 +361,8 @@ class AllRejected(support.ClusterCase):
         self.load("--format", "mot", self.file("some.txt", support.HEADER + "\n"))
 
 
-class EarlyEnds(support.ClusterCase):
+class EarlyEnds(support.ClusterCase, server="mongod"):
     """After an early end the totals are right, and the summary shows what ended the load."""
-
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     def source(self):
         rows = [support.ROW.format(id=i) for i in range(1, 60001)]

@@ -11,9 +11,7 @@ import support
 from reload_case import PHASES
 
 
-class Standalone(reload_case.ReloadCase, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Standalone(reload_case.ReloadCase, support.ClusterCase, server="mongod"):
     # All of the data
 
     def test_a_drill_with_all_of_the_data(self):
@@ -369,9 +367,7 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         self.assertEqual(self.collections(), [])
 
 
-class Sharded(Standalone):
-    variable = "SHARDLOAD_TEST_URI"
-
+class Sharded(Standalone, server="cluster"):
     def test_the_balancer_is_restarted(self):
         path = self.file("year.txt", support.wide_text(15))
         self.clear_balancer()

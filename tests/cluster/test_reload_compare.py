@@ -6,9 +6,7 @@ import reload_case
 import support
 
 
-class Standalone(reload_case.ReloadCase, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Standalone(reload_case.ReloadCase, support.ClusterCase, server="mongod"):
     def test_times_and_differences_to_the_earlier_drill_are_shown(self):
         path, answers = self.data(4000, 77)
         _, record, work = self.reload("--answers", answers, path)
@@ -75,5 +73,5 @@ class Standalone(reload_case.ReloadCase, support.ClusterCase):
         self.assertRegex(outcome.text, r"\n  all data .*within the error of the prediction\n")
 
 
-class Sharded(Standalone):
-    variable = "SHARDLOAD_TEST_URI"
+class Sharded(Standalone, server="cluster"):
+    pass

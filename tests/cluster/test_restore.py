@@ -14,9 +14,7 @@ from restore_case import INDEXES, SERIES, VALIDATOR, Restoring, documents
 from support import bson
 
 
-class Standalone(Restoring):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Standalone(Restoring, server="mongod"):
     def test_options_indexes_and_documents(self):
         made = documents(3000)
         for zipped in (False, True):
@@ -789,9 +787,7 @@ class Standalone(Restoring):
                        code=support.EXIT_USAGE, message="--ns-include is for --dump only")
 
 
-class Sharded(Standalone):
-    variable = "SHARDLOAD_TEST_URI"
-
+class Sharded(Standalone, server="cluster"):
     def keys(self, text):
         return ["--shard-keys", self.file(f"keys-{next(self._counter)}.yaml", text.replace("DB", self.db))]
 

@@ -9,9 +9,7 @@ from restore_case import INDEXES, VALIDATOR, Restoring, documents
 NAMES = [f"c{number:02}" for number in range(12)]
 
 
-class Standalone(Restoring):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Standalone(Restoring, server="mongod"):
     def connections_made(self):
         return self.client.admin.command("serverStatus")["connections"]["totalCreated"]
 
@@ -136,9 +134,7 @@ class Standalone(Restoring):
         self.assertEqual(set(self.database.list_collection_names()) - {"system.views"}, {*made, "z"})
 
 
-class Sharded(Standalone):
-    variable = "SHARDLOAD_TEST_URI"
-
+class Sharded(Standalone, server="cluster"):
     def test_ranged_keys_of_several_collections_are_split_and_distributed(self):
         made = {name: documents(2000, 10 ** 5 * number) for number, name in enumerate(NAMES[:4])}
         keys = self.file("keys.yaml", "".join(f"{self.db}.{name}: {{key: {{n: 1}}}}\n" for name in made))

@@ -14,9 +14,7 @@ NAMES = "abcdef"
 NOT_THE_SAME = "this dump is not that of the interrupted restore"
 
 
-class Standalone(Restoring):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Standalone(Restoring, server="mongod"):
     def setUp(self):
         super().setUp()
         self.work = self.scratch / "work"

@@ -10,9 +10,7 @@ ROWS = "a,b\n" + "".join(f"{number},x{number}\n" for number in range(500))
 SHORT = {key: value for key, value in support.clean_environment().items() if key != "SHARDLOAD_VERBOSE"}
 
 
-class Said(support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Said(support.ClusterCase, server="mongod"):
     def setUp(self):
         super().setUp()
         self.source = self.file("t.csv", ROWS.encode())

@@ -223,9 +223,7 @@ queries:
         self.assertIn("mot/worst-models: the collections had 1500 (old) and 7 (new) documents", outcome.out)
 
 
-class OnOneServer(AnyServer, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class OnOneServer(AnyServer, support.ClusterCase, server="mongod"):
     def test_each_repeat_and_warm_up_is_run_on_the_server(self):
         self.database.command("profile", 2)
         self.query("--repeat", 3, "--warm-up", 2, "--query", "makes", "mot")

@@ -8,9 +8,7 @@ import support
 from shown import HOSTILE, QUOTED, ShownCase, quoted
 
 
-class Shown(ShownCase, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Shown(ShownCase, support.ClusterCase, server="mongod"):
     def words(self, *more, collection="t"):
         work = self.scratch / f"work-{next(self._counter)}"
         return ["load", *self.target(collection), "--work-dir", work, "--progress", "plain", *more]
@@ -72,9 +70,7 @@ class Shown(ShownCase, support.ClusterCase):
         self.show("run", *self.target(), broken, program="shardquery")
 
 
-class Sharded(Shown):
-    variable = "SHARDLOAD_TEST_URI"
-
+class Sharded(Shown, server="cluster"):
     def test_names_of_collections_and_indexes(self):
         self.show(*self.words("--shard-key", '{"_id": 1}', self.source(), collection=HOSTILE))
 

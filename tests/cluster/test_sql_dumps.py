@@ -115,9 +115,7 @@ def moment(*parts):
     return datetime.datetime(*parts)
 
 
-class Dumps(support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Dumps(support.ClusterCase, server="mongod"):
     def run_load(self, *words, code=support.EXIT_OK, work=None, **more):
         work = work or self.scratch / f"work-{next(self._counter)}"
         return self.shardload("load", "--uri", self.uri, "-d", self.database_name, "--work-dir", work,

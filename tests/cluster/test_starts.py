@@ -373,9 +373,8 @@ class LoadedBefore(support.ClusterCase):
         self.assertEqual(self.count(), 98)
 
 
-class Corrected(support.ClusterCase):
+class Corrected(support.ClusterCase, server="mongod"):
     """Rejects that were corrected are stored once, whichever file is loaded."""
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     def setUp(self):
         super().setUp()

@@ -164,9 +164,7 @@ class SecondCtrlC:
         self.assertLess(time.monotonic() - begun, 4)
 
 
-class OneServer(SecondCtrlC, support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class OneServer(SecondCtrlC, support.ClusterCase, server="mongod"):
     def servers(self):
         return [self.client]
 

@@ -91,9 +91,7 @@ class TuneCase(support.ClusterCase):
         return settings
 
 
-class OneServer(TuneCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class OneServer(TuneCase, server="mongod"):
     def test_a_small_tuning(self):
         """The record agrees with the loads, the trial collections are removed, and the saved
         recommendation is a configuration file of `shardload load`."""
@@ -442,9 +440,7 @@ queries:
         self.assertEqual(self.collections(), [])
 
 
-class Refused(TuneCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Refused(TuneCase, server="mongod"):
     def test_all_wrong_options_are_reported_at_once(self):
         self.tune("--try-threads", "1,zero", "--try-compressors", "gzip", "--try-write-concerns",
                   "all", code=support.EXIT_USAGE,

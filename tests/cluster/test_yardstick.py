@@ -9,9 +9,7 @@ import support
 ROWS = 3000
 
 
-class YardstickCase(support.ClusterCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class YardstickCase(support.ClusterCase, server="mongod"):
     def setUp(self):
         super().setUp()
         (source,) = self.generate("B", ROWS)
@@ -77,9 +75,7 @@ class OneServer(YardstickCase):
                 self.yardstick(*wrong, code=2)
 
 
-class TwoShards(YardstickCase):
-    variable = "SHARDLOAD_TEST_URI"
-
+class TwoShards(YardstickCase, server="cluster"):
     def test_every_document_is_stored_on_its_shard(self):
         middle = self.ids[len(self.ids) // 2]
         admin, name = self.client.admin, f"{self.database_name}.t"

@@ -76,8 +76,7 @@ class Commands(proxy.Proxy):
         return proxy.answer(lambda _: self.replies_to[name](proxy.body_of(message)))
 
 
-class HostileServer(fault_case.ProxyCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+class HostileServer(fault_case.ProxyCase, server="mongod"):
     rows = 2000
 
     def refused(self, *reasons, through=None, userinfo="", options="", more=()):

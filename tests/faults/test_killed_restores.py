@@ -17,9 +17,7 @@ from support import bson
 KILLS = 8 * ROUNDS
 
 
-class KilledRestores(Restoring):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class KilledRestores(Restoring, server="mongod"):
     def users(self):
         """A role and a user of the database, as they are dumped."""
         self.database.command("createRole", "role", privileges=[], roles=[])

@@ -26,9 +26,7 @@ def text_of(numbers, word):
 BEFORE = [*range(COUNT // 2), *range(2 * COUNT, 2 * COUNT + 100)]
 
 
-class Standalone(resume_case.ResumeCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Standalone(resume_case.ResumeCase, server="mongod"):
     @classmethod
     def make_source(cls, folder):
         path = folder / "new.csv"
@@ -131,5 +129,5 @@ class Standalone(resume_case.ResumeCase):
         self.assertEqual((figures["rejectedByServer"], figures["retries"]), (0, 0))
 
 
-class Sharded(Standalone):
-    variable = "SHARDLOAD_TEST_URI"
+class Sharded(Standalone, server="cluster"):
+    pass

@@ -53,9 +53,7 @@ class OwnIds(resume_case.ResumeCase):
         self.proxy.clear_faults()
 
 
-class Standalone(OwnIds):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Standalone(OwnIds, server="mongod"):
     def test_killed_several_times_and_resumed(self):
         for number, batch in enumerate((7, 15, 10, 12)):
             self.kill_at(batch, *(["--resume"] if number else []), threads=2)

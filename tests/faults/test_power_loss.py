@@ -73,9 +73,7 @@ class Traffic:
         return ids
 
 
-class PowerLoss(resume_case.ResumeCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class PowerLoss(resume_case.ResumeCase, server="mongod"):
     @classmethod
     def make_source(cls, folder):
         return resume_case.several(folder, [text_with_rejects(seed) for seed in "abc"])

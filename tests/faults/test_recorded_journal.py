@@ -25,9 +25,7 @@ def make_text():
     return "\n".join(lines).encode()
 
 
-class RecordedJournal(resume_case.ResumeCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class RecordedJournal(resume_case.ResumeCase, server="mongod"):
     @classmethod
     def make_source(cls, folder):
         path = folder / "rows.txt"

@@ -348,8 +348,7 @@ class Replies(SmallBatches):
         self.assertEqual(retries, expected)
 
 
-class LoneServer(Replies, fault_case.ProxyCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+class LoneServer(Replies, fault_case.ProxyCase, server="mongod"):
     concern = {"w": 1, "j": True}
 
 
@@ -357,11 +356,10 @@ class Router(Replies, fault_case.ProxyCase):
     concern = {"w": "majority"}
 
 
-class Crashes(SmallBatches, fault_case.ProxyCase):
+class Crashes(SmallBatches, fault_case.ProxyCase, server="mongod"):
     """Replies that would crash the driver, or that it would take for others (docs/security.md lists them). The
     loader refuses them before the driver reads them. After a crash for another reason the load can be resumed."""
 
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
     hostile = [
         lambda reply: {"ok": 0.0, "code": 0, "errmsg": "an error without a code"},
         lambda reply: {**reply, "writeErrors": [{"index": 0, "code": 121, "errmsg": 5}]},
@@ -442,9 +440,7 @@ class WritesBlocked:
         self.assert_nothing_lost(running.wait(), again=SOME)
 
 
-class ReplicaSet(WritesBlocked, Profiled):
-    variable = "SHARDLOAD_TEST_REPLICA_URI"
-
+class ReplicaSet(WritesBlocked, Profiled, server="replica"):
     def test_the_default_write_concern_is_majority(self):
         self.assert_concerns({"w": "majority"}, [self.uri])
 

@@ -290,11 +290,9 @@ class ClockSetBack(ResumeCase):
         self.assert_completed(outcome)
 
 
-class DiskFull(ResumeCase):
+class DiskFull(ResumeCase, server="mongod"):
     """The disk of the work directory becomes full during the load, gets free space, and the load is
     resumed."""
-
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     SCRIPT = r"""
         set -e
@@ -352,11 +350,9 @@ class DiskFull(ResumeCase):
         return code > 1
 
 
-class DamagedJournal(ResumeCase):
+class DamagedJournal(ResumeCase, server="mongod"):
     """A journal that was truncated by a crash, or damaged on disk. Blocks without a valid entry are
     sent again; no block counts as completed that was not."""
-
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     def setUp(self):
         super().setUp()
@@ -402,11 +398,9 @@ class DamagedJournal(ResumeCase):
         return first + 12 + int.from_bytes(self.good[first:first + 4], "little")
 
 
-class ImpossibleBlock(ResumeCase):
+class ImpossibleBlock(ResumeCase, server="mongod"):
     """The number of a block in a damaged journal does not decide how much memory a resume needs. In a
     compressed source a block may be short, so the offset permits any number."""
-
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     @classmethod
     def make_source(cls, folder):

@@ -18,9 +18,7 @@ PASSWORD = "wiped-0f-a11-c0pies"
 OWN = re.compile(r"\[stack\]|/bin/shardload")
 
 
-class Memory(resume_case.ResumeCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class Memory(resume_case.ResumeCase, server="mongod"):
     def setUp(self):
         super().setUp()
         if os.geteuid() != 0:

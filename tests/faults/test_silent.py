@@ -112,8 +112,7 @@ class SilentCase(support.ClusterCase):
         self.assertEqual(self.database.t.count_documents({}), ROWS, outcome.text)
 
 
-class Standalone(SilentCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
+class Standalone(SilentCase, server="mongod"):
     at_once = True
 
     def hold_content(self, message, server):

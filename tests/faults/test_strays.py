@@ -32,9 +32,7 @@ IN_SOURCE_1 = {
 }
 
 
-class LoneServer(fault_case.ProxyCase):
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
-
+class LoneServer(fault_case.ProxyCase, server="mongod"):
     rows = 1200
 
     def insert(self, *ids):
@@ -190,8 +188,8 @@ class LoneServer(fault_case.ProxyCase):
         self.assertNotIn("verification", support.run_record(self.work))
 
 
-class Router(LoneServer):
-    variable = "SHARDLOAD_TEST_URI"
+class Router(LoneServer, server="cluster"):
+    pass
 
 
 class Direct(fault_case.ProxyCase):

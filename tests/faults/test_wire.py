@@ -12,10 +12,8 @@ import support
 from fault_case import BATCH
 
 
-class LoneServer(fault_case.ProxyCase):
+class LoneServer(fault_case.ProxyCase, server="mongod"):
     """Tests for each kind of server behind the proxy."""
-
-    variable = "SHARDLOAD_TEST_STANDALONE_URI"
 
     def assert_survived(self, running, retries, again=0):
         outcome = running.wait()
@@ -64,5 +62,5 @@ class LoneServer(fault_case.ProxyCase):
         self.assert_survived(self.begin("--timeout", 2), retries=2, again=BATCH)
 
 
-class Router(LoneServer):
-    variable = "SHARDLOAD_TEST_URI"
+class Router(LoneServer, server="cluster"):
+    pass

@@ -22,13 +22,6 @@ static void check_addresses(const sl_topology *topology) {
     }
 }
 
-static uint32_t owner_by_search(const sl_shard_map *map, int64_t id) {
-    size_t at = 0;
-    while (at + 1 < map->count && map->chunks[at + 1].first <= id)
-        at++;
-    return map->chunks[at].shard;
-}
-
 static void check_plan(const sl_shard_map *map, const sl_topology *topology, int64_t first,
                        int64_t last, uint32_t shard) {
     sl_chunk_steps steps = {0};
@@ -55,7 +48,10 @@ static void check_by_id(const sl_shard_map *map, const sl_topology *topology, in
             take_bytes(in, &id, sizeof id);
         uint32_t shard = sl_shard_map_owner(map, id);
         require(shard < topology->count, "an owner exists");
-        require(shard == owner_by_search(map, id), "the owner is that of the id's chunk");
+        size_t at = 0;
+        while (at + 1 < map->count && map->chunks[at + 1].first <= id)
+            at++;
+        require(shard == map->chunks[at].shard, "the owner is that of the id's chunk");
         check_plan(map, topology, before, id, i);
         before = id;
     }
@@ -77,13 +73,6 @@ static void check_by_key(const sl_shard_map *map, const sl_topology *topology, i
     }
 }
 
-static void check_map(const sl_shard_map *map, const sl_topology *topology, input *in) {
-    if (sl_shard_map_route(map) == SL_ROUTE_BY_ID)
-        check_by_id(map, topology, in);
-    else if (sl_shard_map_route(map) == SL_ROUTE_BY_KEY)
-        check_by_key(map, topology, in);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     input in;
     begin(&in, data, size);
@@ -99,10 +88,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     bson_copy_to(collection, &sharding.document);
     sl_sharding_parse(&sharding);
     if (sharding.sharded && topology->count > 0) {
-        if (sl_shard_map_of(&sharding, chunks, topology, &map, &error))
-            check_map(map, topology, &in);
-        else
+        if (!sl_shard_map_of(&sharding, chunks, topology, &map, &error))
             check_error(&error);
+        else if (sl_shard_map_route(map) == SL_ROUTE_BY_ID)
+            check_by_id(map, topology, &in);
+        else if (sl_shard_map_route(map) == SL_ROUTE_BY_KEY)
+            check_by_key(map, topology, &in);
         require(map != NULL || error.code != SL_EXIT_OK, "the result is a map or an error");
     }
     sl_shard_map_destroy(map);

@@ -8,6 +8,7 @@
 
 #include "check.h"
 #include "cli/commands.h"
+#include "util/text.h"
 
 static const sl_command commands[] = {
     {.name = "load",
@@ -31,21 +32,13 @@ static const sl_program program = {
 
 #define WORDS_MAX 24
 
-static bool is_among(const char *choices, const char *word) {
-    size_t length = strlen(word);
-    for (const char *at = choices; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL) {
-        if (strncmp(at, word, length) == 0 && (at[length] == '|' || at[length] == '\0'))
-            return true;
-    }
-    return false;
-}
-
 static void check_value(const sl_options *options, const sl_option_row *row) {
     if (row->kind == SL_OPTION_FLAG) {
         sl_option_flag(options, row->name);
     } else if (row->kind == SL_OPTION_CHOICE) {
         const char *word = sl_option_string(options, row->name);
-        require(!word || is_among(row->choices, word), "a value is one of the choices");
+        require(!word || sl_list_has(row->choices, '|', sl_text_of(word)),
+                "a value is one of the choices");
     } else if (row->kind == SL_OPTION_SECONDS) {
         require(sl_option_seconds(options, row->name) >= 0, "a time is not negative");
     } else if (row->kind == SL_OPTION_LIST) {

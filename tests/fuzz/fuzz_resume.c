@@ -97,13 +97,6 @@ static uint8_t *read_journal(size_t *length) {
     return bytes;
 }
 
-static void write_journal(const void *bytes, size_t length) {
-    int file = open(journal_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    require(file >= 0 && write(file, bytes, length) == (ssize_t)length,
-            "the journal can be written");
-    close(file);
-}
-
 /* Creates the work directory, and takes `first_record` and `begun`, the first document, from the
  * journal of a new load. */
 static void begin_journal(void) {
@@ -281,7 +274,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     if (flags & 4 && m.used > 0) /* damage a byte of the last record */
         m.bytes[m.used - 1 - m.used % HEAD_BYTES % m.used] ^= 1;
-    write_journal(m.bytes, m.used);
+    int file = open(journal_path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    require(file >= 0 && write(file, m.bytes, m.used) == (ssize_t)m.used,
+            "the journal can be written");
+    close(file);
     resume();
     size_t length;
     uint8_t *left = read_journal(&length);

@@ -94,13 +94,6 @@ static void check_reply(const uint8_t *bytes, size_t length) {
         check_built(&message.body);
 }
 
-static size_t read_reply(int fd, uint8_t *bytes, size_t room) {
-    size_t used = 0;
-    for (ssize_t got; used < room && (got = read(fd, bytes + used, room - used)) > 0;)
-        used += (size_t)got;
-    return used;
-}
-
 static void run(struct router *router, const bson_t *command, uint64_t number) {
     static uint8_t bytes[1 << 20];
     int ends[2];
@@ -115,7 +108,10 @@ static void run(struct router *router, const bson_t *command, uint64_t number) {
     sent = 0;
     session_serve(router, ends[0], number, "fuzz");
     close(ends[0]);
-    size_t length = read_reply(ends[1], bytes, sizeof bytes);
+    size_t length = 0;
+    for (ssize_t got;
+         length < sizeof bytes && (got = read(ends[1], bytes + length, sizeof bytes - length)) > 0;)
+        length += (size_t)got;
     struct wire_message reply;
     if (wire_parse_message(message.data, message.length, &reply))
         check_reply(bytes, length);
@@ -123,13 +119,6 @@ static void run(struct router *router, const bson_t *command, uint64_t number) {
         require(length == 0, "an invalid message has no reply");
     close(ends[1]);
     buffer_destroy(&message);
-}
-
-/* Copies a command, and adds a database if it names none. */
-static void copy_with_database(const bson_t *from, bson_t *out) {
-    bson_copy_to(from, out);
-    if (!bson_empty(out) && !bson_has_field(out, "$db"))
-        BSON_APPEND_UTF8(out, "$db", "d");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -147,7 +136,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     replies = &in;
     for (uint64_t i = 0; i < 1 + (flags >> 1) % COMMANDS; i++) {
         bson_t body;
-        copy_with_database(take_document(&in), &body);
+        bson_copy_to(take_document(&in), &body);
+        if (!bson_empty(&body) && !bson_has_field(&body, "$db"))
+            BSON_APPEND_UTF8(&body, "$db", "d");
         if (body.len < REPLY_MAX)
             run(&router, &body, i);
         bson_destroy(&body);

@@ -40,12 +40,6 @@ static void fuzz_rows(input *in) {
     free(rows);
 }
 
-static void fuzz_engine(input *in) {
-    sl_storage_engine engine = {.cache_bytes = 0};
-    sl_storage_engine_of(take_document(in), &engine);
-    CHECK_TEXT(engine.name);
-}
-
 static void fuzz_refusal(const input *in) {
     char words[300] = "";
     char *message = copy_of(in->at, (size_t)(in->end - in->at), 1, '\0');
@@ -60,7 +54,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     input in;
     begin(&in, data, size);
     fuzz_rows(&in);
-    fuzz_engine(&in);
+    sl_storage_engine engine = {.cache_bytes = 0};
+    sl_storage_engine_of(take_document(&in), &engine);
+    CHECK_TEXT(engine.name);
     fuzz_refusal(&in);
     return finish(&in);
 }

@@ -96,11 +96,6 @@ static bool reads_correctly(const char *path, sl_error *error) {
     return r->set && r->result == SL_READ_END && right && end == text_length;
 }
 
-/* A truncated .Z file cannot be detected: the format has neither an end mark nor a checksum. */
-static bool truncation_is_detectable(const container *one) {
-    return strcmp(one->name, "Z") != 0;
-}
-
 TEST(a_truncated_file_is_an_error) {
     make_containers();
     for (size_t i = 0; i < CONTAINERS; i++) {
@@ -108,7 +103,7 @@ TEST(a_truncated_file_is_an_error) {
         const char *path = unit_path(one->name);
         write_file(path, one->bytes, one->length, false);
         assert_string_equal(reading_error(path), "");
-        if (!truncation_is_detectable(one))
+        if (strcmp(one->name, "Z") == 0) /* has neither an end mark nor a checksum */
             continue;
         unsigned detected = 0;
         for (size_t step = 1; step <= 60; step++) {

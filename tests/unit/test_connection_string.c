@@ -30,9 +30,7 @@ static const sl_program program = {"test", "1.0", "a test", "SL_TEST", commands,
 
 static sl_error error;
 
-static void free_secret(void *uri) {
-    sl_secret_free(uri);
-}
+RELEASER(free_secret, sl_secret_free)
 
 /* The connection string for a command line (arguments separated by blanks), or NULL. Valid until
  * the end of the test. */

@@ -14,9 +14,7 @@
 
 static sl_error error;
 
-static void destroy_set(void *set) {
-    sl_source_set_destroy(set);
-}
+RELEASER(destroy_set, sl_source_set_destroy)
 
 /* The sources are closed after the test. */
 static sl_source_set *set_of(const char *const *paths, size_t count) {
@@ -92,16 +90,6 @@ static bool on_entry(void *context, const sl_journal_entry *entry) {
     return true;
 }
 
-static sl_journal *new_journal(void) {
-    bson_t document = BSON_INITIALIZER;
-    sl_journal *journal;
-    bool empty;
-    const sl_journal_handlers handlers = {on_document, on_entry, NULL};
-    assert_true(sl_journal_open(unit_folder(), &handlers, &journal, &empty, &error));
-    assert_true(sl_journal_write(journal, &document, &error));
-    return journal;
-}
-
 /* Writes the entries that belong into the journal, and reads all of them. */
 static passed_on pass_on(sl_reject_files *rejects, sl_journal *journal) {
     passed_on read = {.count = 0};
@@ -128,7 +116,12 @@ TEST(rejects_are_in_order_of_the_source) {
     static const unsigned order[] = {2, 0, 1};
     /* The journal gets a block after its rejects are in the files, and their size then. */
     static const unsigned for_journal[] = {0, 1, 3};
-    sl_journal *journal = new_journal();
+    bson_t document = BSON_INITIALIZER;
+    sl_journal *journal;
+    bool empty;
+    const sl_journal_handlers handlers = {on_document, on_entry, NULL};
+    assert_true(sl_journal_open(unit_folder(), &handlers, &journal, &empty, &error));
+    assert_true(sl_journal_write(journal, &document, &error));
     for (int i = 0; i < 3; i++) {
         sl_journal_entry entry = ten_lines;
         entry.sequence = order[i];

@@ -74,9 +74,7 @@ static sl_error error;
 static char *words[32]; /* arguments of the line that was parsed last */
 static int count;
 
-static void destroy_options(void *options) {
-    sl_options_destroy(options);
-}
+RELEASER(destroy_options, sl_options_destroy)
 
 /* The options are destroyed after the test. */
 static sl_options *parse(const char *line) {

@@ -12,13 +12,9 @@
     "    filter: '{\"a\": {\"$parameter\": \"x\"}, \"b\": [{\"c\": {\"$parameter\": \"x\"}}]}'\n"  \
     "    parameters: {x: " declaration "}\n"
 
-static void destroy_suite(void *suite) {
-    sl_suite_destroy(suite);
-}
+RELEASER(destroy_suite, sl_suite_destroy)
 
-static void clear_generator(void *generator) {
-    sl_value_generator_clear(generator);
-}
+RELEASER(clear_generator, sl_value_generator_clear)
 
 /* Valid until the end of the test. */
 static sl_suite *open_suite(const char *text) {

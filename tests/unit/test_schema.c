@@ -109,17 +109,12 @@ TEST(errors_name_their_position) {
     }
 }
 
-static const sl_embedded *embedded_schema(const char *name) {
-    const sl_embedded *file = sl_embedded_schemas;
-    while (file->name && strcmp(file->name, name) != 0)
-        file++;
-    assert_non_null(file->name);
-    return file;
-}
-
 /* The short names of the published blog post, on which queries of its readers depend. */
 TEST(the_short_names_are_the_published_ones) {
-    const sl_embedded *file = embedded_schema("mot-result.yaml");
+    const sl_embedded *file = sl_embedded_schemas;
+    while (file->name && strcmp(file->name, "mot-result.yaml") != 0)
+        file++;
+    assert_non_null(file->name);
     sl_schema *schema = NULL;
     assert_true(sl_schema_read((sl_text){file->text, file->length}, file->name, &schema, NULL));
     static const char letters[] = "tvdcyrmskoufei";

@@ -149,9 +149,7 @@ TEST(test_hashes_equal_those_of_a_server) {
 
 /* ---- owners ---- */
 
-static void destroy_map(void *map) {
-    sl_shard_map_destroy(map);
-}
+RELEASER(destroy_map, sl_shard_map_destroy)
 
 /* Creates a map of `key` and `chunks` (JSON), valid until the end of the test; NULL if it is
  * refused. */

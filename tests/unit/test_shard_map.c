@@ -33,9 +33,7 @@ static void append_bound(bson_t *chunk, const char *which, const char *word) {
     bson_append_document_end(chunk, &bound);
 }
 
-static void destroy_map(void *map) {
-    sl_shard_map_destroy(map);
-}
+RELEASER(destroy_map, sl_shard_map_destroy)
 
 /* Builds a map of "bound shard bound shard ... bound"; a semicolon starts a new list of chunks.
  * Valid until the end of the test; NULL if it is refused. */

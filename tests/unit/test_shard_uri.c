@@ -4,9 +4,7 @@
 #include "cluster/internal.h"
 #include "unit.h"
 
-static void destroy_uri(void *uri) {
-    mongoc_uri_destroy(uri);
-}
+RELEASER(destroy_uri, mongoc_uri_destroy)
 
 static sl_error error;
 

@@ -153,13 +153,6 @@ static void check_blocks(const char *path, const char *text, size_t length) {
     assert_int_equal(at, length);
 }
 
-static void check_piped_blocks(const char *text, size_t length) {
-    piped input;
-    begin_pipe(&input, text, length);
-    check_blocks("-", text, length);
-    pthread_join(input.writer, NULL);
-}
-
 TEST(a_line_end_near_a_boundary_ends_the_correct_block) {
     size_t length = (size_t)3 * SL_BLOCK_BYTES;
     char *text = unit_keep(malloc(length));
@@ -176,7 +169,10 @@ TEST(a_line_end_near_a_boundary_ends_the_correct_block) {
             write_file(packed, text, used, true);
             check_blocks(plain, text, used);
             check_blocks(packed, text, used);
-            check_piped_blocks(text, used);
+            piped input;
+            begin_pipe(&input, text, used);
+            check_blocks("-", text, used);
+            pthread_join(input.writer, NULL);
         }
     }
 }

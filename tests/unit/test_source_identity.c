@@ -135,10 +135,6 @@ static const change changes[] = {
 
 /* ---- when the file changes ---- */
 
-static const char *path_for(const kind *made) {
-    return unit_path(made->name[0] == '-' ? "stdin.txt" : made->name);
-}
-
 /* Opens the file as standard input. */
 static void redirect_input(const char *path) {
     int file = open(path, O_RDONLY);
@@ -160,19 +156,14 @@ static void assert_detected(const sl_error *error, const kind *made, const chang
                  error->code, error->message);
 }
 
-/* Standard input has no path that could be replaced. */
-static bool applies(const kind *made, const change *what) {
-    return made->name[0] != '-' || !what->of_path;
-}
-
 typedef void scenario(const kind *made, const change *what, const char *path);
 
 /* Runs a scenario with a new file for each kind of source and each change. */
 static void run(scenario *function) {
     for (size_t i = 0; i < KINDS; i++) {
         for (size_t k = 0; k < CHANGES; k++) {
-            const char *path = path_for(&kinds[i]);
-            if (!applies(&kinds[i], &changes[k]))
+            const char *path = unit_path(kinds[i].name[0] == '-' ? "stdin.txt" : kinds[i].name);
+            if (kinds[i].name[0] == '-' && changes[k].of_path) /* no path could be replaced */
                 continue;
             unlink(path);
             write_kind(&kinds[i], path, (unsigned)(i * CHANGES + k));

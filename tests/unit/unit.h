@@ -76,6 +76,12 @@ static inline void assert_near(double value, double expected, double share) {
 /* Calls `release` with the object after the test. */
 void unit_release_later(void (*release)(void *), void *object);
 
+/* Defines such a function, which calls `destroy` of a type of objects. */
+#define RELEASER(name, destroy)                                                                    \
+    static void name(void *object) {                                                               \
+        destroy(object);                                                                           \
+    }
+
 /* Frees the memory after the test; returns it. Fails the test if it is NULL. */
 void *unit_keep(void *memory);
 
