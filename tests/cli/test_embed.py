@@ -219,7 +219,8 @@ class Tables(support.Case):
     def test_records_are_read_as_without_embed(self):
         """Prices such as 1.000 in entries that are not sampled became 1, as after a resume."""
         entries = [(f"{name}.csv", "id,price,a,b\n" + f"{name},1.15,x,y\n" * 9) for name in "abcd"]
-        path = self.file("all.zip", making.zip_of([*entries, ("e.csv", "id;price;a;b;shop\ne;1.000;x;y;z\ne;2.001;x;y;z\n")]))
+        entries.append(("e.csv", "id;price;a;b;shop\ne;1.000;x;y;z\ne;2.001;x;y;z\n"))
+        path = self.file("all.zip", making.zip_of(entries))
         alone, _ = self.dump_decoded(path)
         found, _ = self.dump_decoded("--embed", f"i={path}", "--on", "id",
                                      self.file("a.json", "".join(f'{{"id":"{n}"}}' for n in "eabcd")))

@@ -180,7 +180,8 @@ class Types(support.Case):
         """1,500 or 1.234,500 in the first record hid the decimal commas: between tabs, 12.001 was a double."""
         for price in ("1,500", "1.234,500", "0,250"):
             for values, read in ((["12.001", "5"], ["12.001", "5"]), (["12.000", "505"], [12000, 505]),
-                                 (["505", "1.234.567"], [505, 1234567]), (["1.234.567", "1200"], ["1.234.567", "1200"])):
+                                 (["505", "1.234.567"], [505, 1234567]),
+                                 (["1.234.567", "1200"], ["1.234.567", "1200"])):
                 for line in "{}\t{}\n", "{}|{}\n", '{},"{}"\n':
                     text = "".join(line.format(*row) for row in [("n", "p"), *zip(values, (price, "2,75"))])
                     self.assertEqual([one["n"] for one in self.documents(self.file("x.txt", text))[0]], read, text)
