@@ -319,8 +319,11 @@ static bool check_columns(const sl_dialects *dialects, const sl_plan *plan, cons
 /* ---- sources with different tables ---- */
 
 static bool is_alike(const text_kind *a, const text_kind *b, const sl_plan *plan) {
-    const size_t larger = a->count > b->count ? a->count : b->count;
-    return may_be_pieces(a, b, plan) || 3 * common_columns(a, b, NULL) > 2 * larger;
+    const bool more = a->count > b->count;
+    const size_t larger = more ? a->count : b->count, smaller = more ? b->count : a->count;
+    const size_t common = common_columns(a, b, NULL);
+    const bool grown = common == smaller && smaller > 2 && 2 * smaller >= larger;
+    return may_be_pieces(a, b, plan) || grown || 3 * common > 2 * larger;
 }
 
 bool sl_dialects_are_alike(sl_dialects *dialects, const sl_plan *plan, const char *name, bool named,

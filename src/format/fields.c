@@ -44,8 +44,7 @@ bool sl_line_is_header(const sl_dialect *d, sl_text line, bool *same_order) {
     *same_order = true;
     if (header.length == 0 || (line.length != header.length && line.length != d->requoted_length))
         return false;
-    if (d->column_count > 1 ? sl_text_equal_ignoring_case(line, header)
-                            : sl_text_equal(line, header))
+    if (sl_text_equal(line, header))
         return true;
     const bool quoted = d->quote && *line.bytes == d->quote;
     const char *end =

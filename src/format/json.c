@@ -609,9 +609,10 @@ static void explain(sl_reject *reject, const char *from, const char *at, const c
         sl_quoted(shown, quoted);
     snprintf(reject->reason, sizeof reject->reason, "at %sbyte %zu of the document: %s%s%s%s", line,
              (size_t)(at - start) + 1, reason, quoted[0] ? ": " : "", quoted,
-             strstr(reason, "not UTF-8") ? "; convert the file from its encoding, as windows-1252: "
-                                           "iconv -f windows-1252 -t UTF-8 FILE"
-                                         : "");
+             strstr(reason, "not UTF-8")
+                 ? "; correct the record, or, if the whole file has another "
+                   "encoding, convert it (iconv -f ENCODING -t UTF-8)"
+                 : "");
 }
 
 static void reject_record(parser *ps, const char *from, const char *to, const char *at,

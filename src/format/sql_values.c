@@ -205,6 +205,8 @@ static uint8_t *put_elements(array *a, uint8_t *to, unsigned depth) {
 uint8_t *sl_put_array(const sl_value *v, uint8_t *to) {
     array a = {.value = v, .element = {.minimum = INT64_MIN, .maximum = INT64_MAX}};
     const bool json = *v->field.bytes == '[';
+    if (!json && *v->field.bytes != '{')
+        return NULL;
     uint8_t *end = json ? sl_put_json(v, to) : to;
     a.typed = v->schema->format && sl_column_type_named(v->schema->format, &a.element.type);
     if (!end || (json && !a.typed))
@@ -212,7 +214,7 @@ uint8_t *sl_put_array(const sl_value *v, uint8_t *to) {
     a.json = json ? v->scratch->json : NULL;
     a.open = json ? '[' : '{';
     a.close = json ? ']' : '}';
-    if (*v->field.bytes != a.open || !v->limit)
+    if (!v->limit)
         return NULL;
     if (!json && v->field.bytes != v->scratch->bytes) {
         if (!sl_scratch_grow(v->scratch, v->field.length + SL_SLACK))

@@ -351,7 +351,7 @@ bool sl_documents_refuse_rejects(sl_job *job, const sl_target *target, sl_error 
             continue;
         good = kind == SL_SOURCE_PIPE || kind == SL_SOURCE_GENERATED;
         ok = good || sl_document_sample_read(sample, index, 0, &block, error) != SL_READ_FAILED;
-        good = good || block.counts.documents > 0;
+        good = good || block.counts.documents > 0 || !block.last || kind == SL_SOURCE_ARCHIVE;
         rejects += block.counts.rejects;
     }
     if (ok && !good && rejects > 0)

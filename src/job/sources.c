@@ -493,10 +493,11 @@ static bool begin_source(const sl_job *job, size_t index, sl_text head, bool who
     const sl_format *format = source->format;
     const char *encoding = job->config->format_options.encoding;
     char word[120];
-    if (encoding && format == &sl_format_json)
+    if (encoding && format == &sl_format_json && sl_source_set_count(job->set) == 1)
         return sl_error_set(error, SL_EXIT_USAGE,
-                            "%s: --encoding is for delimited text; convert JSON first: iconv -f %s "
-                            "-t UTF-8 FILE | shardload load ... -",
+                            "%s: --encoding is for delimited text: leave it out if this JSON is "
+                            "UTF-8, and otherwise convert it: iconv -f %s -t UTF-8 FILE | "
+                            "shardload load ... -",
                             sl_source_set_at(job->set, index)->shown,
                             sl_shell_word(encoding, word, sizeof word));
     bool lines = false;

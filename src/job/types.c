@@ -731,7 +731,7 @@ static bool refuse_types(const sl_job *job, const sl_destination *destination,
         return sl_error_set(
             error, SL_EXIT_SOURCE,
             "the types of these columns differ from those of the documents in %s.%s:" SL_LINES
-            "\nA document is found by a value of its stored type only: %s%s%s",
+            "\nA key of another type is another key: %s%s%s",
             target->database, target->collection, refused->shown,
             refused->types[0] ? "declare it: --types "
                               : "export the values in the stored form, or name other columns",
@@ -1155,12 +1155,11 @@ static bool record_once(const sl_job *job, const sl_destination *destination, un
         if (attempt == 0)
             log_renamed(job, &known);
         if (attempt == 0 && r.second.count > 0 && !sl_load_mode(job->config)->removes)
-            sl_log_warning("stored documents of %s.%s have another type in %s: %s%s. A query for "
+            sl_log_warning("stored documents of %s.%s have another type in %s: %s. A query for "
                            "one type does not find the other, and later loads are refused: to "
                            "store one type, load all files again with --drop and --types",
                            destination->target.database, destination->target.collection,
-                           sl_plural(r.second.count, "column"), r.second.shown,
-                           r.second.count > SL_NAMES_SHOWN ? " ..." : "");
+                           sl_plural(r.second.count, "column"), r.second.shown);
         warn_of_columns(job, destination, &r, attempt == 0);
     }
     for (sl_walk walk = sl_walk_of(&known.list); known.count > 0 && sl_walk_next(&walk);) {
@@ -1307,12 +1306,11 @@ static void warn_of_names(const sl_destination *destination, const known_types *
             sl_column_names_add(&stored, name);
     }
     if (common < here.count && common < stored.count)
-        sl_log_warning("this load has other fields than the documents in %s.%s: %s%s instead of "
-                       "%s%s. A query for one name does not find the other: earlier loads may have "
+        sl_log_warning("this load has other fields than the documents in %s.%s: %s instead of "
+                       "%s. A query for one name does not find the other: earlier loads may have "
                        "had another --names, --schema or --format",
                        destination->target.database, destination->target.collection, here.shown,
-                       here.count > SL_NAMES_SHOWN ? " ..." : "", stored.shown,
-                       stored.count > SL_NAMES_SHOWN ? " ..." : "");
+                       stored.shown);
 }
 
 bool sl_types_compare_fields(sl_job *job, const sl_destination *destination, sl_error *error) {

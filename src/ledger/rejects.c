@@ -415,19 +415,6 @@ const char *sl_rejected_path(const char *directory, char out[SL_REJECTED_PATH_RO
     return out;
 }
 
-void sl_rejected_remove(const char *directory, size_t source) {
-    char path[RAW_PATH_ROOM], number[24];
-    snprintf(number, sizeof number, "%06zu-", source + 1);
-    snprintf(path, sizeof path, "%s/" SL_WORK_REJECTED, directory);
-    DIR *folder = opendir(path);
-    for (const struct dirent *one; folder && (one = readdir(folder)) != NULL;) {
-        if (strncmp(one->d_name, number, strlen(number)) == 0)
-            (void)sl_private_remove_in(dirfd(folder), one->d_name, false);
-    }
-    if (folder)
-        closedir(folder);
-}
-
 /* Each entry of an archive has its own file, because its columns may have another order. The file
  * is named by a number and the name of the source, which is cut if the whole would exceed 255
  * bytes, the limit of file systems. */

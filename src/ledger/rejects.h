@@ -94,9 +94,6 @@ void sl_reject_list_clear(sl_reject_list *list);
 #define SL_REJECTED_PATH_ROOM 1024
 const char *sl_rejected_path(const char *directory, char out[SL_REJECTED_PATH_ROOM]);
 
-/* Removes the files with the unchanged records of the rejects of a source. */
-void sl_rejected_remove(const char *directory, size_t source);
-
 typedef struct sl_reject_files sl_reject_files;
 
 /* Opens rejects.tsv in `directory`; NULL: rejects are only counted, and the first few logged.

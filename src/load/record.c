@@ -534,8 +534,7 @@ static uint64_t lost_of(const sl_load *load, size_t source, uint64_t *known) {
     return corrected || kept ? 0 : refused;
 }
 
-/* Logs how many rejects of a source were corrected and loaded before; removes their file if these
- * are all of them. */
+/* Logs how many rejects of a source were corrected and loaded before. */
 static void log_corrected(const sl_load *load, size_t source) {
     const sl_source_account *account = &load->ledger.sources[source];
     const sl_registry_entry *before = load->job.sources[source].corrected;
@@ -545,12 +544,11 @@ static void log_corrected(const sl_load *load, size_t source) {
     const bool all = before && rejects <= before->corrected;
     if (!before || rejects == 0)
         return;
-    sl_log_result("  %s: %s rejected, %s%scorrected and loaded on %s",
+    sl_log_result("  %s: %s rejected, %s%scorrected and loaded on %s%s",
                   sl_source_set_at(load->job.set, source)->shown, sl_number_text(rejects),
                   all ? "" : sl_number_text(before->corrected), all ? "" : " of these ",
-                  before->corrected_when);
-    if (all)
-        sl_rejected_remove(load->ledger.work_directory, source);
+                  before->corrected_when,
+                  all ? "" : ": remove these from the file of rejects before you load it");
 }
 
 /* The next source, from this one on, with rejects whose text is known; sets the options to read it.
@@ -585,6 +583,8 @@ static void log_commands(const sl_load *load) {
     sl_rejected_path(load->ledger.work_directory, path);
     sl_shell_word(path, word, sizeof word);
     sl_log_result("  the rejected records are in %s; correct them there, and load them:", path);
+    for (size_t k = 0; k < sources; k++) /* the folder has files that are not offered again */
+        i = load->job.sources[k].corrected && i == sources ? 0 : i;
     if (i == sources)
         sl_log_result("    %s%s %s", command, more, word);
     size_t shown = 0;

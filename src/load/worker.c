@@ -614,6 +614,10 @@ static bool looks_cut(const sl_source *facts, sl_text text, unsigned *lines) {
         after[*lines > 0] = end - at;
         end = begin - 1;
     }
+    /* A word or number between delimiters may have any length. */
+    const bool comma =
+        memchr(text.bytes, ';', text.length) || memchr(text.bytes, '\t', text.length);
+    alike = alike && before[1] && !strchr(comma ? ";\t|" : ";\t|,", before[1]);
     return (*lines > 0 && facts->kind == SL_SOURCE_PLAIN && facts->stored_bytes % 4096 == 0) ||
            (*lines > 10 && alike && (before[0] != before[1] || after[0] < after[1]));
 }

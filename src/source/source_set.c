@@ -662,9 +662,10 @@ bool sl_source_holds_dump(sl_source_set *set, size_t index, char *how, size_t ro
         const char *entry = sl_stream_entry_name(stream);
         documents =
             documents || fnmatch("*.bson", entry, 0) == 0 || fnmatch("*.bson.gz", entry, 0) == 0;
-        metadata = metadata || fnmatch("*.metadata.json*", entry, 0) == 0;
-        if (fnmatch("*.bson*", entry, 0) == 0)
-            snprintf(folder, sizeof folder, "dump/%s", entry);
+        if (metadata || fnmatch("*.metadata.json*", entry, 0) != 0)
+            continue;
+        metadata = true;
+        snprintf(folder, sizeof folder, "dump/%s", entry);
     }
     sl_stream_close(stream);
     for (int level = 0; level < 2; level++) { /* dump/FOLDER/DATABASE/NAME.bson */

@@ -226,8 +226,9 @@ class EveryField(QuotedLinesCase):
                                          [(1, value), (2, value), (4, value)])
                         (reject,) = support.reject_rows(work)
                         self.assertEqual(reject["line"], str(5 + 2 * row.count("\n")))
-        for first in ('id,"na\nme"\n3,"x\ny"\n', 'id,name\n3,"x\ny"\n'):
-            archive = self.file("w.zip", making.zip_of([("1.csv", first), ("2.csv", header + '4,"x\ny"\n5,z\n')]))
+        for first in ('id,p,q,"na\nme"\n3,1,1,"x\ny"\n', 'id,p,q,name\n3,1,1,"x\ny"\n'):
+            archive = self.file("w.zip", making.zip_of([
+                ("1.csv", first), ("2.csv", 'id,p,q,"na\nme"\n4,1,1,"x\ny"\n5,1,1,z\n')]))
             self.assertEqual(sorted(one["id"] for one in self.loaded(archive, types="auto")), [3, 4, 5])
 
     def test_records_without_header(self):

@@ -393,11 +393,11 @@ class Corrected(support.ClusterCase, server="mongod"):
         self.assert_accounting(work, inserted=0, alreadyStored=450, rejectedByParser=50)
         self.assertEqual(len(self.database.t.distinct("id")), 500)
         other = self.file("b.csv", "id,n\n900,1\nx901,2\n")  # says so each time, and offers only the other file's
-        for sources, left in (([self.path], []), ([self.path, other], ["000002-b.csv"])):
+        for sources, offered in (([self.path], []), ([self.path, other], ["000002-*"])):
             again, work = self.load(*self.words, "--again", *sources, code=support.EXIT_REJECTS)
             self.assertRegex(again.text, r"a\.csv: 50 rejected, corrected and loaded on 20\d\d-")
-            self.assertEqual([one.name for one in (work / "rejected").iterdir()], left)
-            self.assertEqual("load them:" in again.text, bool(left))
+            self.assertEqual(re.findall(r"/rejected/([^\s:;,]+)$", again.text, re.M), offered)
+            self.assertEqual("load them:" in again.text, bool(offered))
         self.load(*self.words, self.path, code=support.EXIT_SOURCE, message="50 rejected, corrected and loaded on")
         self.database.t.delete_one({"id": 900})
         self.assertEqual(self.database.t.count_documents({}), 500)
