@@ -453,10 +453,9 @@ static bool verify_total_by_id(sl_verification *verification, sl_error *error) {
     if (!job->config->unregistered &&
         !sl_sources_others(job, destination, false, &others, &complete, error))
         return false;
-    verification->lost =
-        complete && others == 0 && sl_source_set_count(job->set) == 1 && all < job->stored;
-    if (!complete)
-        others = UINT64_MAX;
+    const bool alone = complete && others == 0 && sl_source_set_count(job->set) == 1;
+    verification->lost = alone && all < job->stored;
+    others = complete ? others : UINT64_MAX;
     if (all <= found)
         return true;
     if (!job->config->unregistered && job->registered < found)
