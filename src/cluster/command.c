@@ -160,8 +160,7 @@ bool sl_error_from_driver(sl_error *error, const char *doing, const bson_error_t
         advice = "; check user name, password and authentication database";
     if (of_connection(driver_error) && *sl_message_refusal()) {
         sl_error_set(error, SL_EXIT_CLUSTER, "%s: " SL_LINES, doing, sl_message_refusal());
-        if (driver_error->domain != MONGOC_ERROR_SERVER_SELECTION) /* not repeated at once */
-            sl_message_forget_refusal();
+        sl_message_forget_refusal();
         return false;
     }
     for (size_t end = strlen(text); end > 0 && strchr(": ", text[end - 1]); end--)

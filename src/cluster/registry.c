@@ -512,9 +512,12 @@ static bool corrects(const char *path, const sl_registry_entry *entry) {
         path = strchr(path, '/') + 1;
     const size_t end = folder > path ? (size_t)(folder - path) - 1 : 0;
     const char *tail = entry->rejected_in + in - (in > end ? end : in);
+    const char *rest = file + strnlen(file, strlen("000001-") + length); /* an entry's number */
     return end > 0 && in > end && strncmp(tail, path, end) == 0 &&
            (path[0] == '/' || tail[-1] == '/') &&
-           strncmp(file + strlen("000001-"), own, length) == 0 && !file[strlen("000001-") + length];
+           strncmp(file + strlen("000001-"), own, length) == 0 &&
+           (!*rest ||
+            (strchr(own, '.') && *rest == '-' && !rest[1 + strspn(rest + 1, "0123456789")]));
 }
 
 bool sl_registry_find_corrected(sl_registry *registry, sl_registry_entry *entries, size_t count,

@@ -563,6 +563,9 @@ typedef struct checked_stream {
 static _Thread_local struct {
     char text[BSON_HOST_NAME_MAX + SL_MESSAGE_WHY + 64];
     char host[BSON_HOST_NAME_MAX + 8];
+    bool
+        certificate; /* stands until the host's certificate is accepted: other clients of the thread
+                         may still have connections from before */
 } refusal;
 
 const char *sl_message_refusal(void) {
@@ -570,7 +573,7 @@ const char *sl_message_refusal(void) {
 }
 
 void sl_message_forget_refusal(void) {
-    refusal.text[0] = '\0';
+    refusal.text[0] = refusal.certificate ? refusal.text[0] : '\0';
 }
 
 __attribute__((format(printf, 2, 3))) static void note_refusal(const char *host, const char *format,
@@ -580,6 +583,7 @@ __attribute__((format(printf, 2, 3))) static void note_refusal(const char *host,
     sl_print_text_v(refusal.text, sizeof refusal.text, format, arguments);
     va_end(arguments);
     snprintf(refusal.host, sizeof refusal.host, "%s", host);
+    refusal.certificate = false;
 }
 
 static void forget_refusal_of(const char *host) {
@@ -1175,8 +1179,12 @@ static mongoc_stream_t *open_stream(const mongoc_uri_t *uri, const mongoc_host_l
         stream = &made->vtable;
     }
     made->outermost = checked_stream_new(stream, owner, &made->deadline, host->host_and_port);
-    if (socket >= 0 && made->socket < 0)
+    if (socket >= 0 && strcmp(host->host_and_port, refusal.host) == 0)
+        refusal.certificate = false;
+    if (socket >= 0 && made->socket < 0) {
         note_refusal(host->host_and_port, "%s: %s", host->host_and_port, error->message);
+        refusal.certificate = true;
+    }
     if (made->outermost)
         return made->outermost;
     mongoc_stream_destroy(stream);

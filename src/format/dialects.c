@@ -318,12 +318,17 @@ static bool check_columns(const sl_dialects *dialects, const sl_plan *plan, cons
 
 /* ---- sources with different tables ---- */
 
+static bool share_most(const text_kind *a, const text_kind *b, size_t common) {
+    return 3 * common > 2 * (a->count > b->count ? a->count : b->count);
+}
+
+/* A table that gained columns has all of the earlier one's, and at most twice as many. */
 static bool is_alike(const text_kind *a, const text_kind *b, const sl_plan *plan) {
     const bool more = a->count > b->count;
     const size_t larger = more ? a->count : b->count, smaller = more ? b->count : a->count;
     const size_t common = common_columns(a, b, NULL);
     const bool grown = common == smaller && smaller > 2 && 2 * smaller >= larger;
-    return may_be_pieces(a, b, plan) || grown || 3 * common > 2 * larger;
+    return may_be_pieces(a, b, plan) || grown || share_most(a, b, common);
 }
 
 bool sl_dialects_are_alike(sl_dialects *dialects, const sl_plan *plan, const char *name, bool named,
@@ -378,16 +383,17 @@ static sl_text unread_line(const sl_plan *plan, const sl_dialect *d, sl_text hea
     return (sl_text){head.bytes + start, d->blanks || fields == d->column_count ? end - start : 0};
 }
 
-/* Notes the letters and digits of this line, without regard to case. If another file of the load
- * has others, its columns may be others, or the line is a record of a file without header. With
- * --header yes that is refused; a line that is only skipped may be a title, and is warned of. */
+/* Notes the letters and digits of this line, without regard to the case of ASCII. If another file
+ * of the load has others, its columns may be others, or the line is a record of a file without
+ * header. With --header yes that is refused; a line that is only skipped may be a title, and is
+ * warned of. */
 static bool check_unread(sl_dialects *dialects, const sl_plan *plan, const sl_dialect *d,
                          sl_text head, const char *name, text_kind *kind, sl_error *error) {
     const sl_text line = unread_line(plan, d, head);
     char text[900];
-    for (size_t i = 0; i < line.length; i++) {
+    for (size_t i = sl_byte_order_mark(line); i < line.length; i++) {
         const uint8_t byte = (uint8_t)line.bytes[i];
-        if (byte < 0x80 && isalnum(byte))
+        if (byte >= 0x80 || isalnum(byte))
             kind->unread = (kind->unread ^ (uint64_t)tolower(byte)) * UINT64_C(0x100000001b3) + 1;
     }
     sl_text_printable(line, kind->unread_text, sizeof kind->unread_text);
@@ -521,7 +527,7 @@ void sl_columns_warn(const char *of, const char *than, const sl_column_names *fr
 }
 
 /* Warns of a text of the same table as an earlier one, if each of all pairs has columns that the
- * other one lacks. */
+ * other one lacks, or if one has gained many. */
 static void show_other_columns(sl_dialects *dialects, const sl_plan *plan, const text_kind *kind,
                                const char *name) {
     const text_kind *like = NULL;
@@ -531,7 +537,7 @@ static void show_other_columns(sl_dialects *dialects, const sl_plan *plan, const
     for (size_t i = 0; i < dialects->count; i++) {
         const text_kind *one = &dialects->kinds[i];
         const size_t common = one->superseded ? 0 : common_columns(one, kind, NULL);
-        if (common == one->count || common == kind->count)
+        if ((common == one->count || common == kind->count) && share_most(one, kind, common))
             return;
         like = !like && common > 0 && is_alike(one, kind, plan) ? one : like;
     }

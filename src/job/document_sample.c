@@ -344,15 +344,23 @@ bool sl_documents_refuse_rejects(sl_job *job, const sl_target *target, sl_error 
     uint64_t rejects = 0;
     bool ok = sl_document_sample_create(job, NULL, NULL, &sample, error), good = false;
     for (size_t i = 0; ok && !good && i < chosen; i++) {
-        sl_sampled_block block = {0};
         const size_t index = (2 * i + 1) * all / (2 * chosen);
-        const sl_source_kind kind = sl_source_set_at(job->set, index)->kind;
+        const sl_source *facts = sl_source_set_at(job->set, index);
         if (job->sources[index].skipped)
             continue;
-        good = kind == SL_SOURCE_PIPE || kind == SL_SOURCE_GENERATED;
-        ok = good || sl_document_sample_read(sample, index, 0, &block, error) != SL_READ_FAILED;
-        good = good || block.counts.documents > 0 || !block.last || kind == SL_SOURCE_ARCHIVE;
-        rejects += block.counts.rejects;
+        good = facts->kind == SL_SOURCE_PIPE || facts->kind == SL_SOURCE_GENERATED ||
+               facts->kind == SL_SOURCE_ARCHIVE;
+        const bool spread = sl_source_is_splittable(facts) && facts->stored_bytes > 0;
+        const uint64_t last = spread ? (facts->stored_bytes - 1) >> SL_BLOCK_BITS : 0;
+        for (uint64_t part = 0; ok && !good && part <= 2; part++) { /* first, middle, last block */
+            sl_sampled_block block = {0};
+            const uint64_t sequence = last * part / 2;
+            if (part > 0 && sequence == 0)
+                break;
+            ok = sl_document_sample_read(sample, index, sequence, &block, error) != SL_READ_FAILED;
+            good = block.counts.documents > 0;
+            rejects += block.counts.rejects;
+        }
     }
     if (ok && !good && rejects > 0)
         ok = sl_error_set(error, SL_EXIT_SOURCE,

@@ -594,8 +594,8 @@ static const char *total_of(sl_text line) {
 
 /* Has a text been cut off within its last line, where a shorter value looks like a complete one?
  * Signs are that the lines before it (20 at most) all end with one character and as many letters or
- * digits after it (12,50; 2024-01-31; a quote), and the last line does not; and that the file ends
- * with a page. `lines`: the number of lines, 21 at most. */
+ * digits after it (12,50; 2024-01-31; a quote), unless that is a delimiter, and the last line does
+ * not; and that the file ends with a page. `lines`: the number of lines, 21 at most. */
 static bool looks_cut(const sl_source *facts, sl_text text, unsigned *lines) {
     int before[2] = {0}; /* of the last line, and of those before it */
     size_t after[2] = {0}, end = text.length;
@@ -615,9 +615,10 @@ static bool looks_cut(const sl_source *facts, sl_text text, unsigned *lines) {
         end = begin - 1;
     }
     /* A word or number between delimiters may have any length. */
-    const bool comma =
-        memchr(text.bytes, ';', text.length) || memchr(text.bytes, '\t', text.length);
-    alike = alike && before[1] && !strchr(comma ? ";\t|" : ";\t|,", before[1]);
+    const char *delimiters =
+        memchr(text.bytes, ';', text.length) || memchr(text.bytes, '\t', text.length) ? ";\t|"
+                                                                                      : ";\t|,";
+    alike = alike && before[1] && !strchr(delimiters, before[1]);
     return (*lines > 0 && facts->kind == SL_SOURCE_PLAIN && facts->stored_bytes % 4096 == 0) ||
            (*lines > 10 && alike && (before[0] != before[1] || after[0] < after[1]));
 }

@@ -156,7 +156,7 @@ class Remembered(support.ClusterCase):
         self.load(*key, self.csv("301,1,", "302,2,"))
         for mode in "upsert", "delete":
             outcome, _ = self.load(*key, "--mode", mode, zeros, code=support.EXIT_SOURCE)
-            self.assertRegex(outcome.err, r"\nA document is found by .* declare it: --types 'plz=int' \(")
+            self.assertRegex(outcome.err, r"\nA key of another type is another key: declare it: --types 'plz=int' \(")
         self.load(*key, "--mode", "upsert", "--types", "plz=int", zeros)
         self.assertEqual((self.types("_id"), self.database.t.count_documents({"n": {"$gt": 6}})), ({"int": 2}, 2))
 
