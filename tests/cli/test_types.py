@@ -1000,7 +1000,7 @@ class AsMongoimport(support.Case):
         for words, texts, plz in (((), [first], ["50667", "01067"]), ((), [second, first], ["1", "2", "3"]),
                                   (("--types", "p.0.plz=text"), [second], ["1", "2", "3"]),
                                   ((), [first.replace("p.0", "p[0]").replace("p.1", "p[1]")], ["50667", "01067"])):
-            raw, _ = self.dump(*words, *(self.file(f"{n}.csv", text) for n, text in enumerate(texts)))
+            raw, _ = self.dump("-j", 1, *words, *(self.file(f"{n}.csv", text) for n, text in enumerate(texts)))
             self.assertEqual([one["plz"] for one in support.bson.decode(raw[0])["p"]], plz)
 
     def test_numbers_in_names_are_no_indices_without_a_first_element(self):
