@@ -190,7 +190,7 @@ static void make_text_valid(const char *text, size_t length) {
         ((char *)text)[at] = '\x1A';
 }
 
-/* Changes the keys and strings of a document, whose bytes the caller owns. */
+/* Replaces bytes that are not UTF-8 in keys and strings of a document that the caller owns. */
 static void make_valid(const bson_t *document, unsigned levels) {
     bson_iter_t at;
     for (bool more = bson_iter_init(&at, document); more && bson_iter_next(&at);) {

@@ -80,7 +80,7 @@ bool sl_document_at(const bson_iter_t *at, bson_t *document);
 bool sl_container_at(const bson_iter_t *at, bson_t *document);
 
 /* The document as relaxed Extended JSON on one line; free it with bson_free(). A byte that is not
- * UTF-8, of which libbson makes no JSON, becomes the control character SUBSTITUTE (\u001a). */
+ * UTF-8, which libbson refuses, becomes SUBSTITUTE (\u001a); in code or a regex: returns a note. */
 char *sl_document_json(const bson_t *document);
 
 /* Do the values have the same type and the same bytes? */

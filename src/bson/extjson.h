@@ -62,7 +62,7 @@ sl_extjson_status sl_extjson_document(sl_extjson *parser, const char *text, cons
                                       const int64_t *id, uint8_t *to, uint8_t *limit,
                                       const char **after, uint8_t **written, bool *own_id);
 
-/* Writes the character of the escape whose backslash is at `p` to *to, and moves that after it.
+/* Writes the character of the escape whose backslash is at `p` to *to, and moves *to after it.
  * Returns the address after the escape; NULL: it is not valid. */
 const char *sl_extjson_escape(sl_extjson *parser, const char *p, uint8_t **to);
 

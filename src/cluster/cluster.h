@@ -500,11 +500,11 @@ typedef struct sl_registry_entry {
     uint64_t matched;    /* documents that no load has stored, and that its records match */
     uint64_t foreign;    /* documents of no load that the collection held at the end of that load */
     uint64_t rejected;   /* records of a finished load, not in parts */
-    uint64_t refused_ids;    /* the sum of sl_id_sum over those that the server rejected ... */
-    bool refused_known;      /* read: which earlier programs did not write */
-    char rejected_in[300];   /* its work directory, "host:/path", if records were rejected */
-    uint64_t corrected;      /* of these: stored from files of that directory */
-    char corrected_when[32]; /* as `when` */
+    uint64_t refused_ids;    /* the sum of sl_id_sum over the records that the server rejected */
+    bool refused_known;      /* read: refused_ids is stored; earlier programs did not store it */
+    char rejected_in[300];   /* work directory with the rejects, "host:/path"; "": none */
+    uint64_t corrected;      /* rejected records that were then loaded from files of rejected_in */
+    char corrected_when[32]; /* the date of one of these loads, as `when` */
     /* The documents that a finished load has left under the source's _ids, its own and those of
      * others. Known only if the _ids come from positions, and all documents were inserted. */
     bool in_range_known;
@@ -590,7 +590,7 @@ typedef void sl_registry_found(void *context, const sl_registry_entry *entry,
 bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entries, size_t count,
                            sl_registry_found *found, void *context, sl_error *error);
 
-/* Is this the path of a file of rejects? Sets `corrected` of entries from the loaded ones. */
+/* Is it the path of a file of rejects? find_corrected sets `corrected` from loads of such files. */
 bool sl_registry_is_rejects(const char *path);
 bool sl_registry_find_corrected(sl_registry *registry, sl_registry_entry *entries, size_t count,
                                 sl_error *error);

@@ -529,8 +529,8 @@ bool sl_connection_find_each(sl_connection *connection, const char *database,
                              uint64_t limit, sl_found_document *each, void *context,
                              sl_error *error) {
     const char *const place[2] = {database, collection};
-    /* --timeout does not count: a find that takes 40 s to fail, as without config servers, is not
-     * repeated. A find while connecting is not repeated either. */
+    /* A find is repeated for RETRY_MS, without --timeout: not if it takes 40 s to fail, as without
+     * config servers, and not while connecting. */
     const bool connected = connection->server.version[0];
     const int64_t until = sl_clock_ns() + (connected ? (int64_t)RETRY_MS * 1000000 : 0);
     bool ok, again;

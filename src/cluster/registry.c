@@ -5,7 +5,8 @@
  *   {_id: <fingerprint>, number, collection, name, size, content, beginning, records,
  *    include (of an archive; "": all of it),
  *    state: "started" | "loaded", textBytes (not of parts), documents, matched, inRange (or null),
- *    foreign, startedAt, loadedAt, host, workDirectory (of a pipe),
+ *    foreign, rejected, rejectedIn, refusedIds, startedAt, loadedAt, host,
+ *    workDirectory (of a pipe),
  *    parts: {<number of parts, or "shards">: {<part>: <documents, or null until it is finished>}},
  *    borders: {<the same>: {<part>: <of its blocks>}},
  *    layout: {shards, shardNames, pieces, leading}, options: {<name>: <text>}}
@@ -501,23 +502,27 @@ bool sl_registry_is_rejects(const char *path) {
     return fnmatch("*" SL_WORK_REJECTED "*/[0-9][0-9][0-9][0-9][0-9][0-9]-*", path, 0) == 0;
 }
 
-/* Is a path of a file of rejects, which may be relative, in the work directory of the entry's load,
- * and has the entry's name? */
+/* Has a load of this file of rejects corrected records of the entry? The path, which may be relative,
+ * must end in the work directory of the entry's load, and the file must have the entry's name. */
 static bool corrects(const char *path, const sl_registry_entry *entry) {
     const char *file = sl_base_name(path), *own = sl_base_name(entry->name), *folder = file - 1;
-    const size_t length = strnlen(own, 200), in = strlen(entry->rejected_in);
+    const size_t length = strnlen(own, SL_REJECTED_NAME_MAX), in = strlen(entry->rejected_in);
     while (folder > path && folder[-1] != '/')
         folder--;
-    while (path[0] == '.') /* ../ or ./ */
+    while (strncmp(path, "./", 2) == 0 || strncmp(path, "../", 3) == 0)
         path = strchr(path, '/') + 1;
-    const size_t end = folder > path ? (size_t)(folder - path) - 1 : 0;
+    const size_t end =
+        folder > path ? (size_t)(folder - path) - 1 : 0; /* length of the directory */
     const char *tail = entry->rejected_in + in - (in > end ? end : in);
-    const char *rest = file + strnlen(file, strlen("000001-") + length); /* an entry's number */
-    return end > 0 && in > end && strncmp(tail, path, end) == 0 &&
-           (path[0] == '/' || tail[-1] == '/') &&
-           strncmp(file + strlen("000001-"), own, length) == 0 &&
-           (!*rest ||
-            (strchr(own, '.') && *rest == '-' && !rest[1 + strspn(rest + 1, "0123456789")]));
+    if (end == 0 || in <= end || strncmp(tail, path, end) != 0 ||
+        (path[0] != '/' && tail[-1] != '/'))
+        return false;
+    file += SL_REJECTED_NUMBER_BYTES;
+    if (strncmp(file, own, length) != 0)
+        return false;
+    file += length;
+    const bool of_entry = file[0] == '-' && strchr(own, '.'); /* names of archives have an ending */
+    return !file[0] || (of_entry && !file[1 + strspn(file + 1, "0123456789")]);
 }
 
 bool sl_registry_find_corrected(sl_registry *registry, sl_registry_entry *entries, size_t count,
@@ -528,13 +533,12 @@ bool sl_registry_find_corrected(sl_registry *registry, sl_registry_entry *entrie
         any = any || entries[i].rejected > 0;
     if (!any)
         return true;
-    bson_t *filter = BCON_NEW("state", "loaded", "name", "{", "$regex",
-                              "(^|/)" SL_WORK_REJECTED "(-[0-9]+)?/[0-9]{6}-[^/]+$", "}");
+    bson_t *filter = BCON_NEW("state", "loaded", "name", "{", "$regex", SL_WORK_REJECTED, "}");
     bool ok = sl_registry_find(registry, filter, NULL, &documents, error);
     for (sl_walk walk = sl_walk_of(&documents); ok && sl_walk_next(&walk);) {
-        for (size_t i = 0; i < count; i++) {
-            if (entries[i].rejected == 0 ||
-                !corrects(sl_look_string(&walk.item, "name"), &entries[i]))
+        const char *name = sl_look_string(&walk.item, "name");
+        for (size_t i = 0; sl_registry_is_rejects(name) && i < count; i++) {
+            if (entries[i].rejected == 0 || !corrects(name, &entries[i]))
                 continue;
             entries[i].corrected += (uint64_t)sl_look_int64(&walk.item, "documents", 0) +
                                     (uint64_t)sl_look_int64(&walk.item, "matched", 0);

@@ -7,10 +7,10 @@
  * command renames or replaces a registry: two loaders at once could take away each other's. If no
  * collection has this UUID any more, the collection was dropped, and another one may have its name;
  * or it was restored, resharded or copied (convertToCapped, movePrimary), which keeps the
- * documents. Its documents decide: if the target has documents whose _ids have numbers of the
- * registry, and not fewer documents than the registry lists, it is the same collection. If it has
- * fewer, the user decides (--again). If it has none, the registry reads as empty, and the next load
- * removes its sources.
+ * documents. The target's documents decide: if _ids have numbers of the registry, and there are not
+ * fewer documents than the registry lists, it is the same collection. If there are fewer, or if the
+ * listed sources have _ids that are no positions, the user decides (--again). Otherwise the
+ * registry reads as empty, and the next load removes its sources.
  *
  * Each loader of a load settles the registry before it registers a source. Each source has the UUID
  * too, so that a slower loader does not remove the sources of a faster one. */
@@ -31,9 +31,9 @@ typedef struct claims {
     uint32_t last;               /* its last number */
     uint64_t stored, registered; /* documents, if they were counted */
     char owner[SL_UUID_ROOM];    /* of the collection that it belongs to; "": not recorded */
-    char name[256];              /* the name of that collection, if it is another one; "" */
-    bool taken;                  /* that name has the registry of a third collection */
-    char left[SL_UUID_ROOM];     /* or of this one, which no longer exists; "" */
+    char name[256];              /* the owner's name, if it is not the target's; "" */
+    bool taken;                  /* the registry of that name belongs to a third collection */
+    char left[SL_UUID_ROOM];     /* or to this one, which no longer exists; "" */
     char other[256];             /* the registry of the target, under another name; "" */
     uint32_t other_last;         /* its last number */
 } claims;

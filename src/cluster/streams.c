@@ -563,9 +563,8 @@ typedef struct checked_stream {
 static _Thread_local struct {
     char text[BSON_HOST_NAME_MAX + SL_MESSAGE_WHY + 64];
     char host[BSON_HOST_NAME_MAX + 8];
-    bool
-        certificate; /* stands until the host's certificate is accepted: other clients of the thread
-                         may still have connections from before */
+    bool certificate; /* a certificate was refused: kept until one of the host is accepted, as other
+                         clients of the thread may still have earlier connections */
 } refusal;
 
 const char *sl_message_refusal(void) {

@@ -740,7 +740,7 @@ static uint32_t kind_of(sl_type type) {
     return type == SL_TYPE_DOUBLE ? KIND_DOUBLE : type == SL_TYPE_DECIMAL ? KIND_DECIMAL : KIND_INT;
 }
 
-/* Is the column of numbers of its type? Sets the form if it is not the usual one. */
+/* Do the numbers of the column have its type? Sets column->format; NULL: the usual form. */
 static bool infer_number(const sl_column_guess *guess, sl_schema_column *column) {
     const sl_number_facts *facts = &guess->number;
     uint32_t kinds = guess->kinds, kind = kind_of(column->type);

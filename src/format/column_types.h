@@ -113,7 +113,7 @@ typedef struct sl_column_guess {
     uint8_t forms;    /* bit set of sl_number_forms */
     uint8_t grouped;  /* of these: digits of a value are in groups */
     uint8_t decimals; /* of these: a value has a fraction, or another column proves the form */
-    uint32_t form_kinds[2]; /* types that store the values with a decimal point; comma */
+    uint32_t form_kinds[2]; /* types that store the values, with decimal points; with commas */
     bool date_time;         /* a value of ISO 8601 has a time */
     bool comma;             /* a value has a decimal comma and a unit: 2,75 % */
     bool ungrouped;         /* a value has a point that does not separate groups of digits: 2.75 */
@@ -131,7 +131,7 @@ typedef struct sl_column_guess {
 #define SL_THOUSANDS_ZERO 2u /* 12.500: the last digit is 0 */
 #define SL_THOUSANDS_MANY 4u /* 12500 */
 #define SL_THOUSANDS_THREE                                                                         \
-    8u /* 505: three digits without a point, which codes (1.100) rarely have */
+    8u /* 505: three digits without a point, rare in a column of codes (1.100) */
 
 #define SL_COLUMN_GUESS                                                                            \
     (sl_column_guess) {                                                                            \
@@ -166,8 +166,8 @@ bool sl_has_decimal_comma(sl_text value);
  * that the only reading of all of them? */
 bool sl_column_guess_is_grouped(const sl_column_guess *guess, bool surely);
 
-/* For a text whose numbers have decimal commas: whole numbers such as 12.000 and 1.234.567 become
- * int, if the column also has numbers below 1000, and none above without points. */
+/* In a text with decimal commas, 12.500 and 1.234.567 become int if the column also has a number of
+ * three digits (505), none of more without points, and one that ends in 0 or has two points. */
 void sl_column_guess_use_comma(sl_column_guess *guess);
 
 /* Has a number of the column a decimal point for certain, as in 2.75? */

@@ -236,10 +236,10 @@ bool sl_quoted_divides(const sl_dialect *dialect, sl_text head, bool always);
 /* The splitter of such text; its context is the sl_dialect. */
 extern const sl_splitter sl_quoted_splitter;
 
-/* Is it the name of an element of an array, or of a field in one, such as items[1].price or
- * items.1.price? Then `first` is the name of that in the first element; `path` is that in all
- * elements, items.price, or the name itself, of an element without fields. Each has room for the
- * name and four more bytes. */
+/* Is it the name of an element of an array (items[1]), or of a field in one (items[1].price or
+ * items.1.price)? Then `first` is the same name with index 0, items[0].price; `path` is the name
+ * without indexes, items.price, or, of an element, the name itself. Both have room for the name and
+ * four more bytes. */
 bool sl_nesting_is_element(const char *name, char *path, char *first);
 
 #endif

@@ -24,7 +24,7 @@ typedef struct text_kind {
     char **columns; /* their names, sorted by compare_names; one allocation */
     size_t count;
     bool header, generated; /* generated: the names are column1, column2, ... */
-    bool ordered;           /* with a schema: the columns have its order */
+    bool ordered;           /* the columns have the order of the schema */
     char delimiter;
     uint8_t blanks;
     char quote;                  /* of the first text, or of the first one whose fields show it */
@@ -36,7 +36,7 @@ typedef struct text_kind {
     bool fixed;        /* known before the load began */
     unsigned warnings; /* about quotes of its texts */
     bool entry;        /* the first text is an entry of an archive */
-    uint64_t unread;   /* hash of the line that a header would be; 0: see unread_line */
+    uint64_t unread;   /* hash of the line of unread_line; 0: there is none */
     char unread_text[60];
     char *first;            /* name of the first text, or of the first one that shows the quote */
     char names[NAMES_ROOM]; /* of the columns, for messages */
@@ -49,7 +49,7 @@ struct sl_dialects {
     bool fixed;
     uint64_t shown[SKIPPED_SHOWN]; /* hashes of the names of texts whose skipped lines are shown */
     size_t shown_count;
-    bool unread_shown; /* lines that are not read differ, and a warning says so */
+    bool unread_shown; /* a warning of different lines that are not read was logged */
     unsigned warnings; /* about columns that only one of two kinds has */
 };
 
@@ -293,8 +293,8 @@ static bool refuse_pieces(const text_kind *before, const text_kind *kind, const 
                         before->first, name, join, before->names, kind->names);
 }
 
-/* Refuses a text that may be a piece of another one, or has names of it in another case: they would
- * be two fields. */
+/* Refuses a text that may be a piece of an earlier one, or that has column names of an earlier one
+ * in another case: each of these columns would be stored as two fields. */
 static bool check_columns(const sl_dialects *dialects, const sl_plan *plan, const text_kind *kind,
                           const char *name, sl_error *error) {
     const bool schema = plan->schema_count > 0;
@@ -361,8 +361,8 @@ bool sl_dialects_are_alike(sl_dialects *dialects, const sl_plan *plan, const cha
 
 /* ---- lines that are not read ---- */
 
-/* The line before the records, if the options name the columns instead of it: by --columns, or by a
- * schema. Length 0: there is none, or it has not the fields of the records, such as a title. */
+/* The line before the records, if it does not name the columns: with --columns, or with skipped
+ * lines and no header. Length 0: there is none, or it has another number of fields, as a title. */
 static sl_text unread_line(const sl_plan *plan, const sl_dialect *d, sl_text head) {
     const bool skips =
         plan->schema_count > 0 ? plan->schemas[0]->skip_lines > 0 : d->skip_lines > 0;
@@ -383,10 +383,10 @@ static sl_text unread_line(const sl_plan *plan, const sl_dialect *d, sl_text hea
     return (sl_text){head.bytes + start, d->blanks || fields == d->column_count ? end - start : 0};
 }
 
-/* Notes the letters and digits of this line, without regard to the case of ASCII. If another file
- * of the load has others, its columns may be others, or the line is a record of a file without
- * header. With --header yes that is refused; a line that is only skipped may be a title, and is
- * warned of. */
+/* Hashes the letters and digits of this line, ignoring the case of ASCII. If the line of another
+ * file of the load differs, the files may have different columns, or one of the lines is a record.
+ * If the line was taken for a header (--header yes), this is refused; if it was only skipped, it
+ * may be a title, and there is a warning. */
 static bool check_unread(sl_dialects *dialects, const sl_plan *plan, const sl_dialect *d,
                          sl_text head, const char *name, text_kind *kind, sl_error *error) {
     const sl_text line = unread_line(plan, d, head);
@@ -404,13 +404,13 @@ static bool check_unread(sl_dialects *dialects, const sl_plan *plan, const sl_di
         sl_print_text(
             text, sizeof text,
             "the columns are named by their position, and the lines before the records differ: "
-            "`%s` in %s, `%s` in %s. If one is a record, its file has no such line: load "
-            "it by a command of its own",
+            "`%s` in %s, `%s` in %s. If one of them is a record, its file has no header: "
+            "load this file by a separate command",
             one->unread_text, one->first, kind->unread_text, name);
         if (d->header_length > 0)
             return sl_error_set(error, SL_EXIT_SOURCE,
-                                SL_LINES ". If they are headers of other columns, load the files "
-                                         "by commands of their own, each with its names",
+                                SL_LINES ". If they are headers of different columns, load each "
+                                         "file by a separate command, with its own names",
                                 text);
         if (!dialects->unread_shown)
             sl_log_warning(SL_LINES, text);
@@ -526,8 +526,8 @@ void sl_columns_warn(const char *of, const char *than, const sl_column_names *fr
                    missing->shown, more);
 }
 
-/* Warns of a text of the same table as an earlier one, if each of all pairs has columns that the
- * other one lacks, or if one has gained many. */
+/* Warns of a text whose table is like an earlier one, unless for some earlier text the two differ
+ * only by a few columns that one of them lacks. */
 static void show_other_columns(sl_dialects *dialects, const sl_plan *plan, const text_kind *kind,
                                const char *name) {
     const text_kind *like = NULL;

@@ -23,12 +23,12 @@ void sl_dialects_destroy(sl_dialects *dialects); /* NULL is fine */
 bool sl_dialects_add(sl_dialects *dialects, const sl_plan *plan, const char *name, bool entry,
                      sl_text head, bool whole, sl_dialect **dialect, sl_error *error);
 
-/* Is the text, which has not been added yet, of a table like that of an earlier text? Two tables
- * are alike if more than two thirds of the columns of the larger one are in the other one; without
- * names, if they have the same number. With a schema all tables are alike: it declares the columns.
- * If they are not, the result is true with a warning
- * if a user has `named` the text, and otherwise false with error (SL_EXIT_SOURCE). Both have the
- * lists of columns. Texts that may be pieces of one text are left to sl_dialects_add. */
+/* Is the text, which has not been added yet, of a table like that of an earlier text? Tables are
+ * alike if they share more than two thirds of the larger one's columns, or all of the smaller one's
+ * (at least three, and half of the larger one's); without names, if they have as many. With a
+ * schema all are alike, and so are texts that may be pieces of one, which sl_dialects_add refuses.
+ * For a table unlike all earlier ones, the result is true with a warning if a user has `named` the
+ * text, else false with error (SL_EXIT_SOURCE). Both messages list the columns. */
 bool sl_dialects_are_alike(sl_dialects *dialects, const sl_plan *plan, const char *name, bool named,
                            const sl_dialect *dialect, sl_error *error);
 
@@ -55,13 +55,13 @@ static inline void sl_column_names_add(sl_column_names *columns, const char *nam
     sl_column_names_add_as(columns, name, "");
 }
 
-/* How columns get the names of others; takes "embed-" or "" for the option. */
+/* For messages: how to rename columns. Its %s is "embed-" or "", for --embed-schema. */
 #define SL_RENAMING                                                                                \
     "by --columns, with --skip-lines 1 for the header, or by `short` in a schema (inspect "        \
     "--write-schema FILE, then --%sschema FILE). To store them as other fields, declare their "    \
     "types there"
 
-/* Warns of columns that only one of two sets has; `more` follows. */
+/* Warns of columns that only `of` (`fresh`) or only `than` has; `more`: further sentences. */
 void sl_columns_warn(const char *of, const char *than, const sl_column_names *fresh,
                      const sl_column_names *missing, const char *more);
 

@@ -98,7 +98,7 @@ bool sl_encoding_create(const char *name, sl_encoding **result, sl_error *error)
         free(made);
         return false;
     }
-    /* No text has the control characters U+0080 to U+009F: it has another encoding. */
+    /* A text with the control characters U+0080 to U+009F has another encoding. */
     for (unsigned i = 0; !latin_1 && i < 128; i++) {
         if (made->codes[i] >= 0x80 && made->codes[i] <= 0x9F)
             made->codes[i] = 0;

@@ -62,8 +62,8 @@ bool sl_first_line_read(sl_text head, size_t from, const char *delimiters, char 
  * none). */
 size_t sl_closing_quote(const char *text, size_t at, size_t end, char quote, char escape);
 
-/* Splits a line into its fields, without quotes, and stores the first `limit`. Returns their
- * number. If no byte quotes fields, double quotes around a name are removed all the same. The byte
+/* Splits a line into its fields, without quotes, and stores the first `limit`. Returns the number
+ * of all fields. With `quote` 0, double quotes around a name are removed all the same. The byte
  * after an `escape` (0: there is none) is data. */
 size_t sl_fields_split(sl_text line, char delimiter, char quote, char escape, sl_text *fields,
                        size_t limit);

@@ -150,7 +150,7 @@ void sl_key_fields_destroy(sl_key_fields *keys) {
 typedef struct place {
     const uint8_t *at, *value, *end; /* of the element */
     const uint8_t *parents[DEPTH_MAX];
-    const uint8_t *holders[DEPTH_MAX]; /* the elements of the parents, but the first one */
+    const uint8_t *holders[DEPTH_MAX]; /* the elements of these parents; [0] is not used */
     size_t depth;
 } place;
 
@@ -269,8 +269,8 @@ static uint8_t *put_id(const sl_key_names *names, const uint8_t *document, uint8
     return names->count > 1 ? sl_bson_end(value, to) : to;
 }
 
-/* Removes a field, `emptied`: with the embedded documents that have no other. The lengths of the
- * documents around it shrink. */
+/* Removes a field. `emptied`: also embedded documents that have no other field. Reduces the lengths
+ * of the documents around it. */
 static void remove_field(uint8_t *document, place *field, bool emptied, uint8_t **end) {
     while (emptied && field->depth > 1 &&
            sl_bson_length(field->parents[field->depth - 1]) ==

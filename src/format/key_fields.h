@@ -26,7 +26,7 @@ typedef struct sl_key_fields {
     sl_key_names id;    /* none: the _id is not changed */
     sl_key_names match; /* none: the load inserts */
     sl_mode mode;
-    bool table; /* an embedded document without other values is left out */
+    bool table; /* embedded documents that only held removed fields are removed, too */
     bool paths; /* names of the documents' fields are paths (sl_nesting_set_paths) */
 } sl_key_fields;
 

@@ -71,7 +71,7 @@ typedef struct array {
     const sl_value *value;
     sl_schema_column element; /* its type */
     bool typed;               /* a type of elements is declared */
-    sl_extjson *json;         /* has read it as JSON; NULL: it is PostgreSQL's */
+    sl_extjson *json;         /* the parser, for JSON; NULL: an array of PostgreSQL */
     char open, close;         /* brackets or braces */
     char *at, *end;
 } array;
@@ -95,7 +95,7 @@ static bool read_quoted(array *a, sl_text *element) {
     return a->at++ < a->end;
 }
 
-/* Of JSON, a number or a word: other values have no type of elements. */
+/* Reads an element without quotes. In JSON: a number or word; other elements are not typed. */
 static void read_bare(array *a, sl_text *element) {
     char *from = a->at, *to = from;
     for (; a->at < a->end && *a->at != ',' && *a->at != a->close; a->at++) {

@@ -938,7 +938,7 @@ static size_t separator_line(sl_text head, char delimiter[2]) {
 }
 
 /* Looks for a delimiter that divides the text better than the given one, or than none (`undivided`:
- * one column). Refuses a text of one column that may be named by a title. */
+ * one column). Refuses a text of one column whose name may be a title. */
 static bool find_other(const sl_format_options *options, sl_table *table, bool undivided,
                        sl_text head, bool whole, size_t from, sl_error *error) {
     sl_format_options free_choice = *options;

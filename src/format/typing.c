@@ -105,7 +105,7 @@ static void list_layout(sl_typing *typing, size_t k) {
     }
 }
 
-/* The first of the layouts in the index that has a column of this name; `last`: none before it. */
+/* The first layout in the index that has a column of this name; `last` if none before it has. */
 static size_t first_with(const sl_typing *typing, const char *name, size_t last) {
     uint64_t at = sl_process_hash(name);
     for (size_t k; (k = sl_name_index_next(&typing->index, &at)) != SIZE_MAX;) {
@@ -115,7 +115,7 @@ static size_t first_with(const sl_typing *typing, const char *name, size_t last)
     return last;
 }
 
-/* Looks for the column of the first element, if the column is of an element of an array. */
+/* Sets `element` and `path` of a column of an array's element. False without memory. */
 static bool find_element(sl_typed_layout *layout, sl_typed_column *column) {
     const size_t room = strlen(column->path) + strlen(column->name) + 4;
     char *path = malloc(room), *first = malloc(room), *own = path;
@@ -132,7 +132,7 @@ static bool find_element(sl_typed_layout *layout, sl_typed_column *column) {
     return ok;
 }
 
-/* The first column of the name of this one, if that is in an earlier layout than `own`; or NULL. */
+/* The column of the same name in layout column->first; NULL if that is its `own` layout. */
 static sl_typed_column *namesake(const sl_typing *typing, size_t own,
                                  const sl_typed_column *column) {
     if (column->first == own)
@@ -560,7 +560,7 @@ static bool has_separator(const sl_typed_column *column, char separator) {
     return column->guess.values > 0 && separator_in(&type) == separator;
 }
 
-/* Adds what is known of a column to `first`, which may be NULL; or copies it from there. */
+/* Merges what is known of a column into `first`; `copies`: copies it from `first`, if not NULL. */
 static void merge_column(sl_typed_column *first, sl_typed_column *column, bool copies) {
     for (sl_rest_types r = 0; r < SL_RESTS && first; r++) {
         if (copies)
@@ -578,7 +578,7 @@ static void merge_column(sl_typed_column *first, sl_typed_column *column, bool c
     }
 }
 
-/* Merges the columns of elements into those of the first ones, or copies these. */
+/* Merges the columns of array elements into those of the first elements; `copies`: the reverse. */
 static void merge_elements(sl_typed_layout *layout, bool copies) {
     for (size_t i = 0; i < layout->count; i++) {
         sl_typed_column *column = &layout->columns[i];
@@ -589,8 +589,8 @@ static void merge_elements(sl_typed_layout *layout, bool copies) {
     }
 }
 
-/* Merges the columns of each name between commas, and those between other delimiters; and then
- * these two, unless one has numbers with decimal points, and the other with commas. */
+/* For each name, merges the columns between commas, and the columns between other delimiters. Then
+ * merges both, unless the former have decimal points, and the latter have decimal commas. */
 static void merge_namesakes(sl_typing *typing) {
     for (size_t k = 0; k < typing->count; k++) {
         for (size_t i = 0; i < typing->layouts[k]->count; i++) {
@@ -666,8 +666,8 @@ void sl_typing_log_shorter(const sl_typing *typing) {
     }
 }
 
-/* The column of a set of columns that was not sampled has the type of its name in others. Numbers
- * between commas may have another form than between other delimiters. */
+/* For a set of columns that was not sampled: the column of this name in a sampled set. One with the
+ * same kind of delimiter is preferred: numbers between commas may have another form. */
 static const sl_typed_column *column_named(const sl_typing *typing, const char *name,
                                            char delimiter) {
     const size_t k = first_with(typing, name, SIZE_MAX);

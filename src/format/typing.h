@@ -20,14 +20,14 @@ typedef struct sl_typing sl_typing;
 
 typedef struct sl_typed_column {
     char *name;
-    char *path; /* in the documents: the name, or, of a record to embed, in the array; without the
-                   indexes of elements */
+    char *path; /* of the field in the documents, for records to embed after the array's name;
+                   without indexes of elements */
     const struct sl_typed_column *element; /* the column of this field in the first element of an
-                                              array, whose type it has; NULL: it is no other one */
+                                              array, whose type it has; NULL: none, or itself */
     const struct sl_typed_column *other;   /* of the same name, with numbers in another form */
     size_t first;  /* the first layout with this name, whose numbers have the same form */
-    size_t second; /* of the first column of a name: the first layout with it whose delimiter is of
-                      the other kind; 0: none */
+    size_t second; /* in the first column of a name: the first layout with this name and the other
+                      kind of delimiter (comma or not); 0: none */
     sl_column_guess guess;
     sl_column_rest rests[SL_RESTS];
     sl_column_guess trimmed;    /* of the values without blanks at their ends, if one is `padded` */

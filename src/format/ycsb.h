@@ -5,7 +5,7 @@
  *
  * A document depends only on the options and on its record's number: its variable bytes come from
  * one sequence of 64-bit words, which the generator SplitMix64 produces from the seed: word number
- * i of seed s is sl_random_word(s + (i + 1) * SL_HASH_A). Each record uses as many words.
+ * i of seed s is sl_random_word(s + (i + 1) * SL_HASH_A). All records use the same number of words.
  * docs/ycsb.md specifies the records exactly, so that other programs can generate them. */
 #ifndef SHARDLOAD_YCSB_H
 #define SHARDLOAD_YCSB_H

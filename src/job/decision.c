@@ -407,8 +407,8 @@ static void write_in_order(const sl_destination *destination, const bson_t *list
     bson_destroy(&reply);
 }
 
-/* May a text that has no column of earlier loads be a part of their table? It has no header, or one
- * of which only its place shows that it is one. */
+/* May the text be a part of the table of earlier loads? True if it has none of their columns, and
+ * no header, or a line that is only assumed to be one. */
 static bool may_be_part(const sl_dialect *d, const bson_t *list) {
     bool other =
         d->header_length > 0 ? d->header_assumed : strcmp(d->columns[0].published, "column1") == 0;

@@ -34,7 +34,7 @@ struct sl_document_sample {
     uint64_t bson_bytes;          /* of the current block */
     const sl_source_block *block; /* the current block */
     bool no_memory;
-    sl_error misread, first; /* the first reject */
+    sl_error misread, first; /* of a misread line; of the first other reject */
 };
 
 bool sl_document_sample_create(sl_job *job, sl_sampled_documents *receive, void *context,
@@ -199,7 +199,7 @@ typedef struct sampling {
     const char *fields[FIELDS_MOST];
     size_t count, missing;
     int found[FIELDS_MOST];      /* the type of the first value; 0: none */
-    const sl_declared *declared; /* its fields: it knows which were found */
+    const sl_declared *declared; /* --types: its fields, and which were found; or NULL */
     bool paths;                  /* names of fields are paths (sl_nesting_set_paths) */
     char *text;                  /* for the value of the first field; or NULL */
     uint64_t documents;
@@ -364,7 +364,7 @@ bool sl_documents_refuse_rejects(sl_job *job, const sl_target *target, sl_error 
     }
     if (ok && !good && rejects > 0)
         ok = sl_error_set(error, SL_EXIT_SOURCE,
-                          "the first %s %s, so --drop leaves %s.%s as it is: %s. `shardload "
+                          "%s in the sample %s, so --drop leaves %s.%s as it is: %s. `shardload "
                           "inspect` shows the detected format and types; check --format, --types, "
                           "--schema, --encoding, --header and --skip-lines",
                           sl_plural(rejects, "record"), sl_agreeing(rejects, "[is|are] rejected"),
@@ -441,8 +441,8 @@ static void name_nearest(const sampling *s, const char *field, char *out, size_t
 
 #define PROBLEM_ROOM 800
 
-/* Writes which field no document has, the first of them. False: documents have all fields, or there
- * are no documents. */
+/* Writes a message about the first field that no document has. False: every field was found, or
+ * there are no documents. */
 static bool none_has(const sampling *s, char out[PROBLEM_ROOM]) {
     size_t i = 0, used;
     char human[SL_HUMAN_ROOM];

@@ -14,8 +14,8 @@
 
 typedef struct sl_document_sample sl_document_sample;
 
-/* Receives `count` consecutive BSON documents that end at `end`. False: without memory. NULL: they
- * are only counted. */
+/* Receives `count` consecutive BSON documents that end at `end`. False: without memory. If the
+ * function is NULL, documents are only counted. */
 typedef bool sl_sampled_documents(void *context, const uint8_t *documents, const uint8_t *end,
                                   uint32_t count);
 
@@ -61,15 +61,15 @@ bool sl_shard_key_check(sl_job *job, sl_error *error);
 bool sl_shard_key_look(sl_job *job, const sl_target *target, const bson_t *shard_key,
                        sl_error *error);
 
-/* Warns if no sampled document has a field of --types. False without memory only. */
+/* Warns of a field of --types that no sampled document has. False without memory only. */
 bool sl_declared_look(sl_job *job, sl_error *error);
 
 /* Passes on the documents at the beginning of up to 8 sources that are not pipes. Blocks that
  * cannot be read or parsed are left out. */
 void sl_documents_look(sl_job *job, sl_sampled_documents *receive, void *context);
 
-/* Fails if the first blocks of up to 64 sources are all rejects, or cannot be read: the load would
- * fail, after --drop has removed what is stored. Pipes are not read. */
+/* For --drop. Fails if the first, middle and last blocks of up to 64 sources hold only rejects, or
+ * cannot be read. Ends with success at the first pipe, archive or source of generated records. */
 bool sl_documents_refuse_rejects(sl_job *job, const sl_target *target, sl_error *error);
 
 #define SL_SAMPLED_TEXT_ROOM 60

@@ -90,8 +90,8 @@ typedef struct sl_job {
     uint64_t rejected; /* records of these sources that earlier loads have rejected, and the
                               first work directory that lists some; verify only */
     char rejected_in[300];
-    uint64_t refused_ids; /* of those that the server rejected, see sl_id_sum; verify only */
-    bool refused_unknown; /* not all of these sources have them in the registry */
+    uint64_t refused_ids; /* the sum of sl_registry_entry.refused_ids; verify only */
+    bool refused_unknown; /* the registry lacks refused_ids of one of these sources */
     uint64_t stored;      /* the sum of sl_registry_entry.stored; verify only */
     uint64_t registered;  /* documents that these sources must have, by the registry; UINT64_MAX:
                             not known, since a load has not ended, or was one of parts */

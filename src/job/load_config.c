@@ -63,7 +63,7 @@ static void find_users_file(DIR *folder, char found[NAME_MAX + 1]) {
     found[0] = '\0';
     rewinddir(folder);
     for (const struct dirent *entry; !found[0] && (entry = readdir(folder)) != NULL;) {
-        /* A file system of its own has a folder lost+found. */
+        /* The root folder of a file system may have a folder lost+found. */
         if (!sl_list_has(".|..|lost+found", '|', sl_text_of(entry->d_name)))
             snprintf(found, NAME_MAX + 1, "%s", entry->d_name);
     }

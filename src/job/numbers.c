@@ -385,8 +385,8 @@ static bool refuse_loaded(const sl_job *job, const sl_destination *destination,
     return false;
 }
 
-/* Refuses records that have matched stored documents: --mode insert would store them beside these,
- * with their positions as _ids. --again does not help. */
+/* Refuses sources whose records have matched stored documents: --mode insert would store them a
+ * second time, with their positions as _ids. --again does not allow it. */
 static bool refuse_beside_matched(sl_job *job, const sl_target *target,
                                   const sl_registry_entry *entries, size_t count, sl_error *error) {
     const sl_registry_entry *one = entries;
@@ -492,8 +492,8 @@ typedef struct copies {
     bool selection;     /* one of these is of an archive */
 } copies;
 
-/* Adds a source in the registry. `how` it resembles the entry; `stored`: its documents, or -1: as
- * registered. */
+/* Lists a source of the registry. `how`: in what the entry resembles it; `stored`: the number of
+ * its documents; -1: as registered. */
 static void add_found(copies *c, const sl_registry_entry *entry, const char *how,
                       const bson_t *document, int64_t stored) {
     const uint64_t documents =
@@ -689,9 +689,9 @@ static void on_alike(void *context, const sl_registry_entry *entry, const bson_t
 
 /* Notes a source with the entry's file name, unless both begin with the same text: then it has been
  * noted already. At the same path (has_path), an export may have overwritten the file, sorted
- * otherwise or with new records first. At another path, only a file whose first records are not
- * others, and whose size differs by at most 1 %, is taken for a version of the file, because each
- * month may have a folder with files of one name. */
+ * otherwise or with new records first. At another path, the file is taken for a version only if its
+ * size differs by at most 1 %, and the first records, if known, are the same: each month may have a
+ * folder with files of one name. */
 static void on_namesake(void *context, const sl_registry_entry *entry, const bson_t *document) {
     alike *a = context;
     const uint64_t beginning = (uint64_t)sl_look_int64(document, "beginning", 0);
@@ -971,7 +971,7 @@ static bool refuse_beside_pipe(const sl_job *job, const sl_destination *destinat
                                 : "DIR");
 }
 
-/* Keeps what the registry says of rejects that were corrected: the load will not offer them. */
+/* Keeps the entries of sources with corrected rejects, which the load need not offer again. */
 static bool note_corrected(sl_job *job, const sl_registry_entry *entries, sl_error *error) {
     size_t next = 0;
     for (size_t i = 0; i < sl_source_set_count(job->set); i++) {

@@ -637,8 +637,8 @@ typedef struct refusal {
     size_t used, count;
     sl_column_names cases; /* columns with the names of fields in another case */
     bool sampled;          /* another program has stored a column */
-    char types[400]; /* NAME=TYPE,... of columns that have one type, which only some values do not
-                        fit, or which is only declared */
+    char types[400]; /* NAME=TYPE,... of columns with one stored type, if only some values do not
+                        fit it, it is never inferred, or the column is a key of numbers */
     char own[400];   /* the same, of all columns but keys with their types in this load */
     size_t keys;     /* columns that identify documents */
 } refusal;
@@ -670,7 +670,7 @@ static void refuse_column(const sl_job *job, const sl_typed_layout *layout,
                        (column->rest && sl_column_same_kind(&column->type_of_rest, &only))))
         sl_type_declare(column->name, &only, refused->types);
     refused->keys += key;
-    if (!key) /* a document would be stored beside that of the same key */
+    if (!key) /* the same key, with another type, would be another key */
         sl_type_declare(column->name, &own, refused->own);
     if (job->config->divided) /* --types is for the documents */
         refused->types[0] = refused->own[0] = '\0';
@@ -1087,9 +1087,9 @@ static known_type *alike_of(const known_types *known, const char *column, bool e
     return NULL;
 }
 
-/* Warns of columns that no earlier load has stored, and of stored ones that this load is the first
- * to lack, or whose fields it removes. Records of --mode merge and update may lack columns, and
- * those of an archive are not all known. */
+/* Warns of columns that no earlier load has stored, and of stored columns that this load lacks: for
+ * the first time, or if its mode removes their fields. Not of missing columns with --mode merge and
+ * update, whose records may lack some, or with an archive, whose columns are not all known. */
 static void warn_of_columns(const sl_job *job, const sl_destination *destination,
                             const recording *r, bool warns) {
     const known_types *known = r->known;
@@ -1285,8 +1285,8 @@ static void warn_of_fields(const sl_destination *destination, const known_types 
                        *types ? sl_shell_word(types, word, sizeof word) : "");
 }
 
-/* Warns if most fields of the records have other names than those of the stored documents, and the
- * reverse. Optional fields may be missing on one side. */
+/* Warns if the records, and also the stored documents, have more fields of their own than both have
+ * in common. Optional fields may be missing on one side. */
 static void warn_of_names(const sl_destination *destination, const known_types *known,
                           const sl_typed_fields *own) {
     sl_column_names here = {.count = 0}, stored = {.count = 0};

@@ -27,7 +27,7 @@ typedef struct sl_source_account {
     _Atomic uint64_t held;        /* records under whose _id a document is stored */
     _Atomic uint64_t rejected;    /* records without document: by the parser, */
     _Atomic uint64_t refused;     /* and by the server; */
-    _Atomic uint64_t refused_ids; /* of these, see sl_id_sum */
+    _Atomic uint64_t refused_ids; /* the sum of sl_id_sum over the refused ones */
     _Atomic uint64_t text_bytes;
     _Atomic uint64_t borders; /* the sum over its blocks */
 } sl_source_account;

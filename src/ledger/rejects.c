@@ -425,8 +425,8 @@ static const char *raw_path(const sl_reject_files *rejects, size_t source, uint6
     char number[24] = "";
     if (entry > 1)
         snprintf(number, sizeof number, "-%llu", (unsigned long long)entry);
-    snprintf(out, RAW_PATH_ROOM, "%s/" SL_WORK_REJECTED "/%06zu-%.200s%s", rejects->directory,
-             source + 1, name, number);
+    snprintf(out, RAW_PATH_ROOM, "%s/" SL_WORK_REJECTED "/" SL_REJECTED_NUMBER "%.*s%s",
+             rejects->directory, source + 1, SL_REJECTED_NAME_MAX, name, number);
     return out;
 }
 

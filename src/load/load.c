@@ -498,8 +498,7 @@ static void set_documents(const sl_job *job, const sl_ledger *ledger, size_t ind
     entry->rejected = atomic_load(&account->rejected) + atomic_load(&account->refused);
     entry->refused_ids = atomic_load(&account->refused_ids);
     entry->text_bytes = atomic_load(&account->text_bytes);
-    const sl_registry_entry *corrected =
-        job->sources[index].corrected; /* in the earlier directory */
+    const sl_registry_entry *corrected = job->sources[index].corrected; /* its directory is kept */
     snprintf(entry->rejected_in, sizeof entry->rejected_in, "%s",
              corrected && entry->rejected > 0 ? corrected->rejected_in : "");
     if (entry->rejected == 0 || corrected || !realpath(ledger->work_directory, path))

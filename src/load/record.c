@@ -519,28 +519,33 @@ static const char *embedding_sources(const sl_load *load) {
     return config->path_count == 1 ? config->paths[0] : "the sources of the documents";
 }
 
-/* The refused documents of a source whose text is not known; `*known`: its other rejects. Both are
- * 0 if all rejects of the source were corrected and loaded before: they are not offered again,
- * because in other words they would be stored twice. */
-static uint64_t lost_of(const sl_load *load, size_t source, uint64_t *known) {
+/* Rejects of a source. If all of them were corrected and loaded before, `known` and `lost` are 0:
+ * they are not offered again, because in other words they would be stored twice. */
+typedef struct reject_counts {
+    uint64_t all;
+    uint64_t known; /* those whose text is in the folder of rejects */
+    uint64_t lost;  /* refused documents whose text is not known */
+} reject_counts;
+
+static reject_counts rejects_of(const sl_load *load, size_t source) {
     const sl_source_account *account = &load->ledger.sources[source];
     const sl_registry_entry *before = load->job.sources[source].corrected;
     const uint64_t taken = load->job.own_ids ? 0 : atomic_load(&account->taken);
     const uint64_t rejected = atomic_load(&account->rejected);
     const uint64_t refused = atomic_load(&account->refused) - taken;
     const bool kept = sl_text_is_kept(&load->job, &load->destination, source);
-    const bool corrected = before && rejected + refused <= before->corrected;
-    *known = corrected ? 0 : rejected + (kept ? refused : 0);
-    return corrected || kept ? 0 : refused;
+    reject_counts counts = {.all = rejected + refused};
+    if (before && counts.all <= before->corrected)
+        return counts;
+    counts.known = rejected + (kept ? refused : 0);
+    counts.lost = kept ? 0 : refused;
+    return counts;
 }
 
 /* Logs how many rejects of a source were corrected and loaded before. */
 static void log_corrected(const sl_load *load, size_t source) {
-    const sl_source_account *account = &load->ledger.sources[source];
     const sl_registry_entry *before = load->job.sources[source].corrected;
-    const uint64_t taken = load->job.own_ids ? 0 : atomic_load(&account->taken);
-    const uint64_t rejects =
-        atomic_load(&account->rejected) + atomic_load(&account->refused) - taken;
+    const uint64_t rejects = rejects_of(load, source).all;
     const bool all = before && rejects <= before->corrected;
     if (!before || rejects == 0)
         return;
@@ -551,49 +556,45 @@ static void log_corrected(const sl_load *load, size_t source) {
                   all ? "" : ": remove these from the file of rejects before you load it");
 }
 
-/* The next source, from this one on, with rejects whose text is known; sets the options to read it.
- */
+/* The first source, from this one on, with rejects whose text is known. Sets the `options` that
+ * read the rejects. */
 static size_t next_rejecting(const sl_load *load, size_t source, char options[200]) {
-    for (uint64_t known = 0; source < sl_source_set_count(load->job.set); source++) {
-        lost_of(load, source, &known);
-        if (known == 0)
-            continue;
+    while (source < sl_source_set_count(load->job.set) && rejects_of(load, source).known == 0)
+        source++;
+    if (source < sl_source_set_count(load->job.set))
         sl_sources_reading_options(&load->job, source, load->job.config->corrected_by, options,
                                    200);
-        break;
-    }
     return source;
 }
 
 #define COMMANDS_SHOWN 20u
 
-/* Logs the command that loads the corrected records; one for each file if they are not read alike.
- */
+/* Logs the command that loads the corrected records: one for the folder, or one for each file if the
+ * files are not read alike, or if the folder has files that are not offered again. */
 static void log_commands(const sl_load *load) {
     const char *command = load->job.config->corrected_by;
     char path[SL_REJECTED_PATH_ROOM], word[SL_REJECTED_PATH_ROOM + 20], more[200], other[200];
-    const size_t sources = sl_source_set_count(load->job.set),
-                 first = next_rejecting(load, 0, more);
-    size_t i = first;
-    while (i < sources && (i = next_rejecting(load, i + 1, other)) < sources &&
-           strcmp(more, other) == 0)
-        ;
+    const size_t sources = sl_source_set_count(load->job.set);
+    const size_t first = next_rejecting(load, 0, more);
+    size_t shown = 0;
+    bool each = false;
     if (first == sources)
         return;
+    for (size_t i = 0; i < sources && !each; i++)
+        each = load->job.sources[i].corrected != NULL;
+    for (size_t i = first; !each && (i = next_rejecting(load, i + 1, other)) < sources;)
+        each = strcmp(more, other) != 0;
     sl_rejected_path(load->ledger.work_directory, path);
     sl_shell_word(path, word, sizeof word);
     sl_log_result("  the rejected records are in %s; correct them there, and load them:", path);
-    for (size_t k = 0; k < sources; k++) /* the folder has files that are not offered again */
-        i = load->job.sources[k].corrected && i == sources ? 0 : i;
-    if (i == sources)
+    if (!each)
         sl_log_result("    %s%s %s", command, more, word);
-    size_t shown = 0;
-    for (i = i < sources ? first : i; (i = next_rejecting(load, i, more)) < sources; i++) {
+    for (size_t i = first; each && i < sources; i = next_rejecting(load, i + 1, more)) {
         if (shown++ < COMMANDS_SHOWN)
-            sl_log_result("    %s%s %s/%06zu-*", command, more, word, i + 1);
+            sl_log_result("    %s%s %s/" SL_REJECTED_NUMBER "*", command, more, word, i + 1);
     }
     if (shown > COMMANDS_SHOWN)
-        sl_log_result("    and %zu more files of the folder, each by a command of its kind",
+        sl_log_result("    and %zu more files of the folder, each by such a command",
                       shown - COMMANDS_SHOWN);
 }
 
@@ -603,12 +604,12 @@ static void log_correction(const sl_load *load, const sl_load_counts *counts) {
     const sl_load_config *config = load->job.config;
     const uint64_t rejects = counts->rejects + counts->server_rejects;
     char a[SL_HUMAN_ROOM], b[SL_HUMAN_ROOM];
-    uint64_t lost = 0, known; /* rejects whose text is not known */
+    uint64_t lost = 0; /* rejects whose text is not known */
     if (!config->corrected_by || config->map || !load->ledger.work_directory[0])
         return;
     for (size_t i = 0; i < sl_source_set_count(load->job.set); i++) {
         log_corrected(load, i);
-        lost += lost_of(load, i, &known);
+        lost += rejects_of(load, i).lost;
     }
     log_commands(load);
     const sl_mode_row *mode = sl_load_mode(config);

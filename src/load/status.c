@@ -78,7 +78,7 @@ struct sl_status {
     sl_exit code;
     char message[600];
 
-    bool failed[2]; /* the thread's: a warning was logged, of status.json or of the metrics */
+    bool failed[2]; /* used by the thread: status.json, or the metrics, could not be written */
 
     size_t part_count;
     sl_status_part parts[]; /* of a load: one */
@@ -413,7 +413,7 @@ static char *metrics_text(const sl_status *status, size_t *length) {
 
 /* ---- the thread ---- */
 
-/* A file that cannot be written is reported once, until it can be written; the load continues. */
+/* A failure is reported once, and again only after the file was written; the load continues. */
 static void publish(sl_status *status, const char *path, const char *text, size_t length,
                     bool readable, bool last) {
     sl_error error = {0};

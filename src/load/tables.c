@@ -61,7 +61,7 @@ typedef struct tables {
     sl_work_directory_lock lock;
     sl_rate_limit limit; /* of all loads: `shardload status --rate-limit` changes it */
     bool how_logged;     /* a load has logged how it is completed */
-    bool single;         /* all become one collection, or none */
+    bool single;         /* all tables go to one collection, or not to a cluster */
     bool others;         /* `single`: sources that only the load reads, since they are no dumps */
     size_t left_out;     /* files of folders that have no data of a known format */
     unsigned loaded_before; /* tables that are stored, and were not loaded again */

@@ -592,12 +592,12 @@ static const char *total_of(sl_text line) {
     return NULL;
 }
 
-/* Has a text been cut off within its last line, where a shorter value looks like a complete one?
- * Signs are that the lines before it (20 at most) all end with one character and as many letters or
- * digits after it (12,50; 2024-01-31; a quote), unless that is a delimiter, and the last line does
- * not; and that the file ends with a page. `lines`: the number of lines, 21 at most. */
+/* Has a text been cut off within its last line? True if a plain file's size is a multiple of 4096,
+ * or if the 10 to 20 lines before the last all end with the same byte, which is no delimiter, and
+ * as many letters or digits after it (12,50; 2024-01-31; a quote), and the last line has another
+ * byte or fewer letters and digits. `*lines`: the lines that were compared, 21 at most. */
 static bool looks_cut(const sl_source *facts, sl_text text, unsigned *lines) {
-    int before[2] = {0}; /* of the last line, and of those before it */
+    int before[2] = {0}; /* [0]: of the last line; [1]: of the lines before it */
     size_t after[2] = {0}, end = text.length;
     bool alike = true;
     const char *line_end = text.bytes;
@@ -623,8 +623,8 @@ static bool looks_cut(const sl_source *facts, sl_text text, unsigned *lines) {
            (*lines > 10 && alike && (before[0] != before[1] || after[0] < after[1]));
 }
 
-/* Warns of a last line that may be a total of the others, and of a text that may have been cut off
- * because its last line has no line end. */
+/* Warns of a last line that may hold totals, and, if the last line has no line end, of a text that
+ * may have been cut off. */
 static void check_end(const sl_worker *worker, const sl_source_block *block) {
     const sl_source *facts = sl_source_set_at(worker->job->set, block->source);
     const sl_format *format = worker->job->sources[block->source].format;

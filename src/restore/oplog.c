@@ -172,7 +172,7 @@ static bool take_operation(reading *r, const bson_t *entry, unsigned nested, sl_
                                .timestamp = r->timestamp};
     const char *op = sl_look_string(entry, "op");
     sl_error why = {0};
-    /* n is a no-op. The other ones keep numbers of records, which every server has of its own. */
+    /* n is a no-op. The other ones change data of the server itself, such as counts of records. */
     if (op[0] && sl_list_has("n|km|ci|cd|cu", '|', sl_text_of(op)))
         return true;
     bool object = sl_look_inside(entry, "o", &made.object);

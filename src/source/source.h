@@ -95,8 +95,8 @@ typedef struct sl_source_set sl_source_set;
 #define SL_BORDER_BYTES ((size_t)512)
 
 /* Finds the sources in `paths`. Folders are searched recursively in order of name, without hidden
- * files and __MACOSX; the files found are not opened yet, and pipes, devices, dangling links
- * ... never: sl_source_head fails for them. `include` (may be NULL) is a shell
+ * files and __MACOSX; the files found are not opened yet. Pipes, devices and dangling links are
+ * never opened: sl_source_head fails for them. `include` (may be NULL) is a shell
  * pattern for the names of files found in folders, and of the entries of archives named in `paths`.
  * An archive found in a folder must itself match by name; all its entries are read. The unusable
  * paths are reported in one error (SL_EXIT_SOURCE), as many as its message has room for. */

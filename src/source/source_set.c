@@ -668,7 +668,7 @@ bool sl_source_holds_dump(sl_source_set *set, size_t index, char *how, size_t ro
         snprintf(folder, sizeof folder, "dump/%s", entry);
     }
     sl_stream_close(stream);
-    for (int level = 0; level < 2; level++) { /* dump/FOLDER/DATABASE/NAME.bson */
+    for (int level = 0; level < 2; level++) { /* removes DATABASE/NAME.metadata.json */
         char *last = strrchr(folder, '/');
         if (last)
             *last = '\0';

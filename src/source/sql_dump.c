@@ -22,7 +22,7 @@
 #define WORDS_MAX 8u  /* of a value: replace(replace(...)) */
 #define KIND_ROOM 40u
 #define INSERT_HEAD_MAX ((size_t)64 << 10)
-/* Text of a row. One that loses bytes above it is made a line that the reader rejects. */
+/* The most text of a row. A longer row is cut, and made a line that the reader rejects. */
 #define ROW_BYTES_MAX (SL_RECORD_BYTES_MAX + ((size_t)4 << 20))
 
 typedef struct kind_count {
@@ -66,7 +66,7 @@ struct sl_sql_dump {
     /* Rows of INSERT statements as COPY text, not fetched yet: */
     char *row;
     size_t row_used, row_length, row_room;
-    bool row_cut; /* the last one has lost bytes */
+    bool row_cut; /* the last row has lost bytes */
 };
 
 /* ---- comments ---- */
@@ -1070,7 +1070,7 @@ static bool read_inserted(sl_sql_dump *dump, sl_sql_token *token, char *name) {
                 : sl_sql_fail(text, dump->line, "this INSERT statement is not understood"));
 }
 
-/* Tables in which SQLite keeps data about the tables; in the others, users may name theirs so. */
+/* Is it a table in which SQLite keeps data about tables? Other systems allow users such names. */
 static bool is_internal(const sl_sql_rules *rules, const char *name) {
     return !rules->mysql && !rules->nests && strncasecmp(name, "sqlite_", 7) == 0;
 }

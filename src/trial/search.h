@@ -62,7 +62,7 @@ typedef struct sl_search_cell {
 typedef struct sl_search {
     sl_search_cell *cells; /* of the full grid; the index of the last dimension changes fastest */
     size_t count;
-    size_t best; /* the cell that all trials together expect to be the fastest, which need not
+    size_t best; /* the cell that is expected from all trials to be the fastest, which need not
                             have the highest median; undefined while `trials` is 0 */
     size_t recommended;  /* the cheapest cell that is expected to be at most 2 % slower */
     size_t trials;       /* sum over all cells; 0 when no cell works */

@@ -57,7 +57,7 @@ static inline uint64_t sl_process_hash(const char *text) {
     return sl_seeded_hash(text, strlen(text), sl_process_seed());
 }
 
-/* splitmix64: the word of any state, to which SL_HASH_A is added before each word. */
+/* splitmix64: the word for a state. A sequence adds SL_HASH_A to its state before each word. */
 static inline uint64_t sl_random_word(uint64_t state) {
     state = (state ^ (state >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
     state = (state ^ (state >> 27)) * UINT64_C(0x94D049BB133111EB);

@@ -115,6 +115,11 @@ bool sl_write_all(int file, const void *bytes, size_t length);
 #define SL_WORK_REJECTS "rejects.tsv"
 /* A folder: the unchanged rejected records of each source; rejected-1, ...: of earlier loads. */
 #define SL_WORK_REJECTED "rejected"
+/* Names of the files in this folder: the number of the source, the beginning of its name, and, from
+ * the second entry of an archive on, the number of the entry, as in 000001-NAME-2. */
+#define SL_REJECTED_NUMBER "%06zu-"
+#define SL_REJECTED_NUMBER_BYTES 7u
+#define SL_REJECTED_NAME_MAX 200
 #define SL_WORK_RECORD "run.json"
 #define SL_WORK_EMBED "embed"              /* a folder: the records of --embed */
 #define SL_WORK_OPTIONS "options.json"     /* of several tables, and of a restore */

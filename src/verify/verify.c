@@ -91,7 +91,7 @@ typedef struct sl_verification {
     uint64_t rejects;      /* records that the parser rejects, and which were not compared */
     bool only_known;       /* none of the documents outside of the registered sources is extra */
     _Atomic uint64_t *ids; /* sums over the _ids of the records found; see add_id */
-    _Atomic uint64_t missing_ids, different_ids; /* sums of sl_id_sum over these records */
+    _Atomic uint64_t missing_ids, different_ids; /* sl_id_sum over missing; different records */
     bool guessed; /* the _ids of some missing records are not known */
     bool lost;    /* the collection has fewer documents than its loads have stored */
 
@@ -1188,8 +1188,8 @@ static sl_verified_figures report_ranges(sl_verification *verification, bson_t *
     return sum;
 }
 
-/* Are the missing records, as many as the loads have rejected, the same? Corrections may be stored
- * under their _ids. Not known if the parser has rejected some, with other options. */
+/* Are the missing records, as many as the loads have rejected, the rejected ones? Compares their
+ * _ids if the server has refused as many; otherwise true unless the collection lost documents. */
 static bool were_rejected(const sl_verification *verification, bool by_ids, uint64_t missing) {
     const sl_job *job = &verification->job;
     return !job->own_ids || (by_ids && (uint32_t)job->refused_ids == missing
