@@ -174,10 +174,10 @@ bool sl_option_failed(sl_error *error, const char *prefix, const sl_error *why);
  * returns false. */
 bool sl_option_memory(sl_error *error, const char *activity);
 
-/* Refuses options: adds a problem, the option's name and `why`, for each option whose name or group
- * is among the words ("a|b"). Only values from `least` or a later origin are refused; with
- * SL_FROM_COMMAND_LINE, those of files and of the environment are accepted, since they may be meant
- * for other commands. A word that is neither a name nor a group aborts. */
+/* Refuses the options whose name or group is one of the words ("a|b"): adds a problem, the option's
+ * name and `why`, for each. A value is refused if its origin is `least` or a later one. So with
+ * SL_FROM_COMMAND_LINE, values of files and of the environment are accepted: they may be meant for
+ * other commands. A word that is neither a name nor a group aborts. */
 void sl_options_refuse(const sl_options *options, sl_option_origin least, const char *words,
                        const char *why, sl_error *error);
 

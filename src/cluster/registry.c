@@ -499,11 +499,20 @@ bool sl_registry_namesakes(sl_registry *registry, const sl_registry_entry *entri
 }
 
 bool sl_registry_is_rejects(const char *path) {
-    return fnmatch("*" SL_WORK_REJECTED "*/[0-9][0-9][0-9][0-9][0-9][0-9]-*", path, 0) == 0;
+    const char *file = sl_base_name(path), *folder = file - (file > path);
+    if (fnmatch("[0-9][0-9][0-9][0-9][0-9][0-9]-*", file, 0) != 0)
+        return false;
+    while (folder > path && folder[-1] != '/')
+        folder--;
+    if (strncmp(folder, SL_WORK_REJECTED, strlen(SL_WORK_REJECTED)) != 0)
+        return false;
+    folder += strlen(SL_WORK_REJECTED); /* rejected/, or rejected-1/ */
+    return folder[*folder == '-' ? 1 + strspn(folder + 1, "0123456789") : 0] == '/';
 }
 
-/* Has a load of this file of rejects corrected records of the entry? The path, which may be relative,
- * must end in the work directory of the entry's load, and the file must have the entry's name. */
+/* Has a load of this file of rejects corrected records of the entry? The path, which may be
+ * relative, must end in the work directory of the entry's load, and the file must have the entry's
+ * name. */
 static bool corrects(const char *path, const sl_registry_entry *entry) {
     const char *file = sl_base_name(path), *own = sl_base_name(entry->name), *folder = file - 1;
     const size_t length = strnlen(own, SL_REJECTED_NAME_MAX), in = strlen(entry->rejected_in);

@@ -154,7 +154,7 @@ static bool find_documents(sl_registry *registry, claims *c, bool counts, bool *
         bool complete;
         ok = sl_count_matching(registry->connection, &target, &all, &c->stored, error) &&
              sl_registry_total(registry, NULL, false, &c->registered, &complete, error);
-        *doubt = ok && c->stored < c->registered;
+        *doubt = ok && c->stored < c->registered; /* documents are missing */
         *found = !*doubt;
     }
     return ok;

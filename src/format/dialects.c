@@ -242,8 +242,9 @@ static bool supersede(sl_dialects *dialects, const text_kind *kind, const char *
 
 /* ---- pieces of one table ---- */
 
-/* The number of columns of the same name, in any case. With generated names the texts have all
- * columns in common, or none. `*other` (if not NULL): those that differ in case, as ONE (OTHER). */
+/* The number of columns whose names are equal, ignoring case. Texts without header have all columns
+ * in common if they have the same number, and otherwise none. If `other` is not NULL, it receives
+ * the names that differ in case, as ONE (OTHER). */
 static size_t common_columns(const text_kind *a, const text_kind *b, sl_column_names *other) {
     size_t common = 0;
     if (a->generated || b->generated)
@@ -367,8 +368,7 @@ static sl_text unread_line(const sl_plan *plan, const sl_dialect *d, sl_text hea
     const bool skips =
         plan->schema_count > 0 ? plan->schemas[0]->skip_lines > 0 : d->skip_lines > 0;
     const bool unread = plan->options.columns || (d->header_length == 0 && skips);
-    size_t end = (size_t)d->body_offset, fields = 1;
-    bool quoted = false;
+    size_t end = (size_t)d->body_offset;
     if (!unread || d->body_offset > head.length)
         return (sl_text){"", 0};
     while (end > 0 && strchr("\r\n", head.bytes[end - 1]))
@@ -376,11 +376,10 @@ static sl_text unread_line(const sl_plan *plan, const sl_dialect *d, sl_text hea
     size_t start = end;
     while (start > 0 && head.bytes[start - 1] != '\n')
         start--;
-    for (size_t i = start; i < end; i++) {
-        quoted = quoted != (d->quote && head.bytes[i] == d->quote);
-        fields += !quoted && head.bytes[i] == d->delimiter;
-    }
-    return (sl_text){head.bytes + start, d->blanks || fields == d->column_count ? end - start : 0};
+    const sl_text line = {head.bytes + start, end - start};
+    const bool fits = d->blanks || sl_fields_split(line, d->delimiter, d->quote, d->escape, NULL,
+                                                   0) == d->column_count;
+    return fits ? line : (sl_text){"", 0};
 }
 
 /* Hashes the letters and digits of this line, ignoring the case of ASCII. If the line of another

@@ -352,23 +352,25 @@ bool sl_documents_refuse_rejects(sl_job *job, const sl_target *target, sl_error 
                facts->kind == SL_SOURCE_ARCHIVE;
         const bool spread = sl_source_is_splittable(facts) && facts->stored_bytes > 0;
         const uint64_t last = spread ? (facts->stored_bytes - 1) >> SL_BLOCK_BITS : 0;
-        for (uint64_t part = 0; ok && !good && part <= 2; part++) { /* first, middle, last block */
-            sl_sampled_block block = {0};
-            const uint64_t sequence = last * part / 2;
-            if (part > 0 && sequence == 0)
+        sl_sampled_block block = {0};
+        for (uint64_t part = 0; ok && !good && part <= 2 && !block.last; part++) {
+            const uint64_t sequence = spread ? last * part / 2 : part;
+            if (spread && part > 0 && sequence == 0)
                 break;
-            ok = sl_document_sample_read(sample, index, sequence, &block, error) != SL_READ_FAILED;
+            const sl_read_result result =
+                sl_document_sample_read(sample, index, sequence, &block, error);
+            ok = result != SL_READ_FAILED;
+            if (result != SL_READ_BLOCK)
+                break;
             good = block.counts.documents > 0;
             rejects += block.counts.rejects;
         }
     }
     if (ok && !good && rejects > 0)
-        ok = sl_error_set(error, SL_EXIT_SOURCE,
-                          "%s in the sample %s, so --drop leaves %s.%s as it is: %s. `shardload "
-                          "inspect` shows the detected format and types; check --format, --types, "
-                          "--schema, --encoding, --header and --skip-lines",
-                          sl_plural(rejects, "record"), sl_agreeing(rejects, "[is|are] rejected"),
-                          target->database, target->collection, sample->first.message);
+        ok = sl_error_set(
+            error, SL_EXIT_SOURCE, "%s in the sample %s, so --drop leaves %s.%s as it is: %s. %s",
+            sl_plural(rejects, "record"), sl_agreeing(rejects, "[is|are] rejected"),
+            target->database, target->collection, sample->first.message, sl_sources_advice(job));
     sl_document_sample_destroy(sample);
     sl_source_set_reset_consumed(job->set);
     return ok;

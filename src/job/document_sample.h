@@ -68,8 +68,9 @@ bool sl_declared_look(sl_job *job, sl_error *error);
  * cannot be read or parsed are left out. */
 void sl_documents_look(sl_job *job, sl_sampled_documents *receive, void *context);
 
-/* For --drop. Fails if the first, middle and last blocks of up to 64 sources hold only rejects, or
- * cannot be read. Ends with success at the first pipe, archive or source of generated records. */
+/* For --drop. Fails if three blocks of each of up to 64 sources hold only rejects, or cannot be
+ * read: the first, middle and last one; of a compressed file the first three. Ends with success at
+ * the first pipe, archive or source of generated records. */
 bool sl_documents_refuse_rejects(sl_job *job, const sl_target *target, sl_error *error);
 
 #define SL_SAMPLED_TEXT_ROOM 60

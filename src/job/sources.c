@@ -362,6 +362,19 @@ const sl_job_source *sl_sources_first(const sl_job *job) {
     return first < sl_source_set_count(job->set) ? &job->sources[first] : NULL;
 }
 
+const char *sl_sources_advice(const sl_job *job) {
+    const sl_job_source *first = sl_sources_first(job);
+    const sl_format *format = first ? first->format : NULL;
+    return !format                 ? ""
+           : format->binary        ? "The file is damaged, or is not BSON"
+           : !format->takes_schema ? "`shardload inspect` shows the detected format; check --format"
+           : format != &sl_format_delimited
+               ? "`shardload inspect` shows the detected format; check --format and --schema"
+               : "`shardload inspect` shows the detected format and types; check --format, "
+                 "--types, "
+                 "--schema, --encoding, --header and --skip-lines";
+}
+
 /* Checks that a text has the columns that identify a document, under the keys of other texts. */
 static bool check_key_fields(const sl_job *job, const sl_format *format, const sl_dialect *dialect,
                              const char *shown, sl_error *error) {

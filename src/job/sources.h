@@ -15,6 +15,8 @@ bool sl_source_is_recognised(const sl_load_config *config, bool *other, bool *em
                              sl_error *error);
 /* The first source that is loaded; NULL if all are skipped. */
 const sl_job_source *sl_sources_first(const sl_job *job);
+/* What to check if all records of the first source are rejected, for messages. */
+const char *sl_sources_advice(const sl_job *job);
 /* NULL if no source of this format was found. */
 sl_plan *sl_sources_plan(const sl_job *job, const sl_format *format);
 /* Recognises a text of source `index` as one of this format, and makes the checks that all texts of

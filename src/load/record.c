@@ -569,8 +569,8 @@ static size_t next_rejecting(const sl_load *load, size_t source, char options[20
 
 #define COMMANDS_SHOWN 20u
 
-/* Logs the command that loads the corrected records: one for the folder, or one for each file if the
- * files are not read alike, or if the folder has files that are not offered again. */
+/* Logs the command that loads the corrected records: one for the folder, or for its only file; or
+ * one for each file if the files are not read alike, or if some are not offered again. */
 static void log_commands(const sl_load *load) {
     const char *command = load->job.config->corrected_by;
     char path[SL_REJECTED_PATH_ROOM], word[SL_REJECTED_PATH_ROOM + 20], more[200], other[200];
@@ -580,11 +580,12 @@ static void log_commands(const sl_load *load) {
     bool each = false;
     if (first == sources)
         return;
-    for (size_t i = 0; i < sources && !each; i++)
-        each = load->job.sources[i].corrected != NULL;
-    for (size_t i = first; !each && (i = next_rejecting(load, i + 1, other)) < sources;)
-        each = strcmp(more, other) != 0;
     sl_rejected_path(load->ledger.work_directory, path);
+    const bool one = strcmp(sl_base_name(path), SL_WORK_REJECTED) != 0;
+    for (size_t i = 0; !one && !each && i < sources; i++)
+        each = load->job.sources[i].corrected != NULL;
+    for (size_t i = first; !one && !each && (i = next_rejecting(load, i + 1, other)) < sources;)
+        each = strcmp(more, other) != 0;
     sl_shell_word(path, word, sizeof word);
     sl_log_result("  the rejected records are in %s; correct them there, and load them:", path);
     if (!each)

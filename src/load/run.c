@@ -8,7 +8,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "format/delimited.h"
 #include "job/sources.h"
 #include "report/run_record.h"
 #include "util/clock.h"
@@ -316,7 +315,6 @@ bool sl_rejects_pass_limit(sl_run *run, const sl_ledger *ledger, bool at_end, sl
 bool sl_rejects_are_all(sl_run *run, const sl_ledger *ledger, sl_error *error) {
     sl_rejected sum = rejected_so_far(run, ledger);
     char reasons[SL_REJECT_KINDS_ROOM];
-    const sl_format *format = sl_sources_first(run->job)->format;
     /* A part of a shared load, or a collection of a restore, may have only a few records, all
      * rejected, while the others have valid records. */
     if (sum.records == 0 || sum.by_parser + sum.by_server < sum.records ||
@@ -326,15 +324,7 @@ bool sl_rejects_are_all(sl_run *run, const sl_ledger *ledger, sl_error *error) {
     sl_reject_kinds_text(&ledger->reject_kinds, reasons);
     sl_error_set(
         error, SL_EXIT_SOURCE, "all records were rejected%s; nothing was loaded. %s%s%s", reasons,
-        sum.by_parser && format->binary ? "The file is damaged, or is not BSON"
-        : sum.by_parser
-            ? !format->takes_schema
-                  ? "`shardload inspect` shows the detected format; check --format"
-              : format != &sl_format_delimited
-                  ? "`shardload inspect` shows the detected format; check --format and --schema"
-                  : "`shardload inspect` shows the detected format and types; check --format, "
-                    "--schema, --encoding, --header and --skip-lines"
-            : "",
+        sum.by_parser ? sl_sources_advice(run->job) : "",
         sum.by_parser && sum.by_server ? ". " : "",
         !sum.by_server ? ""
         : !sl_load_mode(run->job->config)->creates

@@ -23,6 +23,7 @@
 
 #include "bson/bson_lookup.h"
 #include "bson/bson_writer.h"
+#include "format/delimited.h"
 #include "format/head.h"
 #include "job/sources.h"
 #include "send/duplicates.h"
@@ -596,7 +597,7 @@ static const char *total_of(sl_text line) {
  * or if the 10 to 20 lines before the last all end with the same byte, which is no delimiter, and
  * as many letters or digits after it (12,50; 2024-01-31; a quote), and the last line has another
  * byte or fewer letters and digits. `*lines`: the lines that were compared, 21 at most. */
-static bool looks_cut(const sl_source *facts, sl_text text, unsigned *lines) {
+static bool looks_cut(const sl_source *facts, const sl_dialect *d, sl_text text, unsigned *lines) {
     int before[2] = {0}; /* [0]: of the last line; [1]: of the lines before it */
     size_t after[2] = {0}, end = text.length;
     bool alike = true;
@@ -615,17 +616,15 @@ static bool looks_cut(const sl_source *facts, sl_text text, unsigned *lines) {
         end = begin - 1;
     }
     /* A word or number between delimiters may have any length. */
-    const char *delimiters =
-        memchr(text.bytes, ';', text.length) || memchr(text.bytes, '\t', text.length) ? ";\t|"
-                                                                                      : ";\t|,";
-    alike = alike && before[1] && !strchr(delimiters, before[1]);
+    alike = alike && before[1] && before[1] != (d->blanks ? ' ' : (unsigned char)d->delimiter);
     return (*lines > 0 && facts->kind == SL_SOURCE_PLAIN && facts->stored_bytes % 4096 == 0) ||
            (*lines > 10 && alike && (before[0] != before[1] || after[0] < after[1]));
 }
 
 /* Warns of a last line that may hold totals, and, if the last line has no line end, of a text that
  * may have been cut off. */
-static void check_end(const sl_worker *worker, const sl_source_block *block) {
+static void check_end(const sl_worker *worker, const sl_source_block *block,
+                      const sl_dialect *dialect) {
     const sl_source *facts = sl_source_set_at(worker->job->set, block->source);
     const sl_format *format = worker->job->sources[block->source].format;
     const sl_text text = block->text;
@@ -634,7 +633,8 @@ static void check_end(const sl_worker *worker, const sl_source_block *block) {
         return;
     const bool open = !memchr("\n\x1A", text.bytes[text.length - 1], 2);
     const bool pipe = facts->kind == SL_SOURCE_PIPE;
-    if (open && (pipe || (format == &sl_format_delimited && looks_cut(facts, text, &lines))))
+    if (open &&
+        (pipe || (format == &sl_format_delimited && looks_cut(facts, dialect, text, &lines))))
         sl_log_warning("%s: the last line has no line end%s: if the program that wrote %s was "
                        "stopped, the last record is not complete, and others are missing",
                        facts->shown, pipe ? "" : ", and looks cut off",
@@ -676,7 +676,7 @@ static bool parse_block(sl_worker *worker, const sl_source_block *block,
             return sl_error_memory(&worker->error, "keeping rejects");
         if (!worker->target || !begin_segment(worker) || !batch_to_sink(worker))
             return false;
-        check_end(worker, block);
+        check_end(worker, block, dialect);
         ok = sl_sources_parse(job, block, dialect, &worker->sink, &open_block->counts);
         sink_to_batch(worker);
         if (ok && worker->target == &worker->scratch)

@@ -27,11 +27,12 @@ char *sl_json_value(const bson_iter_t *value);
 /* Writes the text of sl_json_text to `path` as sl_private_file_replace does. */
 bool sl_json_write_file(const char *path, const bson_t *document, sl_error *error);
 
-/* Parses one JSON object or array, surrounded only by white space. Destroy the result. NULL with
- * `wrong` set for any other text; the message gives the position in bytes from 0, if known. */
+/* Parses one JSON object or array of at most 128 MiB, surrounded only by white space. Destroy the
+ * result. NULL with `wrong` set for any other text; the message gives the position in bytes from 0,
+ * if known. */
 bson_t *sl_json_parse(const char *text, size_t length, bson_error_t *wrong);
 
-/* Reads a file of one JSON document of at most 256 MiB. Destroy `*document`. */
+/* Reads a file of one JSON document, as sl_json_parse. Destroy `*document`. */
 bool sl_json_read_file(const char *path, bson_t **document, sl_error *error);
 /* The same for a file of a work directory, opened by sl_private_file_read. */
 bool sl_json_read_private(const char *path, bson_t **document, sl_error *error);

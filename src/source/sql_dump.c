@@ -660,7 +660,7 @@ static size_t plain_bytes(const unsigned char *at, size_t length) {
     return i;
 }
 
-/* Reads what follows on a backslash in unistr('\u000a\\') of newer versions of SQLite. */
+/* Reads the rest of an escape, after its backslash, in unistr('\u000a\\') of SQLite's dumps. */
 static bool read_unistr_escape(sl_sql_dump *dump, int *byte) {
     sl_sql_text *text = &dump->text;
     const size_t digits = sl_sql_follows(text, "\\") ? 0 : 4;
